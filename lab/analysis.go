@@ -1,0 +1,240 @@
+package lab
+
+// Analysis is everything that is concluded from the trials of an experiment:
+// the document of --json and analysis.json.
+type Analysis struct {
+	Schema      string              `json:"schema"`
+	Study       string              `json:"study"`
+	Title       string              `json:"title"`
+	Profile     string              `json:"profile"`
+	Seed        uint64              `json:"seed"`
+	Scale       float64             `json:"scale"`
+	Blocks      int                 `json:"blocks"`
+	Confidence  float64             `json:"confidence"`
+	Margin      float64             `json:"margin"`
+	Operation   string              `json:"operation"`
+	Baseline    string              `json:"baseline"`
+	Answer      []Sentence          `json:"answer"`
+	Environment Environment         `json:"environment"`
+	Metrics     []Metric            `json:"metrics"`
+	Variants    []Variant           `json:"variants"`
+	Points      []Point             `json:"points"`
+	Trials      TrialCounts         `json:"trials"`
+	NoiseFloor  map[string]Ratio    `json:"noise_floor"` // by metric
+	// Margins are the margins of the verdicts, by metric: Margin, or the noise
+	// floor where that reaches farther.
+	Margins     map[string]float64  `json:"margins"`
+	Results     []Result            `json:"results"`
+	Comparisons []Comparison        `json:"comparisons"`
+	Averages    []Average           `json:"averages"`
+	Trends      []TrendLine         `json:"trends"`
+	Ladder      []Rung              `json:"ladder"`
+	Claims      []Judgement         `json:"claims"`
+	Published   []PublishedFigure   `json:"published"`
+	Audit       map[string]AuditSum `json:"audit"` // by variant
+	Conditions  ConditionSummary    `json:"conditions"`
+	Notes       []string            `json:"notes"`
+}
+
+// Sentence is one generated sentence of the answer; Figure names the part of
+// the report that shows it: "ratios", "ladder", "trends", "claims", "trust".
+type Sentence struct {
+	Text   string `json:"text"`
+	Figure string `json:"figure"`
+}
+
+// TrialCounts says how many trials were planned, counted and struck out.
+type TrialCounts struct {
+	Planned int            `json:"planned"`
+	Valid   int            `json:"valid"`
+	Invalid []InvalidTrial `json:"invalid"`
+}
+
+// InvalidTrial is an attempt that did not count.
+type InvalidTrial struct {
+	Trial   int    `json:"trial"`
+	Attempt int    `json:"attempt"`
+	Variant string `json:"variant"`
+	Point   string `json:"point"`
+	Reason  string `json:"reason"`
+}
+
+// Ratio is an estimated ratio with its confidence interval. Low and High are
+// absent (null) where too few blocks exist for an interval.
+type Ratio struct {
+	Ratio float64  `json:"ratio"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	N     int      `json:"n"` // blocks
+}
+
+// Result is one metric of one variant at one point over the valid trials.
+type Result struct {
+	Variant string    `json:"variant"`
+	Point   Point     `json:"point"`
+	Metric  string    `json:"metric"`
+	Unit    string    `json:"unit"`
+	N       int       `json:"n"` // trials
+	Mean    float64   `json:"mean"`
+	Low     *float64  `json:"low"`
+	High    *float64  `json:"high"`
+	Values  []float64 `json:"values"` // one per trial, in block order
+	Blocks  []int     `json:"blocks"` // the block of each value
+}
+
+// ComparisonVerdict says how a variant stands to its baseline.
+type ComparisonVerdict string
+
+// The verdicts of comparisons.
+const (
+	Slower     ComparisonVerdict = "slower"
+	Faster     ComparisonVerdict = "faster"
+	Equivalent ComparisonVerdict = "equivalent"
+	Undecided  ComparisonVerdict = "undecided"
+)
+
+// Comparison is variant / baseline of one metric at one point, by block.
+type Comparison struct {
+	Metric   string `json:"metric"`
+	Point    Point  `json:"point"`
+	Variant  string `json:"variant"`
+	Baseline string `json:"baseline"`
+	Ratio
+	// RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to
+	// questions about totals. Nil where the denominator is not clear of zero.
+	RatioOfMeans *Ratio `json:"ratio_of_means"`
+	// HolmLow and HolmHigh: the interval at the family-wise level.
+	HolmLow  *float64          `json:"holm_low"`
+	HolmHigh *float64          `json:"holm_high"`
+	P        *float64          `json:"p"`      // two-sided, ratio 1
+	PHolm    *float64          `json:"p_holm"` // adjusted over the family
+	Family   int               `json:"family"` // comparisons adjusted together
+	Verdict  ComparisonVerdict `json:"verdict"`
+	Words    string            `json:"words"`
+	// MoreBlocks is about how many more blocks an undecided comparison needs.
+	MoreBlocks int `json:"more_blocks,omitempty"`
+}
+
+// Average is a ratio averaged over several points, with what forbids it.
+type Average struct {
+	Metric     string   `json:"metric"`
+	Variant    string   `json:"variant"`
+	Baseline   string   `json:"baseline"`
+	Points     []string `json:"points"`
+	Arithmetic float64  `json:"arithmetic"` // as many studies do it
+	Geometric  float64  `json:"geometric"`
+	Harmonic   float64  `json:"harmonic"`
+	OfSums     float64  `json:"of_sums"`
+	// Heterogeneity over the points (Cochran Q, its p, I squared as a share).
+	Q  *float64 `json:"q"`
+	P  *float64 `json:"p"`
+	I2 *float64 `json:"i2"`
+	// Random-effects mean and 95 % prediction interval for a new point.
+	Mean           *Ratio   `json:"mean"`
+	PredictionLow  *float64 `json:"prediction_low"`
+	PredictionHigh *float64 `json:"prediction_high"`
+	// Homogeneous: one number may stand for all points (I2 <= 0.5).
+	Homogeneous bool `json:"homogeneous"`
+}
+
+// TrendLine is a straight line and a power law through means along a factor.
+type TrendLine struct {
+	Metric       string    `json:"metric"`
+	Unit         string    `json:"unit"`
+	Variant      string    `json:"variant"`
+	Factor       string    `json:"factor"`
+	Points       []string  `json:"points"`
+	X            []float64 `json:"x"` // levels, one per point
+	Y            []float64 `json:"y"` // means, one per point
+	Slope        float64   `json:"slope"`
+	SlopeSE      float64   `json:"slope_se"`
+	Intercept    float64   `json:"intercept"`
+	InterceptSE  float64   `json:"intercept_se"`
+	R2           float64   `json:"r2"`
+	Exponent     float64   `json:"exponent"` // slope in log-log
+	ExponentSE   float64   `json:"exponent_se"`
+	ExponentLow  *float64  `json:"exponent_low"`
+	ExponentHigh *float64  `json:"exponent_high"`
+	// Warnings: a negative fixed cost, curved residuals, an exponent off 1.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Rung is one step of the ladder: what one variant costs per operation at one
+// point, beside the rung below it.
+type Rung struct {
+	Variant    string  `json:"variant"`
+	Point      string  `json:"point"`
+	Summary    string  `json:"summary"`
+	CPU        float64 `json:"cpu_per_operation"`
+	Elapsed    float64 `json:"elapsed_per_operation"`
+	ToBaseline *Ratio  `json:"to_baseline"` // CPU per operation, this / baseline
+	ToNext     *Ratio  `json:"to_next"`     // CPU per operation, this / next cheaper rung
+}
+
+// ClaimVerdict is what the data say of a claim.
+type ClaimVerdict string
+
+// The verdicts of claims.
+const (
+	ClaimSupported    ClaimVerdict = "supported"
+	ClaimContradicted ClaimVerdict = "contradicted"
+	ClaimUndecided    ClaimVerdict = "undecided"
+	ClaimUntestable   ClaimVerdict = "untestable"
+)
+
+// Judgement is a claim with its verdict.
+type Judgement struct {
+	ID        string       `json:"id"`
+	Text      string       `json:"text"`
+	Source    string       `json:"source"`
+	Published *float64     `json:"published"`
+	Measured  *float64     `json:"measured"`
+	Low       *float64     `json:"low"`
+	High      *float64     `json:"high"`
+	Verdict   ClaimVerdict `json:"verdict"`
+	Reason    string       `json:"reason"`
+}
+
+// PublishedFigure is one figure of the study beside what was measured here.
+type PublishedFigure struct {
+	ID         string   `json:"id"`
+	Source     string   `json:"source"`
+	Metric     string   `json:"metric"`
+	Variant    string   `json:"variant"` // the study's own name
+	Point      string   `json:"point,omitempty"`
+	Unit       string   `json:"unit"`
+	Value      float64  `json:"value"`
+	Status     string   `json:"status"` // what recomputation said of it
+	Note       string   `json:"note,omitempty"`
+	Recomputed *float64 `json:"recomputed"`
+	// Measured is our figure for the same quantity at this experiment's scale;
+	// nil with a Reason where there is none.
+	Measured *float64 `json:"measured"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+	// PublishedPerOperation and MeasuredPerOperation (seconds) allow a
+	// comparison at any scale; nil where the figure is not a time.
+	PublishedPerOperation *float64 `json:"published_per_operation"`
+	MeasuredPerOperation  *float64 `json:"measured_per_operation"`
+	Reason                string   `json:"reason,omitempty"`
+}
+
+// AuditSum adds up the audits of one variant's trials.
+type AuditSum struct {
+	Verdict  AuditVerdict     `json:"verdict"`
+	Trials   int              `json:"trials"`
+	Counts   map[string]int64 `json:"counts"`
+	Problems []string         `json:"problems,omitempty"`
+	// Figures are medians over the trials.
+	Figures map[string]float64 `json:"figures,omitempty"`
+}
+
+// ConditionSummary is how the host fared over the experiment.
+type ConditionSummary struct {
+	CalibrationMedian float64 `json:"calibration_median_seconds"`
+	CalibrationSpread float64 `json:"calibration_spread"` // (max-min)/median
+	MaxStealShare     float64 `json:"max_steal_share"`
+	MedianOthersShare float64 `json:"median_others_share"`
+	MeterShareMedian  float64 `json:"meter_share_median"` // of one core
+	MeterShareMax     float64 `json:"meter_share_max"`
+}

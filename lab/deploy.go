@@ -1,0 +1,86 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Deployer puts the units of a layout on hosts.
+type Deployer interface {
+	Name() string
+	// Preflight refuses a layout that this host cannot carry (descriptors,
+	// processes, memory), before anything is started, with what to do about it.
+	Preflight(layout Layout) error
+	// Deploy starts every unit. dir is a private, existing directory; what the
+	// units leave there is removed by Stop. On error nothing is left running.
+	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
+}
+
+// Deployment is a running layout. Its methods may be called from several
+// goroutines. A unit that ends before Stop is a failure of the trial.
+type Deployment interface {
+	// Units lists what runs, in the order of the layout.
+	Units() []Unit
+	// Await returns the next event of the named kind from the lead unit. It
+	// fails when ctx ends, when any unit reports "failed" or when a unit dies.
+	Await(ctx context.Context, kind EventKind) (Event, error)
+	// Command sends a command to the lead unit.
+	Command(command Command) error
+	// Reports waits until every unit has ended by itself after the stop command
+	// and returns what each reported, in the order of the layout. A unit that
+	// has ended without a report is left out.
+	Reports(ctx context.Context) ([]UnitReport, error)
+	// Logs returns what each unit has written to its standard error, by name;
+	// units that wrote nothing are left out. Long logs keep their end.
+	Logs() map[string]string
+	// Stop ends every unit that still runs, by id, and removes the directory.
+	// It is safe to call twice and after a failure; it fails when anything is left.
+	Stop() error
+}
+
+// Unit is one running process, container or pod.
+type Unit struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+	PID  int    `json:"pid"`
+}
+
+// EventKind names what a unit tells the conductor.
+type EventKind string
+
+// Events, in the order a unit sends them. Every unit may send failed.
+const (
+	// EventReady: all units of the system are connected and wait for start.
+	EventReady EventKind = "ready"
+	// EventFinished: every operation has reached its final state.
+	EventFinished EventKind = "finished"
+	// EventReport: the unit's own account of its work; the last thing it sends.
+	EventReport EventKind = "report"
+	// EventFailed: the unit gives up; Error says why.
+	EventFailed EventKind = "failed"
+)
+
+// Event is one line that a unit writes to its standard output, as JSON.
+type Event struct {
+	Event EventKind `json:"event"`
+	// ElapsedSeconds runs on the lead's monotonic clock from just before the
+	// first start signal until after the last operation (finished only).
+	ElapsedSeconds float64         `json:"elapsed_seconds,omitempty"`
+	Error          string          `json:"error,omitempty"`
+	Data           json.RawMessage `json:"data,omitempty"`
+}
+
+// CommandKind names what the conductor tells the lead unit.
+type CommandKind string
+
+// Commands to the lead unit.
+const (
+	CommandStart CommandKind = "start" // begin the job; the clock starts here
+	CommandStop  CommandKind = "stop"  // report and end; the lead tells the others
+)
+
+// Command is one line that the lead unit reads from its standard input, as JSON.
+// The end of that input means that the conductor is gone: the unit ends.
+type Command struct {
+	Command CommandKind `json:"command"`
+}

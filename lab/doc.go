@@ -1,0 +1,12 @@
+// Package lab holds the nouns of Cleave and the interfaces between its rooms.
+//
+// A study compares variants of a system at points of a parameter space. It is
+// expanded into a plan of trials; the conductor plays the plan; every trial
+// leaves a record; records become an analysis; the analysis judges claims.
+// Those words are the types of this package. It imports the standard library
+// only and does nothing: no files, no clocks, no processes, no statistics.
+//
+// Units: seconds, bytes and plain counts, unless a name says otherwise. Shares
+// are between 0 and 1. A field that this host could not measure is absent and
+// its reason stands in an Unavailable map beside it: it is never zero by lack.
+package lab

@@ -1,0 +1,114 @@
+package lab
+
+import "context"
+
+// Meter reads what units use. Its own cost is part of every reading.
+type Meter interface {
+	// Watch begins to sample the units' memory until Stop.
+	Watch(ctx context.Context, units []Unit) (Metering, error)
+}
+
+// Metering is one meter at work on the units of one trial.
+type Metering interface {
+	// Mark notes the counters of all units now. A trial has two marks: before
+	// the start signal and after the last operation.
+	Mark() error
+	// Stop ends sampling and returns the use between the first and last mark.
+	Stop() (Metered, error)
+}
+
+// Metered is what a trial used between its marks.
+type Metered struct {
+	Total Usage            `json:"total"`
+	Roles map[string]Usage `json:"roles"`
+	// Units has one row per unit, in the order given to Watch.
+	Units []UnitUsage `json:"-"`
+	// Samples has one row per sampling round, oldest first.
+	Samples []UsageSample `json:"-"`
+	// OwnCPUSeconds is what the meter itself burned from Watch to Stop. Most of
+	// it falls to the marks, outside the measured window.
+	OwnCPUSeconds float64 `json:"own_cpu_seconds"`
+	// WindowSeconds is the wall time between the marks, OwnWindowCPUSeconds what
+	// the meter burned in it, and OwnShare the latter over the former: the share
+	// of one core that the meter took from the trial.
+	WindowSeconds       float64 `json:"window_seconds"`
+	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
+	OwnShare            float64 `json:"own_share"`
+}
+
+// Usage is what a group of units used between two marks.
+type Usage struct {
+	Units                      int     `json:"units"`
+	CPUSeconds                 float64 `json:"cpu_seconds"`
+	UserSeconds                float64 `json:"user_seconds"`
+	SystemSeconds              float64 `json:"system_seconds"`
+	VoluntaryContextSwitches   int64   `json:"voluntary_context_switches"`
+	InvoluntaryContextSwitches int64   `json:"involuntary_context_switches"`
+	Threads                    int     `json:"threads"`
+	// Memory is the proportional set size: shared pages count once in total. It
+	// is sampled at both marks and between them: the peak is that of the sum over
+	// the group, the mean is over the samples.
+	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
+	MeanMemoryBytes int64 `json:"mean_memory_bytes"`
+	// PeakResidentBytes is the sum of the units' largest resident sets since
+	// they started. It misses no peak, but counts shared pages in every unit.
+	PeakResidentBytes int64 `json:"peak_resident_bytes"`
+	// Bytes through read and write calls, files and sockets alike. Calls such
+	// as sendmsg and memory-mapped transfers are not in it.
+	ReadBytes    int64             `json:"read_bytes"`
+	WrittenBytes int64             `json:"written_bytes"`
+	Unavailable  map[string]string `json:"unavailable,omitempty"`
+}
+
+// UnitUsage is the use of one unit.
+type UnitUsage struct {
+	Unit Unit
+	Usage
+}
+
+// UsageSample is the total of all units at one moment.
+type UsageSample struct {
+	Seconds     float64 // since Watch
+	CPUSeconds  float64 // since Watch
+	MemoryBytes int64
+}
+
+// Host tells what the machine is and how it fares.
+type Host interface {
+	// Environment captures what the host is. Facts that cannot be had carry the reason.
+	Environment() Environment
+	// Observe begins to watch the host's condition during a trial.
+	Observe() (Observation, error)
+}
+
+// Observation watches the host during one trial.
+type Observation interface {
+	// End closes the window and returns the conditions in it. unitCPUSeconds is
+	// what the trial's own units used, to tell it from what others used.
+	End(unitCPUSeconds float64) Conditions
+}
+
+// Environment is a set of named facts about host, build and settings.
+type Environment map[string]Fact
+
+// Fact is a value, or the reason why there is none.
+type Fact struct {
+	Value       any    `json:"value,omitempty"`
+	Unit        string `json:"unit,omitempty"`
+	Unavailable string `json:"unavailable,omitempty"`
+}
+
+// Conditions is how the host fared around and during a trial.
+type Conditions struct {
+	// Calibration is the wall time in seconds of a fixed amount of computation.
+	CalibrationBefore float64 `json:"calibration_before_seconds"`
+	CalibrationAfter  float64 `json:"calibration_after_seconds"`
+	// StealShare is the share of all processors that the hypervisor withheld.
+	StealShare float64 `json:"steal_share"`
+	// OthersShare is the share of all processors used by other processes.
+	OthersShare float64 `json:"others_share"`
+	// PressureShares: share of the trial in which some task waited, by resource.
+	PressureShares map[string]float64 `json:"pressure_shares,omitempty"`
+	LoadBefore     float64            `json:"load_before"`
+	Unavailable    map[string]string  `json:"unavailable,omitempty"`
+}

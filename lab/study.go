@@ -1,0 +1,135 @@
+package lab
+
+import "time"
+
+// StudySchema, PlanSchema, TrialSchema and AnalysisSchema version the documents
+// that Cleave reads and writes. docs/schema holds one JSON Schema for each.
+const (
+	StudySchema    = "cleave-study/1"
+	PlanSchema     = "cleave-plan/1"
+	TrialSchema    = "cleave-trial/1"
+	AnalysisSchema = "cleave-analysis/1"
+)
+
+// Study is an experiment with questions and claims, as read from a study file.
+type Study struct {
+	Schema   string    `json:"schema"`
+	Name     string    `json:"name"`
+	Title    string    `json:"title"`
+	Question string    `json:"question"`
+	Source   string    `json:"source,omitempty"`
+	System   string    `json:"system"`
+	Baseline string    `json:"baseline"` // variant that the others are compared with
+	Variants []Variant `json:"variants"`
+	Points   []Point   `json:"points"`
+	// Trends are factors along which a straight line and an exponent are fitted.
+	Trends []Trend `json:"trends,omitempty"`
+	Design Design  `json:"design"`
+	Claims []Claim `json:"claims,omitempty"`
+	// Notes are the study's known errors and limits, printed in the report.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Design is how the experiment is played.
+type Design struct {
+	Blocks int    `json:"blocks"`
+	Seed   uint64 `json:"seed"`
+	// Scale multiplies the scaled parameters of the system; 1 is the full study.
+	Scale float64 `json:"scale"`
+	// Margin is the smallest ratio - 1 that matters (0.05: five percent).
+	Margin float64 `json:"margin"`
+	// Confidence is the level of every interval (0.95).
+	Confidence float64 `json:"confidence"`
+	// WarmupTrials are played per variant and point before the first block and
+	// not recorded.
+	WarmupTrials int `json:"warmup_trials"`
+	// NoiseFloor names the variants that also run as their own twin.
+	NoiseFloor []string `json:"noise_floor,omitempty"`
+	// MaxRepeats is how often an invalid trial is played again.
+	MaxRepeats   int     `json:"max_repeats"`
+	TrialTimeout float64 `json:"trial_timeout_seconds"`
+	Gates        Gates   `json:"gates"`
+}
+
+// Gates are the host conditions under which a trial counts.
+type Gates struct {
+	MaxStealShare float64 `json:"max_steal_share"`
+	// MaxCalibrationDrift is the largest |calibration/median - 1|.
+	MaxCalibrationDrift float64 `json:"max_calibration_drift"`
+}
+
+// Trend asks for a line through the means at Points along Factor.
+type Trend struct {
+	Factor string   `json:"factor"`
+	Points []string `json:"points"`
+}
+
+// ClaimKind names the test that a claim is put to.
+type ClaimKind string
+
+// The kinds of claims.
+const (
+	// ClaimSlower: Variant needs more of Metric than Against at every point.
+	ClaimSlower ClaimKind = "slower"
+	// ClaimFactor: the ratio Variant/Against lies within Low..High.
+	ClaimFactor ClaimKind = "factor"
+	// ClaimLinear: Metric of Variant is proportional to Factor: its log-log
+	// exponent lies within Low..High.
+	ClaimLinear ClaimKind = "linear"
+	// ClaimGrows: the ratio Variant/Against rises along Factor.
+	ClaimGrows ClaimKind = "grows"
+)
+
+// Claim is a sentence that data can support, contradict or leave undecided.
+type Claim struct {
+	ID        string    `json:"id"`
+	Text      string    `json:"text"`
+	Source    string    `json:"source"` // table, figure or section of the study
+	Kind      ClaimKind `json:"kind"`
+	Metric    string    `json:"metric"`
+	Variant   string    `json:"variant"`
+	Against   string    `json:"against,omitempty"`
+	Factor    string    `json:"factor,omitempty"`
+	Points    []string  `json:"points,omitempty"` // empty: all that both variants ran
+	Low       float64   `json:"low,omitempty"`
+	High      float64   `json:"high,omitempty"`
+	Published float64   `json:"published,omitempty"` // the study's own number, 0: none
+}
+
+// Plan is a study expanded into trials in the order in which they are played.
+type Plan struct {
+	Schema  string         `json:"schema"`
+	Created time.Time      `json:"created"`
+	Profile string         `json:"profile"` // "full" or "quick"
+	Study   Study          `json:"study"`   // resolved: twins added, points scaled
+	Trials  []PlannedTrial `json:"trials"`
+}
+
+// PlannedTrial is one trial to be played.
+type PlannedTrial struct {
+	Number  int    `json:"number"` // 1..n in playing order
+	Block   int    `json:"block"`  // 1..Design.Blocks
+	Variant string `json:"variant"`
+	Point   string `json:"point"`
+	Seed    uint64 `json:"seed"`
+}
+
+// Variant returns the named variant of the study.
+func (s Study) Variant(name string) (Variant, bool) {
+	for _, v := range s.Variants {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Variant{}, false
+}
+
+// Point returns the named point of the study.
+func (s Study) Point(name string) (Point, bool) {
+	for _, p := range s.Points {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Point{}, false
+}

@@ -1,0 +1,144 @@
+package lab
+
+import "encoding/json"
+
+// System is an application under test. It knows its own rules, which
+// architectures it can take and how its work is checked; it knows neither
+// deployers nor meters.
+type System interface {
+	// Describe names the system, its architectures and its parameters.
+	Describe() SystemInfo
+	// Layout says which units the variant consists of at a point. The point has
+	// passed Describe's limits. The seed fixes every random choice of the job.
+	Layout(v Variant, p Point, seed uint64) (Layout, error)
+	// Audit judges the reports that the units handed in after the job. It is
+	// called once per trial, also when reports are missing.
+	Audit(v Variant, p Point, reports []UnitReport) Audit
+}
+
+// SystemInfo describes a system for validation and for `cleave list`.
+type SystemInfo struct {
+	Name          string         `json:"name"`
+	Summary       string         `json:"summary"`
+	Operation     string         `json:"operation"` // what one operation is: "round trip"
+	Architectures []Architecture `json:"architectures"`
+	Parameters    []Parameter    `json:"parameters"`
+}
+
+// Architecture is a named placement, binding, data and coordination.
+type Architecture struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	Knobs   []Knob `json:"knobs,omitempty"`
+}
+
+// Knob is one choice inside an architecture. The first value is the default.
+type Knob struct {
+	Name    string   `json:"name"`
+	Summary string   `json:"summary"`
+	Values  []string `json:"values"`
+}
+
+// Parameter is a whole-numbered factor of a system with its limits.
+type Parameter struct {
+	Name    string  `json:"name"`
+	Summary string  `json:"summary"`
+	Min     float64 `json:"min"`
+	Max     float64 `json:"max"`
+	// Scaled parameters are multiplied by the scale of an experiment: they set
+	// how much work a trial does, not what kind.
+	Scaled bool `json:"scaled,omitempty"`
+}
+
+// Architecture returns the named architecture of the system.
+func (s SystemInfo) Architecture(name string) (Architecture, bool) {
+	for _, a := range s.Architectures {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Architecture{}, false
+}
+
+// Parameter returns the named parameter of the system.
+func (s SystemInfo) Parameter(name string) (Parameter, bool) {
+	for _, p := range s.Parameters {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Parameter{}, false
+}
+
+// KnobValue returns the setting of a knob: the variant's, else the default,
+// else "" where the architecture has no such knob.
+func (a Architecture) KnobValue(v Variant, knob string) string {
+	if value, ok := v.Knobs[knob]; ok {
+		return value
+	}
+	for _, k := range a.Knobs {
+		if k.Name == knob {
+			return k.Values[0]
+		}
+	}
+	return ""
+}
+
+// Layout is a variant spelled out as units, ready for a deployer.
+type Layout struct {
+	Units []UnitSpec
+	// Lead is the name of the unit that speaks the control protocol: it reports
+	// ready, takes start and stop, and reports finished.
+	Lead string
+	// Operations is the number of operations the job consists of.
+	Operations int64
+	// SharedMemory is the size in bytes of the memory that all units share as
+	// inherited file descriptor 3; 0 means none.
+	SharedMemory int64
+	// Descriptors is the most file descriptors that one unit will hold open.
+	Descriptors int
+}
+
+// UnitSpec is one unit to be started. Deployers add to its environment:
+// CLEAVE_RUN (the run's label), CLEAVE_DIR (a private directory shared by the
+// units of the trial), and CLEAVE_ADDRESS (its own host:port) where Listens.
+type UnitSpec struct {
+	Name string // unique in the layout: "core", "worker-007"
+	Role string // what metering sums over: "core", "worker"
+	Args []string
+	Env  []string // "KEY=value"
+	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
+	Listens bool
+	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>
+	// with the name in capitals and "-" as "_".
+	Peers []string
+	// Cores pins the unit to these processors; empty means any. Deployers wrap
+	// numbers beyond the host's processors around.
+	Cores []int
+}
+
+// UnitReport is what a unit said about its own work when the job was over.
+type UnitReport struct {
+	Unit string          `json:"unit"`
+	PID  int             `json:"pid"`
+	Data json.RawMessage `json:"data"`
+}
+
+// AuditVerdict says whether a trial kept the rules of its system.
+type AuditVerdict string
+
+// The verdicts of an audit. Only a valid trial counts.
+const (
+	AuditValid   AuditVerdict = "valid"
+	AuditInvalid AuditVerdict = "invalid"
+	AuditUnknown AuditVerdict = "unknown"
+)
+
+// Audit is the judgement over one trial.
+type Audit struct {
+	Verdict  AuditVerdict     `json:"verdict"`
+	Counts   map[string]int64 `json:"counts,omitempty"`
+	Problems []string         `json:"problems,omitempty"`
+	// Figures are numbers that are not rules, such as fairness shares.
+	Figures map[string]float64 `json:"figures,omitempty"`
+}

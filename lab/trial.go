@@ -1,0 +1,107 @@
+package lab
+
+import "time"
+
+// Trial is the record of one fresh deployment under one load, measured once.
+type Trial struct {
+	Schema  string    `json:"schema"`
+	Number  int       `json:"number"`
+	Attempt int       `json:"attempt"` // 1 for the first
+	Block   int       `json:"block"`
+	Variant string    `json:"variant"`
+	Point   Point     `json:"point"`
+	Seed    uint64    `json:"seed"`
+	Started time.Time `json:"started"`
+	// Valid trials count. Reason says why one does not.
+	Valid  bool   `json:"valid"`
+	Reason string `json:"reason,omitempty"`
+	// Units is how many units ran.
+	Units      int   `json:"units"`
+	Operations int64 `json:"operations"`
+	// ElapsedSeconds: start signal to last finish, on the lead unit's clock.
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+	// LifetimeSeconds: spawn of the first unit to exit of the last.
+	LifetimeSeconds float64    `json:"lifetime_seconds"`
+	Metered         Metered    `json:"metered"`
+	Conditions      Conditions `json:"conditions"`
+	Audit           Audit      `json:"audit"`
+}
+
+// Direction says which way a metric is better.
+type Direction string
+
+// Directions of metrics.
+const (
+	LowerIsBetter  Direction = "lower"
+	HigherIsBetter Direction = "higher"
+)
+
+// Metric is a named quantity with its unit.
+type Metric struct {
+	Name   string    `json:"name"`
+	Title  string    `json:"title"`
+	Unit   string    `json:"unit"`
+	Better Direction `json:"better"`
+}
+
+// Metrics of a job, in the order in which they are shown.
+func Metrics() []Metric {
+	return []Metric{
+		{"elapsed", "elapsed time, start signal to last finish", "s", LowerIsBetter},
+		{"elapsed_per_operation", "elapsed time per operation", "s", LowerIsBetter},
+		{"cpu", "CPU time of all units", "s", LowerIsBetter},
+		{"cpu_per_operation", "CPU time per operation", "s", LowerIsBetter},
+		{"lifetime", "time from spawn to exit", "s", LowerIsBetter},
+		{"peak_memory", "peak memory of all units", "B", LowerIsBetter},
+		{"context_switches_per_operation", "context switches per operation", "1", LowerIsBetter},
+	}
+}
+
+// MetricNamed returns the metric of that name.
+func MetricNamed(name string) (Metric, bool) {
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Values returns the trial's metrics by name. A metric that could not be
+// measured is absent.
+func (t Trial) Values() map[string]float64 {
+	total := t.Metered.Total
+	values := map[string]float64{"elapsed": t.ElapsedSeconds, "lifetime": t.LifetimeSeconds}
+	set := func(name, source string, value float64) {
+		if _, missing := total.Unavailable[source]; !missing {
+			values[name] = value
+		}
+	}
+	set("cpu", "cpu_seconds", total.CPUSeconds)
+	set("peak_memory", "peak_memory_bytes", float64(total.PeakMemoryBytes))
+	if t.Operations > 0 {
+		n := float64(t.Operations)
+		values["elapsed_per_operation"] = t.ElapsedSeconds / n
+		set("cpu_per_operation", "cpu_seconds", total.CPUSeconds/n)
+		switches := total.VoluntaryContextSwitches + total.InvoluntaryContextSwitches
+		set("context_switches_per_operation", "voluntary_context_switches", float64(switches)/n)
+	}
+	return values
+}
+
+// TrialStore keeps what an experiment has produced. Save returns after the
+// record and the logs of the units, by name, are safe on disk.
+type TrialStore interface {
+	Save(trial Trial, logs map[string]string) error
+	// Trials returns every saved record, in playing order.
+	Trials() ([]Trial, error)
+}
+
+// Progress is told how an experiment goes. Implementations show it.
+type Progress interface {
+	Begin(plan Plan, done int)
+	TrialStarted(planned PlannedTrial, attempt int)
+	TrialEnded(trial Trial)
+	Note(text string)
+	End()
+}

@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Variant is what a study compares: one system in one architecture, with its
+// knobs set, in one deployment.
+type Variant struct {
+	Name         string            `json:"name"`
+	System       string            `json:"system"`
+	Architecture string            `json:"architecture"`
+	Knobs        map[string]string `json:"knobs,omitempty"`
+	Deployment   string            `json:"deployment"`
+	// TwinOf names the variant that this one repeats under a second name. The
+	// pair is the A/A comparison that yields the noise floor.
+	TwinOf string `json:"twin_of,omitempty"`
+	// Points restricts the variant to these points of the study; empty means all.
+	Points []string `json:"points,omitempty"`
+	// Summary says in one line what the variant stands for.
+	Summary string `json:"summary,omitempty"`
+}
+
+// RunsAt reports whether the study measures the variant at the named point.
+func (v Variant) RunsAt(point string) bool {
+	return len(v.Points) == 0 || slices.Contains(v.Points, point)
+}
+
+// Point is one combination of factor levels, for example the parameter set s1
+// with 10 neighbourhoods, 10 workers and 50000 pings.
+type Point struct {
+	Name   string
+	Levels map[string]float64
+}
+
+// Level returns the level of a factor and whether the point sets it.
+func (p Point) Level(factor string) (float64, bool) {
+	level, ok := p.Levels[factor]
+	return level, ok
+}
+
+// Factors returns the names of the factors of the point in alphabetical order.
+func (p Point) Factors() []string {
+	return slices.Sorted(maps.Keys(p.Levels))
+}
+
+// String shows the point for people: "s1 (neighbourhoods 10, workers 10)".
+func (p Point) String() string {
+	parts := make([]string, 0, len(p.Levels))
+	for _, factor := range p.Factors() {
+		parts = append(parts, factor+" "+strconv.FormatFloat(p.Levels[factor], 'g', -1, 64))
+	}
+	return fmt.Sprintf("%s (%s)", p.Name, strings.Join(parts, ", "))
+}
+
+// MarshalJSON writes a flat object: {"name": "s1", "workers": 10}.
+func (p Point) MarshalJSON() ([]byte, error) {
+	flat := make(map[string]any, len(p.Levels)+1)
+	for factor, level := range p.Levels {
+		flat[factor] = level
+	}
+	flat["name"] = p.Name
+	return json.Marshal(flat)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Point) UnmarshalJSON(data []byte) error {
+	var flat map[string]any
+	if err := json.Unmarshal(data, &flat); err != nil {
+		return err
+	}
+	p.Levels = make(map[string]float64, len(flat))
+	for key, value := range flat {
+		switch value := value.(type) {
+		case float64:
+			p.Levels[key] = value
+		case string:
+			if key != "name" {
+				return fmt.Errorf("point: %q is the text %q, want a number", key, value)
+			}
+			p.Name = value
+		default:
+			return fmt.Errorf("point: %q is %v, want a number", key, value)
+		}
+	}
+	return nil
+}
