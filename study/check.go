@@ -1,0 +1,192 @@
+package study
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// check holds what was read against the system and against itself.
+func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
+	info, found := systems[f.Study.System]
+	if !found {
+		if f.Study.System != "" {
+			known := slices.Sorted(maps.Keys(systems))
+			r.problem(f.lines.system, "there is no system %q%s; there are %s",
+				f.Study.System, suggest(f.Study.System, known), strings.Join(known, ", "))
+		}
+		return
+	}
+	f.info = info
+	for i := range f.Study.Variants {
+		f.checkVariant(r, &f.Study.Variants[i])
+	}
+	if len(f.Study.Points) == 0 {
+		r.problem(1, "the study needs points (or factors)")
+	}
+	if len(f.Study.Points) > maxPoints {
+		r.problem(1, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
+	}
+	for _, p := range f.Study.Points {
+		f.checkPoint(r, p)
+	}
+	f.checkVariantName(r, f.lines.baseline, "baseline", f.Study.Baseline)
+	for _, name := range f.Study.Design.NoiseFloor {
+		f.checkVariantName(r, f.lines.noiseFloor, "noise_floor", name)
+	}
+	for i, t := range f.Study.Trends {
+		f.checkPointNames(r, f.lines.trends[i], "trend", t.Points)
+		f.checkFactor(r, f.lines.trends[i], t.Factor)
+	}
+	f.checkClaims(r)
+	if f.Quick != nil {
+		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
+	}
+}
+
+func (f *File) checkVariant(r *reader, v *lab.Variant) {
+	line := f.lines.variants[v.Name]
+	v.System = f.Study.System
+	architecture, found := f.info.Architecture(v.Architecture)
+	if !found {
+		if v.Architecture != "" {
+			var known []string
+			for _, a := range f.info.Architectures {
+				known = append(known, a.Name)
+			}
+			r.problem(line, "variant %s: %s has no architecture %q%s; it has %s",
+				v.Name, f.info.Name, v.Architecture, suggest(v.Architecture, known), strings.Join(known, ", "))
+		}
+		return
+	}
+	if v.Summary == "" {
+		v.Summary = architecture.Summary
+	}
+	if v.Deployment != "process" {
+		r.problem(line, "variant %s: there is no deployment %q; there is: process", v.Name, v.Deployment)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
+		checkKnob(r, line, *v, architecture, name)
+	}
+	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
+}
+
+func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture, name string) {
+	var known []string
+	for _, knob := range architecture.Knobs {
+		if knob.Name != name {
+			known = append(known, knob.Name)
+			continue
+		}
+		if !slices.Contains(knob.Values, v.Knobs[name]) {
+			r.problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name], strings.Join(knob.Values, " or "))
+		}
+		return
+	}
+	r.problem(line, "variant %s: architecture %s has no knob %q%s; it has %s",
+		v.Name, architecture.Name, name, suggest(name, known), strings.Join(known, ", "))
+}
+
+func (f *File) checkPoint(r *reader, p lab.Point) {
+	line := f.lines.points[p.Name]
+	for _, parameter := range f.info.Parameters {
+		level, set := p.Level(parameter.Name)
+		switch {
+		case !set:
+			r.problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
+		case math.IsNaN(level): // reported by the reader
+		case level < parameter.Min || level > parameter.Max || level != math.Trunc(level):
+			r.problem(line, "point %s: %s is %g, expected a whole number from %g to %g",
+				p.Name, parameter.Name, level, parameter.Min, parameter.Max)
+		}
+	}
+	for _, factor := range p.Factors() {
+		f.checkFactor(r, line, factor)
+	}
+}
+
+func (f *File) checkFactor(r *reader, line int, factor string) {
+	if _, found := f.info.Parameter(factor); found {
+		return
+	}
+	var known []string
+	for _, parameter := range f.info.Parameters {
+		known = append(known, parameter.Name)
+	}
+	r.problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, suggest(factor, known), strings.Join(known, ", "))
+}
+
+func (f *File) checkVariantName(r *reader, line int, what, name string) {
+	known := f.variantNames()
+	if name != "" && !slices.Contains(known, name) {
+		r.problem(line, "%s names the variant %q%s; there are %s", what, name, suggest(name, known), strings.Join(known, ", "))
+	}
+}
+
+func (f *File) checkPointNames(r *reader, line int, what string, names []string) {
+	known := f.pointNames()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			r.problem(line, "%s names the point %q%s; there are %s", what, name, suggest(name, known), strings.Join(known, ", "))
+		}
+	}
+}
+
+func (f *File) checkClaims(r *reader) {
+	seen := map[string]bool{}
+	for i, c := range f.Study.Claims {
+		line := f.lines.claims[i]
+		if seen[c.ID] {
+			r.problem(line, "there are two claims %q", c.ID)
+		}
+		seen[c.ID] = true
+		f.checkVariantName(r, line, "claim "+c.ID, c.Variant)
+		f.checkVariantName(r, line, "claim "+c.ID, c.Against)
+		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
+		if _, found := lab.MetricNamed(c.Metric); !found {
+			r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, c.Metric, strings.Join(metricNames(), ", "))
+		}
+		f.checkClaimKind(r, line, c)
+	}
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range lab.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// checkClaimKind sees to it that a claim has what its test needs.
+func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
+	needsAgainst, needsFactor, needsRange := false, false, false
+	switch c.Kind {
+	case lab.ClaimSlower:
+		needsAgainst = true
+	case lab.ClaimFactor:
+		needsAgainst, needsRange = true, true
+	case lab.ClaimLinear:
+		needsFactor, needsRange = true, true
+	case lab.ClaimGrows:
+		needsAgainst, needsFactor = true, true
+	default:
+		r.problem(line, "claim %s: kind is %q, expected slower, factor, linear or grows", c.ID, c.Kind)
+		return
+	}
+	if needsAgainst && c.Against == "" {
+		r.problem(line, "claim %s: a claim of kind %s needs the key \"against\"", c.ID, c.Kind)
+	}
+	if needsFactor && c.Factor == "" {
+		r.problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
+	}
+	if c.Factor != "" {
+		f.checkFactor(r, line, c.Factor)
+	}
+	if needsRange && !(c.Low < c.High) {
+		r.problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
+	}
+}

@@ -1,0 +1,287 @@
+// Package study reads study files, finds every mistake in them at once, and
+// expands a study into a plan of trials in seeded order. Study files are data:
+// nothing in them is executed.
+//
+// Entry points: Parse, File.Resolve, Expand. The format is described in
+// docs/study-files.md and docs/schema/study.schema.json.
+package study
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Limits on what a study may ask for.
+const (
+	maxVariants = 100
+	maxPoints   = 1000
+	maxBlocks   = 1000
+	maxClaims   = 200
+	maxRepeats  = 10
+)
+
+// File is a study as written, with its quick profile.
+type File struct {
+	Path  string
+	Study lab.Study
+	Quick *Quick
+	lines lines
+	info  lab.SystemInfo
+}
+
+// Quick is what `--quick` changes in a study.
+type Quick struct {
+	Scale  float64
+	Blocks int
+	Points []string
+}
+
+// lines remembers where things stand in the file, for later messages.
+type lines struct {
+	system, baseline, noiseFloor, quick int
+	variants, points                    map[string]int
+	claims, trends                      []int
+}
+
+// namePattern is what variants, points and studies may be called: names appear
+// in paths, in reports and on the command line.
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+// Parse reads a study file. path is only used in messages. systems are the
+// systems under test by name. The error is of type Problems.
+func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, error) {
+	r := &reader{file: path}
+	root := r.document(data)
+	if root == nil {
+		return nil, r.problems.orNil()
+	}
+	f := &File{Path: path, Study: lab.Study{Design: defaults()}}
+	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
+	f.read(r, root)
+	f.check(r, systems)
+	if err := r.problems.orNil(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// defaults are the design's settings where the file is silent. The reasons for
+// the numbers are in docs/statistics.md.
+func defaults() lab.Design {
+	return lab.Design{
+		Blocks: 10, Seed: 1, Scale: 1, Margin: 0.05, Confidence: 0.95, MaxRepeats: 2, TrialTimeout: 3600,
+		Gates: lab.Gates{MaxStealShare: 0.01, MaxCalibrationDrift: 0.05},
+	}
+}
+
+func (f *File) read(r *reader, root *yaml.Node) {
+	s := &f.Study
+	r.object(root, "the study", fields{
+		"schema":   r.text("schema", &s.Schema),
+		"name":     r.text("name", &s.Name),
+		"title":    r.text("title", &s.Title),
+		"question": r.text("question", &s.Question),
+		"source":   r.text("source", &s.Source),
+		"system":   at(&f.lines.system, r.text("system", &s.System)),
+		"baseline": at(&f.lines.baseline, r.text("baseline", &s.Baseline)),
+		"variants": func(n *yaml.Node) { f.readVariants(r, n) },
+		"points":   func(n *yaml.Node) { f.readPoints(r, n) },
+		"factors":  func(n *yaml.Node) { f.readFactors(r, n) },
+		"trends":   func(n *yaml.Node) { f.readTrends(r, n) },
+		"design":   func(n *yaml.Node) { f.readDesign(r, n) },
+		"claims":   func(n *yaml.Node) { f.readClaims(r, n) },
+		"notes":    r.texts("notes", &s.Notes),
+		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
+	}, "schema", "name", "title", "system", "baseline", "variants")
+	if s.Schema != "" && s.Schema != lab.StudySchema {
+		r.problem(root.Line, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
+	}
+	if s.Name != "" && !namePattern.MatchString(s.Name) {
+		r.problem(root.Line, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+	}
+}
+
+// at notes the line of a value before reading it.
+func at(line *int, read func(*yaml.Node)) func(*yaml.Node) {
+	return func(node *yaml.Node) {
+		*line = node.Line
+		read(node)
+	}
+}
+
+func (f *File) readVariants(r *reader, node *yaml.Node) {
+	r.pairs(node, "variants", func(key, value *yaml.Node) {
+		v := lab.Variant{Name: key.Value, Deployment: "process"}
+		f.lines.variants[v.Name] = key.Line
+		if !namePattern.MatchString(v.Name) {
+			r.problem(key.Line, "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
+		}
+		r.object(value, "variant "+v.Name, fields{
+			"architecture": r.text("architecture", &v.Architecture),
+			"deployment":   r.text("deployment", &v.Deployment),
+			"summary":      r.text("summary", &v.Summary),
+			"points":       r.texts("points", &v.Points),
+			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
+		}, "architecture")
+		f.Study.Variants = append(f.Study.Variants, v)
+	})
+	if len(f.Study.Variants) > maxVariants {
+		r.problem(node.Line, "%d variants, at most %d are allowed", len(f.Study.Variants), maxVariants)
+	}
+}
+
+func (r *reader) knobs(node *yaml.Node) map[string]string {
+	knobs := map[string]string{}
+	r.pairs(node, "knobs", func(key, value *yaml.Node) {
+		var setting string
+		r.text("knob "+key.Value, &setting)(value)
+		knobs[key.Value] = setting
+	})
+	return knobs
+}
+
+func (f *File) readPoints(r *reader, node *yaml.Node) {
+	r.pairs(node, "points", func(key, value *yaml.Node) {
+		p := lab.Point{Name: key.Value, Levels: map[string]float64{}}
+		f.lines.points[p.Name] = key.Line
+		if !namePattern.MatchString(p.Name) {
+			r.problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
+		}
+		r.pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
+			number := math.NaN() // stays so after a mistake, which is reported once
+			r.number(factor.Value, -1e15, 1e15, &number)(level)
+			p.Levels[factor.Value] = number
+		})
+		f.Study.Points = append(f.Study.Points, p)
+	})
+}
+
+// readFactors crosses the levels of all factors into points.
+func (f *File) readFactors(r *reader, node *yaml.Node) {
+	points := []lab.Point{{Levels: map[string]float64{}}}
+	r.pairs(node, "factors", func(key, value *yaml.Node) {
+		var levels []*yaml.Node
+		r.list(value, "factor "+key.Value, func(level *yaml.Node) { levels = append(levels, level) })
+		if len(points)*len(levels) > maxPoints {
+			r.problem(key.Line, "the factors cross to more than %d points", maxPoints)
+			return
+		}
+		points = r.cross(points, key.Value, levels)
+	})
+	for _, p := range points {
+		f.lines.points[p.Name] = node.Line
+	}
+	f.Study.Points = append(f.Study.Points, points...)
+}
+
+func (r *reader) cross(points []lab.Point, factor string, levels []*yaml.Node) []lab.Point {
+	var crossed []lab.Point
+	for _, p := range points {
+		for _, level := range levels {
+			var number float64
+			r.number(factor, -1e15, 1e15, &number)(level)
+			q := lab.Point{Name: strings.TrimPrefix(p.Name+"-"+factor+level.Value, "-"), Levels: maps.Clone(p.Levels)}
+			q.Levels[factor] = number
+			crossed = append(crossed, q)
+		}
+	}
+	return crossed
+}
+
+func (f *File) readTrends(r *reader, node *yaml.Node) {
+	r.list(node, "trends", func(child *yaml.Node) {
+		var t lab.Trend
+		r.object(child, "trend", fields{
+			"factor": r.text("factor", &t.Factor),
+			"points": r.texts("points", &t.Points),
+		}, "factor", "points")
+		f.Study.Trends = append(f.Study.Trends, t)
+		f.lines.trends = append(f.lines.trends, child.Line)
+	})
+}
+
+func (f *File) readDesign(r *reader, node *yaml.Node) {
+	d := &f.Study.Design
+	r.object(node, "design", fields{
+		"blocks":        r.whole("blocks", 1, maxBlocks, &d.Blocks),
+		"seed":          r.seed(&d.Seed),
+		"margin":        r.share("margin", &d.Margin),
+		"confidence":    r.share("confidence", &d.Confidence),
+		"warmup_trials": r.whole("warmup_trials", 0, 10, &d.WarmupTrials),
+		"noise_floor":   at(&f.lines.noiseFloor, r.texts("noise_floor", &d.NoiseFloor)),
+		"max_repeats":   r.whole("max_repeats", 0, maxRepeats, &d.MaxRepeats),
+		"trial_timeout": r.duration("trial_timeout", &d.TrialTimeout),
+		"gates": func(n *yaml.Node) {
+			r.object(n, "gates", fields{
+				"steal":       r.share("steal", &d.Gates.MaxStealShare),
+				"calibration": r.share("calibration", &d.Gates.MaxCalibrationDrift),
+			})
+		},
+	})
+	if d.Confidence < 0.5 {
+		r.problem(node.Line, "confidence is %g, expected a share from 50%% to below 100%%", d.Confidence)
+	}
+}
+
+func (f *File) readQuick(r *reader, node *yaml.Node) {
+	f.lines.quick = node.Line
+	q := &Quick{Scale: 1, Blocks: f.Study.Design.Blocks}
+	r.object(node, "quick", fields{
+		"scale":  r.number("scale", 1e-6, 1, &q.Scale),
+		"blocks": r.whole("blocks", 1, maxBlocks, &q.Blocks),
+		"points": r.texts("points", &q.Points),
+	})
+	f.Quick = q
+}
+
+func (f *File) readClaims(r *reader, node *yaml.Node) {
+	r.list(node, "claims", func(child *yaml.Node) {
+		c := lab.Claim{Metric: "elapsed"}
+		var kind string
+		r.object(child, "claim", fields{
+			"id":        r.text("id", &c.ID),
+			"text":      r.text("text", &c.Text),
+			"source":    r.text("source", &c.Source),
+			"kind":      r.text("kind", &kind),
+			"metric":    r.text("metric", &c.Metric),
+			"variant":   r.text("variant", &c.Variant),
+			"against":   r.text("against", &c.Against),
+			"factor":    r.text("factor", &c.Factor),
+			"points":    r.texts("points", &c.Points),
+			"low":       r.number("low", 0, 1e12, &c.Low),
+			"high":      r.number("high", 0, 1e12, &c.High),
+			"published": r.number("published", -1e12, 1e12, &c.Published),
+		}, "id", "text", "kind", "variant")
+		c.Kind = lab.ClaimKind(kind)
+		f.Study.Claims = append(f.Study.Claims, c)
+		f.lines.claims = append(f.lines.claims, child.Line)
+	})
+	if len(f.Study.Claims) > maxClaims {
+		r.problem(node.Line, "%d claims, at most %d are allowed", len(f.Study.Claims), maxClaims)
+	}
+}
+
+// variantNames lists the variants in the order of the file.
+func (f *File) variantNames() []string {
+	var names []string
+	for _, v := range f.Study.Variants {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// pointNames lists the points in the order of the file.
+func (f *File) pointNames() []string {
+	var names []string
+	for _, p := range f.Study.Points {
+		names = append(names, p.Name)
+	}
+	return slices.Clip(names)
+}

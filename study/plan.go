@@ -1,0 +1,160 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// maxTrials bounds the plan.
+const maxTrials = 100_000
+
+// Options are what the command line changes in a study. Zero values change nothing.
+type Options struct {
+	Quick  bool
+	Scale  float64 // multiplies scaled parameters
+	Blocks int
+	Points []string
+	Seed   *uint64
+}
+
+// TwinSuffix marks the second name of a variant in an A/A pair.
+const TwinSuffix = ".twin"
+
+// Resolve applies the options and returns the study as it will be played:
+// points chosen and scaled, twins added.
+func (f *File) Resolve(o Options) (lab.Study, error) {
+	s := f.Study
+	points := o.Points
+	if o.Quick {
+		if f.Quick == nil {
+			return s, Problems{{File: f.Path, Message: "the study has no quick profile: run it without --quick or add the key \"quick\""}}
+		}
+		s.Design.Scale, s.Design.Blocks = f.Quick.Scale, f.Quick.Blocks
+		if len(points) == 0 {
+			points = f.Quick.Points
+		}
+	}
+	if o.Scale != 0 {
+		s.Design.Scale = o.Scale
+	}
+	if o.Blocks != 0 {
+		s.Design.Blocks = o.Blocks
+	}
+	if o.Seed != nil {
+		s.Design.Seed = *o.Seed
+	}
+	var err error
+	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
+		return s, err
+	}
+	s.Variants = chooseVariants(s)
+	s.Trends = chooseTrends(s)
+	return s, nil
+}
+
+// choosePoints returns the named points, all where none are named, with their
+// scaled parameters multiplied.
+func (f *File) choosePoints(names []string, scale float64) ([]lab.Point, error) {
+	var problems Problems
+	for _, name := range names {
+		if _, found := f.Study.Point(name); !found {
+			problems = append(problems, Problem{File: f.Path, Message: fmt.Sprintf("there is no point %q%s; there are %s",
+				name, suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
+		}
+	}
+	if !(scale > 0 && scale <= 1000) {
+		problems = append(problems, Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to 1000", scale)})
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var chosen []lab.Point
+	for _, p := range f.Study.Points {
+		if len(names) == 0 || slices.Contains(names, p.Name) {
+			chosen = append(chosen, f.scale(p, scale))
+		}
+	}
+	return chosen, nil
+}
+
+func (f *File) scale(p lab.Point, scale float64) lab.Point {
+	p.Levels = maps.Clone(p.Levels)
+	for _, parameter := range f.info.Parameters {
+		if level, set := p.Level(parameter.Name); set && parameter.Scaled {
+			p.Levels[parameter.Name] = max(parameter.Min, min(parameter.Max, math.Round(level*scale)))
+		}
+	}
+	return p
+}
+
+// chooseVariants drops variants that have no point left and adds the twins.
+func chooseVariants(s lab.Study) []lab.Variant {
+	var chosen []lab.Variant
+	for _, v := range s.Variants {
+		if !slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) }) {
+			continue
+		}
+		chosen = append(chosen, v)
+		if slices.Contains(s.Design.NoiseFloor, v.Name) {
+			v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
+			chosen = append(chosen, v)
+		}
+	}
+	return chosen
+}
+
+// minTrendPoints is how many points a line with a standard error needs.
+const minTrendPoints = 3
+
+func chooseTrends(s lab.Study) []lab.Trend {
+	var chosen []lab.Trend
+	for _, t := range s.Trends {
+		t.Points = slices.DeleteFunc(slices.Clone(t.Points), func(name string) bool {
+			_, found := s.Point(name)
+			return !found
+		})
+		if len(t.Points) >= minTrendPoints {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen
+}
+
+// Expand turns a resolved study into randomised complete blocks: every block
+// holds every variant once at every point. Points come in random order, and at
+// each point the variants do, one right after the other, so that a comparison
+// is made between trials that lie close in time. All variants of a block get
+// the same seed at a point: they are given the same random choices.
+func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
+	plan := lab.Plan{Schema: lab.PlanSchema, Created: created.UTC(), Profile: profile, Study: s}
+	for block := 1; block <= s.Design.Blocks; block++ {
+		random := rand.New(rand.NewPCG(s.Design.Seed, uint64(block)))
+		for _, p := range shuffled(random, s.Points) {
+			seed := random.Uint64() >> 11 // exact in JSON readers that know only doubles
+			for _, v := range shuffled(random, s.Variants) {
+				if v.RunsAt(p.Name) {
+					plan.Trials = append(plan.Trials, lab.PlannedTrial{
+						Number: len(plan.Trials) + 1, Block: block, Variant: v.Name, Point: p.Name, Seed: seed,
+					})
+				}
+			}
+		}
+		if len(plan.Trials) > maxTrials {
+			return plan, fmt.Errorf("the plan has more than %d trials: choose fewer blocks, points or variants", maxTrials)
+		}
+	}
+	return plan, nil
+}
+
+func shuffled[T any](random *rand.Rand, items []T) []T {
+	mixed := slices.Clone(items)
+	random.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	return mixed
+}
