@@ -1,0 +1,100 @@
+package store
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return explain(path, err)
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Chmod(0o644)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(explain(path, err), os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// explain says what to do about the failures that users meet.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("the disk of %s is full: make room, then continue with --resume: %w", filepath.Dir(path), err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return unwritable(filepath.Dir(path), err)
+	}
+	return err
+}
+
+// replaceDir puts a finished directory in its place and flushes the entry.
+func replaceDir(draft, place string) error {
+	if err := os.RemoveAll(place); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, place); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(place))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+func unitsCSV(units []lab.UnitUsage) []byte {
+	rows := [][]string{{
+		"unit", "role", "pid", "cpu_seconds", "user_seconds", "system_seconds", "voluntary_context_switches",
+		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes", "written_bytes",
+	}}
+	for _, u := range units {
+		rows = append(rows, []string{
+			u.Unit.Name, u.Unit.Role, strconv.Itoa(u.Unit.PID),
+			seconds(u.CPUSeconds), seconds(u.UserSeconds), seconds(u.SystemSeconds),
+			whole(u.VoluntaryContextSwitches), whole(u.InvoluntaryContextSwitches), strconv.Itoa(u.Threads),
+			whole(u.PeakMemoryBytes), whole(u.MeanMemoryBytes), whole(u.ReadBytes), whole(u.WrittenBytes),
+		})
+	}
+	return table(rows)
+}
+
+func seriesCSV(samples []lab.UsageSample) []byte {
+	rows := [][]string{{"seconds", "cpu_seconds", "memory_bytes"}}
+	for _, s := range samples {
+		rows = append(rows, []string{seconds(s.Seconds), seconds(s.CPUSeconds), whole(s.MemoryBytes)})
+	}
+	return table(rows)
+}
+
+func table(rows [][]string) []byte {
+	var buffer bytes.Buffer
+	writer := csv.NewWriter(&buffer)
+	_ = writer.WriteAll(rows) // a buffer takes everything
+	return buffer.Bytes()
+}
+
+func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 9, 64) }
+
+func whole(n int64) string { return strconv.FormatInt(n, 10) }

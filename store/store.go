@@ -1,0 +1,226 @@
+// Package store keeps result folders on disk: the plan, the environment, one
+// folder per trial with its record, resource use and logs, and the documents
+// derived from them. docs/results.md explains every file and column.
+//
+// Every file appears whole or not at all: it is written beside its place,
+// flushed to the disk and renamed. Entry points: Create, Open, Folder.
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Names of the files in a result folder.
+const (
+	planFile        = "plan.json"
+	environmentFile = "environment.json"
+	trialsDir       = "trials"
+	trialFile       = "trial.json"
+	unitsFile       = "units.csv"
+	seriesFile      = "series.csv"
+	logsDir         = "logs"
+	latestLink      = "latest"
+)
+
+// Folder is a result folder.
+type Folder struct {
+	dir string
+}
+
+var _ lab.TrialStore = (*Folder)(nil)
+
+// Create makes <root>/<study>/<UTC time>-<seed>, writes the plan and the
+// environment into it and points <root>/<study>/latest at it.
+func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, error) {
+	name := plan.Created.UTC().Format("20060102T150405Z") + "-" + strconv.FormatUint(plan.Study.Design.Seed, 10)
+	f := &Folder{dir: filepath.Join(root, plan.Study.Name, name)}
+	if err := os.MkdirAll(filepath.Dir(f.dir), 0o755); err != nil {
+		return nil, unwritable(root, err)
+	}
+	if err := os.Mkdir(f.dir, 0o755); err != nil {
+		return nil, unwritable(f.dir, err)
+	}
+	if err := os.Mkdir(filepath.Join(f.dir, trialsDir), 0o755); err != nil {
+		return nil, unwritable(f.dir, err)
+	}
+	if err := f.writeJSON(environmentFile, environment); err != nil {
+		return nil, err
+	}
+	if err := f.writeJSON(planFile, plan); err != nil {
+		return nil, err
+	}
+	return f, f.pointLatest()
+}
+
+func unwritable(path string, err error) error {
+	return fmt.Errorf("cannot write results to %s: %w: choose another folder with --results", path, err)
+}
+
+// Open opens an existing result folder.
+func Open(dir string) (*Folder, error) {
+	if _, err := os.Stat(filepath.Join(dir, planFile)); err != nil {
+		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir, planFile)
+	}
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open result folder: %w", err)
+	}
+	return &Folder{dir: resolved}, nil
+}
+
+// Dir is the path of the folder.
+func (f *Folder) Dir() string { return f.dir }
+
+// Path is the path of a file in the folder.
+func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
+
+// Plan reads the plan.
+func (f *Folder) Plan() (lab.Plan, error) {
+	var plan lab.Plan
+	if err := f.readJSON(planFile, &plan); err != nil {
+		return plan, err
+	}
+	if plan.Schema != lab.PlanSchema {
+		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema, lab.PlanSchema)
+	}
+	return plan, nil
+}
+
+// Environment reads the environment.
+func (f *Folder) Environment() (lab.Environment, error) {
+	var environment lab.Environment
+	err := f.readJSON(environmentFile, &environment)
+	return environment, err
+}
+
+// Save implements lab.TrialStore. A trial that counts is kept under its number,
+// another attempt under number-attempt.
+func (f *Folder) Save(trial lab.Trial, logs map[string]string) error {
+	name := fmt.Sprintf("%04d", trial.Number)
+	if !trial.Valid {
+		name += "-" + strconv.Itoa(trial.Attempt)
+	}
+	place := f.Path(filepath.Join(trialsDir, name))
+	draft := place + ".part"
+	if err := os.RemoveAll(draft); err != nil {
+		return err
+	}
+	err := writeTrial(draft, trial, logs)
+	if err == nil {
+		err = replaceDir(draft, place)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("save trial %d: %w", trial.Number, err), os.RemoveAll(draft))
+	}
+	return nil
+}
+
+func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
+	if err := os.MkdirAll(filepath.Join(dir, logsDir), 0o755); err != nil {
+		return err
+	}
+	for unit, text := range logs {
+		if err := writeFile(filepath.Join(dir, logsDir, safeName(unit)+".log"), []byte(text)); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(filepath.Join(dir, unitsFile), unitsCSV(trial.Metered.Units)); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, seriesFile), seriesCSV(trial.Metered.Samples)); err != nil {
+		return err
+	}
+	data, err := marshal(trial)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, trialFile), data)
+}
+
+// safeName keeps unit names inside their folder.
+func safeName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+// Trials implements lab.TrialStore.
+func (f *Folder) Trials() ([]lab.Trial, error) {
+	entries, err := os.ReadDir(f.Path(trialsDir))
+	if err != nil {
+		return nil, fmt.Errorf("list trials: %w", err)
+	}
+	var trials []lab.Trial
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasSuffix(entry.Name(), ".part") {
+			continue
+		}
+		var trial lab.Trial
+		if err := f.readJSON(filepath.Join(trialsDir, entry.Name(), trialFile), &trial); err != nil {
+			return nil, err
+		}
+		trials = append(trials, trial)
+	}
+	slices.SortFunc(trials, func(a, b lab.Trial) int {
+		if a.Number != b.Number {
+			return a.Number - b.Number
+		}
+		return a.Attempt - b.Attempt
+	})
+	return trials, nil
+}
+
+// Write keeps a derived document in the folder.
+func (f *Folder) Write(name string, data []byte) error {
+	return writeFile(f.Path(name), data)
+}
+
+func (f *Folder) writeJSON(name string, value any) error {
+	data, err := marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return f.Write(name, data)
+}
+
+func (f *Folder) readJSON(name string, value any) error {
+	data, err := os.ReadFile(f.Path(name))
+	if err != nil {
+		return fmt.Errorf("read result folder: %w", err)
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("%s is damaged: %w", f.Path(name), err)
+	}
+	return nil
+}
+
+func marshal(value any) ([]byte, error) {
+	data, err := json.MarshalIndent(value, "", "  ")
+	return append(data, '\n'), err
+}
+
+// pointLatest makes <study>/latest a link to this folder.
+func (f *Folder) pointLatest() error {
+	link := filepath.Join(filepath.Dir(f.dir), latestLink)
+	draft := link + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
+	if err := os.Symlink(filepath.Base(f.dir), draft); err != nil {
+		return fmt.Errorf("link latest results: %w", err)
+	}
+	if err := os.Rename(draft, link); err != nil {
+		return errors.Join(fmt.Errorf("link latest results: %w", err), os.Remove(draft))
+	}
+	return nil
+}

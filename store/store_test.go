@@ -1,0 +1,210 @@
+package store
+
+import (
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func plan() lab.Plan {
+	return lab.Plan{
+		Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Profile: "full",
+		Study: lab.Study{
+			Name: "rego2021", Design: lab.Design{Seed: 7, Blocks: 2},
+			Points: []lab.Point{{Name: "s1", Levels: map[string]float64{"pings": 5}}},
+		},
+		Trials: []lab.PlannedTrial{{Number: 1, Block: 1, Variant: "threads", Point: "s1", Seed: 1 << 52}},
+	}
+}
+
+func create(t *testing.T) *Folder {
+	t.Helper()
+	f, err := Create(t.TempDir(), plan(), lab.Environment{"kernel": {Value: "6.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func trial(number, attempt int, valid bool) lab.Trial {
+	return lab.Trial{
+		Schema: lab.TrialSchema, Number: number, Attempt: attempt, Valid: valid, Variant: "threads",
+		Point: lab.Point{Name: "s1", Levels: map[string]float64{"pings": 5}}, Started: time.Unix(0, 0).UTC(),
+		Metered: lab.Metered{Total: lab.Usage{CPUSeconds: 1.5}},
+	}
+}
+
+func TestPlanAndEnvironmentComeBackAsWritten(t *testing.T) {
+	f := create(t)
+	again, err := Open(f.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Plan()
+	if err != nil || !reflect.DeepEqual(got, plan()) {
+		t.Errorf("Plan = %+v, %v; want %+v", got, err, plan())
+	}
+	environment, err := again.Environment()
+	if err != nil || environment["kernel"].Value != "6.1" {
+		t.Errorf("Environment = %v, %v", environment, err)
+	}
+	if name := filepath.Base(f.Dir()); name != "20260102T030405Z-7" {
+		t.Errorf("folder is called %s", name)
+	}
+}
+
+func TestLatestPointsToTheNewestFolder(t *testing.T) {
+	root := t.TempDir()
+	for _, second := range []int{5, 6} {
+		p := plan()
+		p.Created = p.Created.Add(time.Duration(second) * time.Second)
+		if _, err := Create(root, p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	latest, err := Open(filepath.Join(root, "rego2021", "latest"))
+	if err != nil || filepath.Base(latest.Dir()) != "20260102T030411Z-7" {
+		t.Errorf("latest is %v, %v", latest, err)
+	}
+}
+
+func TestTrialsComeBackInPlayingOrder(t *testing.T) {
+	f := create(t)
+	for _, saved := range []lab.Trial{trial(2, 1, true), trial(1, 2, true), trial(1, 1, false)} {
+		if err := f.Save(saved, map[string]string{"../worker": "oh dear\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := f.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []lab.Trial{trial(1, 1, false), trial(1, 2, true), trial(2, 1, true)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Trials = %+v, want %+v", got, want)
+	}
+	log, err := os.ReadFile(f.Path("trials/0001-1/logs/.._worker.log"))
+	if err != nil || string(log) != "oh dear\n" {
+		t.Errorf("log is %q, %v", log, err)
+	}
+}
+
+func TestUnitsAndSeriesAreTables(t *testing.T) {
+	f := create(t)
+	saved := trial(1, 1, true)
+	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12}, Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3}}}
+	saved.Metered.Samples = []lab.UsageSample{{Seconds: 0.5, CPUSeconds: 0.25, MemoryBytes: 4096}}
+	if err := f.Save(saved, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"units.csv":  "core,core,12,0.250000000,0.000000000,0.000000000,0,0,3,0,0,0,0",
+		"series.csv": "0.500000000,0.250000000,4096",
+	} {
+		data, err := os.ReadFile(f.Path("trials/0001/" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+		if err != nil || len(rows) != 2 || strings.Join(rows[1], ",") != want {
+			t.Errorf("%s is %v, %v; want the row %s", name, rows, err, want)
+		}
+	}
+}
+
+func TestAHalfWrittenTrialIsNotRead(t *testing.T) {
+	f := create(t)
+	if err := os.MkdirAll(f.Path("trials/0001.part"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Trials(); err != nil || len(got) != 0 {
+		t.Errorf("Trials = %v, %v; want none", got, err)
+	}
+	if err := f.Save(trial(1, 1, true), nil); err != nil {
+		t.Errorf("Save over a half-written trial: %v", err)
+	}
+}
+
+func TestDamagedRecordsAreNamed(t *testing.T) {
+	f := create(t)
+	if err := f.Save(trial(1, 1, true), nil); err != nil {
+		t.Fatal(err)
+	}
+	path := f.Path("trials/0001/trial.json")
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Trials(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
+		t.Errorf("Trials: %v, want the damaged file named", err)
+	}
+}
+
+func TestOpenRefusesOtherFoldersAndOtherSchemas(t *testing.T) {
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no result folder") {
+		t.Errorf("Open: %v", err)
+	}
+	f := create(t)
+	if err := f.Write("plan.json", []byte(`{"schema": "cleave-plan/99"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "cleave-plan/99") {
+		t.Errorf("Plan: %v, want the schema refused", err)
+	}
+}
+
+// smallDisk mounts a disk of 256 KiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		if errors.Is(err, syscall.EPERM) {
+			t.Skip("mounting a small disk needs root")
+		}
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
+	f, err := Create(smallDisk(t), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(trial(1, 1, true), nil); err != nil {
+		t.Fatal(err)
+	}
+	err = f.Save(trial(2, 1, true), map[string]string{"worker": strings.Repeat("x", 1<<20)})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "is full: make room, then continue with --resume") {
+		t.Errorf("Save on a full disk: %v", err)
+	}
+	got, err := f.Trials()
+	if err != nil || len(got) != 1 {
+		t.Errorf("%d trials kept, %v; want the first", len(got), err)
+	}
+	if err := f.Save(trial(3, 1, true), nil); err != nil {
+		t.Errorf("the failed trial still fills the disk: %v", err)
+	}
+}
+
+func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(file, plan(), nil); err == nil || !strings.Contains(err.Error(), "choose another folder with --results") {
+		t.Errorf("Create below a file: %v", err)
+	}
+}
