@@ -1,0 +1,227 @@
+// Package run is the conductor: it plays the trials of a plan in order, each in
+// a fresh deployment, meters and audits them, repeats those that do not count,
+// and hands every record to the store before it goes on. It knows only the
+// interfaces of package lab.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Conductor joins the rooms that a trial needs. All fields must be set.
+type Conductor struct {
+	System    lab.System
+	Deployers map[string]lab.Deployer // by the name of the deployment
+	Meter     lab.Meter
+	Host      lab.Host
+	Store     lab.TrialStore
+	Progress  lab.Progress
+	// Scratch is a directory in which every trial gets a private one.
+	Scratch string
+}
+
+// errInterrupted is why a trial is given up when the experiment ends.
+var errInterrupted = errors.New("interrupted")
+
+// Play plays what is left of the plan: trials that the store has as valid, or
+// that have used up their attempts, are not played again. It returns an error
+// when the experiment cannot go on or ctx ends; what was stored by then stays.
+func (c *Conductor) Play(ctx context.Context, plan lab.Plan) error {
+	e := experiment{Conductor: c, plan: plan}
+	done, err := e.resume()
+	if err != nil {
+		return err
+	}
+	if err := e.preflight(); err != nil {
+		return err
+	}
+	c.Progress.Begin(plan, len(done))
+	defer c.Progress.End()
+	if len(done) < len(plan.Trials) {
+		if err := e.warmUp(ctx); err != nil {
+			return err
+		}
+	}
+	for _, planned := range plan.Trials {
+		if slices.Contains(done, planned.Number) {
+			continue
+		}
+		if err := e.playUntilValid(ctx, planned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// experiment is a plan being played.
+type experiment struct {
+	*Conductor
+	plan         lab.Plan
+	attempts     map[int]int // attempts already stored, by trial number
+	calibrations []float64   // of the valid trials so far, in seconds
+}
+
+// resume takes over what the store has and returns the numbers of the trials
+// that are finished.
+func (e *experiment) resume() (done []int, err error) {
+	trials, err := e.Store.Trials()
+	if err != nil {
+		return nil, err
+	}
+	e.attempts = map[int]int{}
+	for _, trial := range trials {
+		e.attempts[trial.Number] = max(e.attempts[trial.Number], trial.Attempt)
+		if trial.Valid {
+			e.calibrations = append(e.calibrations, calibration(trial.Conditions))
+		}
+		if trial.Valid || trial.Attempt > e.plan.Study.Design.MaxRepeats {
+			done = append(done, trial.Number)
+		}
+	}
+	return done, nil
+}
+
+// preflight refuses a plan of which this host cannot carry every part, before
+// anything is started.
+func (e *experiment) preflight() error {
+	var problems []error
+	seen := map[string]bool{}
+	for _, planned := range e.plan.Trials {
+		key := planned.Variant + " at " + planned.Point
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		setting, err := e.setting(planned)
+		if err == nil {
+			err = setting.deployer.Preflight(setting.layout)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	if len(problems) > 0 {
+		return &MissingPartError{errors.Join(problems...)}
+	}
+	return nil
+}
+
+// MissingPartError says what this host lacks for the plan.
+type MissingPartError struct{ cause error }
+
+// Error implements error.
+func (m *MissingPartError) Error() string { return m.cause.Error() }
+
+// Unwrap returns the cause.
+func (m *MissingPartError) Unwrap() error { return m.cause }
+
+// warmUp plays every variant at its points without keeping the record: files
+// come into memory and processors to their clock before the first block.
+func (e *experiment) warmUp(ctx context.Context) error {
+	for range e.plan.Study.Design.WarmupTrials {
+		for _, planned := range e.plan.Trials {
+			if planned.Block != 1 {
+				continue
+			}
+			if variant, ok := e.plan.Study.Variant(planned.Variant); ok && variant.TwinOf != "" {
+				continue
+			}
+			e.Progress.Note(fmt.Sprintf("warm-up: %s at %s", planned.Variant, planned.Point))
+			if _, _, err := e.attempt(ctx, planned, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// playUntilValid plays one trial, and again while it does not count and may be
+// repeated. Every attempt is stored.
+func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTrial) error {
+	for attempt := e.attempts[planned.Number] + 1; attempt <= 1+e.plan.Study.Design.MaxRepeats; attempt++ {
+		e.Progress.TrialStarted(planned, attempt)
+		trial, logs, err := e.attempt(ctx, planned, attempt)
+		if err != nil {
+			return err
+		}
+		if err := e.Store.Save(trial, logs); err != nil {
+			return err
+		}
+		e.Progress.TrialEnded(trial)
+		if trial.Valid {
+			e.calibrations = append(e.calibrations, calibration(trial.Conditions))
+			return nil
+		}
+	}
+	return nil
+}
+
+// attempt plays a trial once. Its error ends the experiment; what only spoils
+// the trial stands in the record.
+func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, number int) (lab.Trial, map[string]string, error) {
+	setting, err := e.setting(planned)
+	if err != nil {
+		return lab.Trial{}, nil, err
+	}
+	dir := filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", planned.Number, number))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
+	}
+	trial := lab.Trial{
+		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block, Variant: planned.Variant,
+		Point: setting.point, Seed: planned.Seed, Started: time.Now().UTC(), Operations: setting.layout.Operations,
+	}
+	observation, err := e.Host.Observe()
+	if err != nil {
+		return trial, nil, fmt.Errorf("observe the host: %w", err)
+	}
+	timeout := time.Duration(e.plan.Study.Design.TrialTimeout * float64(time.Second))
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
+	defer cancel()
+	logs, played, cleanup := e.play(limited, setting, dir, &trial)
+	trial.Conditions = observation.End(trial.Metered.Total.CPUSeconds)
+	if ctx.Err() != nil {
+		return trial, logs, errors.Join(errInterrupted, cleanup)
+	}
+	if cleanup != nil {
+		return trial, logs, cleanup
+	}
+	e.judge(&trial, played)
+	return trial, logs, nil
+}
+
+// setting is what a planned trial stands for.
+type setting struct {
+	variant  lab.Variant
+	point    lab.Point
+	layout   lab.Layout
+	deployer lab.Deployer
+}
+
+func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
+	variant, found := e.plan.Study.Variant(planned.Variant)
+	if !found {
+		return setting{}, fmt.Errorf("the plan has no variant %q", planned.Variant)
+	}
+	point, found := e.plan.Study.Point(planned.Point)
+	if !found {
+		return setting{}, fmt.Errorf("the plan has no point %q", planned.Point)
+	}
+	deployer, found := e.Deployers[variant.Deployment]
+	if !found {
+		return setting{}, fmt.Errorf("there is no deployment %q on this host", variant.Deployment)
+	}
+	layout, err := e.System.Layout(variant, point, planned.Seed)
+	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
+}
+
+// Interrupted reports whether Play has ended because its context did.
+func Interrupted(err error) bool { return errors.Is(err, errInterrupted) }

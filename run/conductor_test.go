@@ -1,0 +1,325 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The rooms are stand-ins here: these tests are about what the conductor does
+// when a room fails. Real rooms play together in the tests of cmd/cleave.
+
+// rooms is a stand-in for every room of the lab at once.
+type rooms struct {
+	played    []string // variant at point, in order
+	spoil     map[int]error
+	audits    map[string]lab.AuditVerdict // by variant, default valid
+	steal     map[int]float64             // by attempt over all trials, from 1
+	spin      map[int]float64
+	stopError error
+	saveError error
+	preflight error
+	saved     []lab.Trial
+	stopped   int
+	cancelAt  int
+	cancel    context.CancelFunc
+	notes     []string
+	begun     int
+}
+
+func (r *rooms) Describe() lab.SystemInfo { return lab.SystemInfo{Name: "stand-in"} }
+
+func (r *rooms) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
+	return lab.Layout{Lead: v.Name + " at " + p.Name, Operations: 100, Units: []lab.UnitSpec{{Name: "one"}}}, nil
+}
+
+func (r *rooms) Audit(v lab.Variant, _ lab.Point, _ []lab.UnitReport) lab.Audit {
+	if verdict, ok := r.audits[v.Name]; ok {
+		return lab.Audit{Verdict: verdict, Problems: []string{"lost a ping"}}
+	}
+	return lab.Audit{Verdict: lab.AuditValid}
+}
+
+func (r *rooms) Name() string                      { return "process" }
+func (r *rooms) Preflight(layout lab.Layout) error { return r.preflight }
+
+func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	r.played = append(r.played, layout.Lead)
+	if len(r.played) == r.cancelAt {
+		r.cancel()
+	}
+	return &deployment{rooms: r, dir: dir, attempt: len(r.played)}, nil
+}
+
+type deployment struct {
+	*rooms
+	dir     string
+	attempt int
+}
+
+func (d *deployment) Units() []lab.Unit { return []lab.Unit{{Name: "one", PID: 1}} }
+
+func (d *deployment) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
+	if err := ctx.Err(); err != nil {
+		return lab.Event{}, context.Cause(ctx)
+	}
+	if kind == lab.EventFinished {
+		return lab.Event{Event: kind, ElapsedSeconds: 2}, d.spoil[d.attempt]
+	}
+	return lab.Event{Event: kind}, nil
+}
+
+func (d *deployment) Command(lab.Command) error { return nil }
+
+func (d *deployment) Reports(context.Context) ([]lab.UnitReport, error) { return nil, nil }
+
+func (d *deployment) Logs() map[string]string { return nil }
+
+func (d *deployment) Stop() error {
+	d.stopped++
+	return errors.Join(d.stopError, os.RemoveAll(d.dir))
+}
+
+func (r *rooms) Watch(context.Context, []lab.Unit) (lab.Metering, error) { return metering{}, nil }
+
+type metering struct{}
+
+func (metering) Mark() error { return nil }
+func (metering) Stop() (lab.Metered, error) {
+	return lab.Metered{Total: lab.Usage{CPUSeconds: 3}}, nil
+}
+
+func (r *rooms) Environment() lab.Environment { return nil }
+
+func (r *rooms) Observe() (lab.Observation, error) { return observation{r}, nil }
+
+type observation struct{ *rooms }
+
+func (o observation) End(float64) lab.Conditions {
+	spin, ok := o.spin[len(o.played)]
+	if !ok {
+		spin = 1
+	}
+	return lab.Conditions{StealShare: o.steal[len(o.played)], CalibrationBefore: spin, CalibrationAfter: spin}
+}
+
+func (r *rooms) Save(trial lab.Trial, _ map[string]string) error {
+	if r.saveError != nil {
+		return r.saveError
+	}
+	r.saved = append(r.saved, trial)
+	return nil
+}
+
+func (r *rooms) Trials() ([]lab.Trial, error) { return r.saved, nil }
+
+func (r *rooms) Begin(_ lab.Plan, done int)           { r.begun = done }
+func (r *rooms) TrialStarted(lab.PlannedTrial, int)   {}
+func (r *rooms) TrialEnded(lab.Trial)                 {}
+func (r *rooms) Note(text string)                     { r.notes = append(r.notes, text) }
+func (r *rooms) End()                                 {}
+func (r *rooms) conductor(t *testing.T) (c Conductor) { return conductorOf(t, r) }
+func (r *rooms) verdicts() (verdicts []string)        { return verdictsOf(r.saved) }
+
+func conductorOf(t *testing.T, r *rooms) Conductor {
+	t.Helper()
+	return Conductor{
+		System: r, Deployers: map[string]lab.Deployer{"process": r}, Meter: r, Host: r, Store: r, Progress: r, Scratch: t.TempDir(),
+	}
+}
+
+// verdictsOf spells out records: "1/1 valid", "2/1 host withheld ...".
+func verdictsOf(trials []lab.Trial) (verdicts []string) {
+	for _, trial := range trials {
+		verdict := "valid"
+		if !trial.Valid {
+			verdict = trial.Reason
+		}
+		verdicts = append(verdicts, fmt.Sprintf("%d/%d %s", trial.Number, trial.Attempt, verdict))
+	}
+	return verdicts
+}
+
+// plan has the given number of trials of variant a and b, one after the other.
+func plan(trials int) lab.Plan {
+	p := lab.Plan{Study: lab.Study{
+		Variants: []lab.Variant{{Name: "a", Deployment: "process"}, {Name: "b", Deployment: "process"}},
+		Points:   []lab.Point{{Name: "s1"}},
+		Design: lab.Design{
+			MaxRepeats: 1, TrialTimeout: 60, Gates: lab.Gates{MaxStealShare: 0.01, MaxCalibrationDrift: 0.05},
+		},
+	}}
+	for i := range trials {
+		p.Trials = append(p.Trials, lab.PlannedTrial{Number: i + 1, Block: 1, Variant: []string{"a", "b"}[i%2], Point: "s1"})
+	}
+	return p
+}
+
+func TestPlayFollowsThePlan(t *testing.T) {
+	r := &rooms{}
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), plan(3)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a at s1", "b at s1", "a at s1"}; !slices.Equal(r.played, want) {
+		t.Errorf("played %v, want %v", r.played, want)
+	}
+	trial := r.saved[0]
+	if !trial.Valid || trial.ElapsedSeconds != 2 || trial.Operations != 100 || trial.Metered.Total.CPUSeconds != 3 || trial.Units != 1 {
+		t.Errorf("record %+v", trial)
+	}
+	left, err := os.ReadDir(c.Scratch)
+	if err != nil || len(left) != 0 || r.stopped != 3 {
+		t.Errorf("%d deployments stopped, %d directories left, %v", r.stopped, len(left), err)
+	}
+}
+
+func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
+	r := &rooms{spoil: map[int]error{1: errors.New("worker-7 ended: signal: killed")}}
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), plan(2)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1/1 worker-7 ended: signal: killed", "1/2 valid", "2/1 valid"}
+	if got := r.verdicts(); !slices.Equal(got, want) {
+		t.Errorf("records %q, want %q", got, want)
+	}
+}
+
+func TestRepeatsHaveAnEnd(t *testing.T) {
+	r := &rooms{audits: map[string]lab.AuditVerdict{"a": lab.AuditInvalid, "b": lab.AuditUnknown}}
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), plan(2)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"1/1 audit invalid: [lost a ping]", "1/2 audit invalid: [lost a ping]",
+		"2/1 audit unknown: [lost a ping]", "2/2 audit unknown: [lost a ping]",
+	}
+	if got := r.verdicts(); !slices.Equal(got, want) {
+		t.Errorf("records %q, want %q", got, want)
+	}
+}
+
+func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
+	r := &rooms{steal: map[int]float64{2: 0.02}, spin: map[int]float64{8: 1.06, 9: 0.94, 10: 1.04}}
+	c := r.conductor(t)
+	p := plan(8)
+	p.Study.Design.MaxRepeats = 2
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	got := r.verdicts()
+	for i, want := range map[int]string{
+		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
+		7: "7/1 the host computed +6.0 % slower than in the median of 6 trials, the gate is 5.0 %",
+		8: "7/2 the host computed -6.0 % slower than in the median of 6 trials, the gate is 5.0 %",
+		9: "7/3 valid",
+	} {
+		if got[i] != want {
+			t.Errorf("record %d is %q, want %q", i, got[i], want)
+		}
+	}
+}
+
+func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &rooms{cancelAt: 2, cancel: cancel}
+	c := r.conductor(t)
+	if err := c.Play(ctx, plan(4)); !Interrupted(err) {
+		t.Fatalf("Play: %v, want interrupted", err)
+	}
+	if got := r.verdicts(); !slices.Equal(got, []string{"1/1 valid"}) || r.stopped != 2 {
+		t.Errorf("records %q and %d deployments stopped; want the first trial and 2", got, r.stopped)
+	}
+	r.played = nil
+	if err := c.Play(t.Context(), plan(4)); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.played) != 3 || r.begun != 1 {
+		t.Errorf("resume played %d trials after %d done, want 3 after 1", len(r.played), r.begun)
+	}
+}
+
+func TestResumeCountsAttemptsMadeBefore(t *testing.T) {
+	r := &rooms{saved: []lab.Trial{{Number: 1, Attempt: 1, Reason: "x"}, {Number: 2, Attempt: 2, Reason: "y"}}}
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), plan(2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.verdicts(); len(got) != 3 || got[2] != "1/2 valid" {
+		t.Errorf("records %q, want the second attempt of trial 1 and nothing of trial 2", got)
+	}
+}
+
+func TestWhatEndsTheExperiment(t *testing.T) {
+	for name, test := range map[string]struct {
+		rooms rooms
+		says  string
+	}{
+		"store fails":       {rooms{saveError: errors.New("disk full")}, "disk full"},
+		"clean-up fails":    {rooms{stopError: errors.New("process 7 does not end")}, "process 7 does not end"},
+		"host is too small": {rooms{preflight: errors.New("too few files")}, "a at s1: too few files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := test.rooms.conductor(t)
+			err := c.Play(t.Context(), plan(2))
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("Play: %v, want it to say %q", err, test.says)
+			}
+			if len(test.rooms.played) > 1 {
+				t.Errorf("%d trials played after the failure", len(test.rooms.played)-1)
+			}
+		})
+	}
+}
+
+func TestPreflightFailureIsAMissingPart(t *testing.T) {
+	r := &rooms{preflight: errors.New("too few files")}
+	c := r.conductor(t)
+	var missing *MissingPartError
+	if err := c.Play(t.Context(), plan(4)); !errors.As(err, &missing) || strings.Count(err.Error(), "too few") != 2 {
+		t.Errorf("Play: %v, want both variants named once", err)
+	}
+}
+
+func TestTimeoutSpoilsOnlyTheTrial(t *testing.T) {
+	r := &rooms{}
+	c := r.conductor(t)
+	p := plan(1)
+	p.Study.Design.TrialTimeout = float64(time.Nanosecond) / float64(time.Second)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.verdicts(); len(got) != 2 || got[0] != "1/1 not finished after 1ns" {
+		t.Errorf("records %q, want two attempts that took too long", got)
+	}
+}
+
+func TestWarmUpPlaysEachVariantOnceUnrecorded(t *testing.T) {
+	r := &rooms{}
+	c := r.conductor(t)
+	p := plan(2)
+	p.Study.Design.WarmupTrials = 1
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.played) != 4 || len(r.saved) != 2 || len(r.notes) != 2 {
+		t.Errorf("%d played, %d recorded, notes %q; want 4, 2 and two notes", len(r.played), len(r.saved), r.notes)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for want, values := range map[float64][]float64{2: {3, 1, 2}, 2.5: {4, 1, 2, 3}, 7: {7}} {
+		if got := median(values); got != want {
+			t.Errorf("median(%v) = %g, want %g", values, got, want)
+		}
+	}
+}

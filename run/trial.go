@@ -1,0 +1,109 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// play deploys the setting, runs the job once and tears everything down. played
+// says what spoilt the trial; cleanup is set when something may be left over.
+func (e *experiment) play(ctx context.Context, s setting, dir string, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
+	spawned := time.Now()
+	deployment, err := s.deployer.Deploy(ctx, s.layout, dir)
+	if err != nil {
+		return nil, err, nil
+	}
+	trial.Units = len(deployment.Units())
+	reports, played := e.work(ctx, deployment, trial)
+	trial.LifetimeSeconds = time.Since(spawned).Seconds()
+	cleanup = deployment.Stop()
+	trial.Audit = e.System.Audit(s.variant, s.point, reports)
+	return deployment.Logs(), played, cleanup
+}
+
+// work runs the job between the two marks of the meter.
+func (e *experiment) work(ctx context.Context, deployment lab.Deployment, trial *lab.Trial) ([]lab.UnitReport, error) {
+	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
+		return nil, err
+	}
+	metering, err := e.Meter.Watch(ctx, deployment.Units())
+	if err != nil {
+		return nil, fmt.Errorf("meter: %w", err)
+	}
+	finished, err := job(ctx, deployment, metering)
+	metered, stopped := metering.Stop()
+	if err = errors.Join(err, stopped); err != nil {
+		return nil, err
+	}
+	trial.ElapsedSeconds, trial.Metered = finished.ElapsedSeconds, metered
+	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		return nil, err
+	}
+	return deployment.Reports(ctx)
+}
+
+func job(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
+	if err := metering.Mark(); err != nil {
+		return lab.Event{}, fmt.Errorf("meter: %w", err)
+	}
+	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		return lab.Event{}, err
+	}
+	finished, err := deployment.Await(ctx, lab.EventFinished)
+	if err != nil {
+		return finished, err
+	}
+	if err := metering.Mark(); err != nil {
+		return finished, fmt.Errorf("meter: %w", err)
+	}
+	return finished, nil
+}
+
+// judge says whether the trial counts.
+func (e *experiment) judge(trial *lab.Trial, played error) {
+	switch {
+	case played != nil:
+		trial.Reason = played.Error()
+	case trial.Audit.Verdict != lab.AuditValid:
+		trial.Reason = fmt.Sprintf("audit %s: %v", trial.Audit.Verdict, trial.Audit.Problems)
+	default:
+		trial.Reason = e.disturbed(trial.Conditions)
+	}
+	trial.Valid = trial.Reason == ""
+}
+
+// minCalibrations is how many calibrations make a median worth comparing with.
+const minCalibrations = 5
+
+// disturbed says how the host spoilt the trial, or "".
+func (e *experiment) disturbed(c lab.Conditions) string {
+	gates := e.plan.Study.Design.Gates
+	if c.StealShare > gates.MaxStealShare {
+		return fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
+			100*c.StealShare, 100*gates.MaxStealShare)
+	}
+	if len(e.calibrations) < minCalibrations {
+		return ""
+	}
+	middle := median(e.calibrations)
+	if drift := calibration(c)/middle - 1; math.Abs(drift) > gates.MaxCalibrationDrift {
+		return fmt.Sprintf("the host computed %+.1f %% slower than in the median of %d trials, the gate is %.1f %%",
+			100*drift, len(e.calibrations), 100*gates.MaxCalibrationDrift)
+	}
+	return ""
+}
+
+// calibration is the trial's calibration time in seconds.
+func calibration(c lab.Conditions) float64 { return (c.CalibrationBefore + c.CalibrationAfter) / 2 }
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
