@@ -1,0 +1,175 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// threadsPerUnit is about how many threads the Go runtime starts in a unit.
+	threadsPerUnit = 8
+	// memoryPerUnit is about what a unit takes, in bytes.
+	memoryPerUnit = 8 << 20
+	// conductorDescriptors: two pipes per unit, and what else the conductor holds.
+	descriptorsPerUnit, conductorDescriptors = 4, 64
+	// Ports are below the range from which Linux takes the ports of outgoing
+	// connections, or a peer's connection could sit on a unit's port.
+	lowestPort, highestPort = 10000, 32767
+)
+
+// Preflight implements lab.Deployer: it compares what the layout needs with the
+// limits of this host.
+func (d *Deployer) Preflight(layout lab.Layout) error {
+	units := len(layout.Units)
+	var problems []error
+	if err := checkDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err != nil {
+		problems = append(problems, err)
+	}
+	if err := checkProcesses(units); err != nil {
+		problems = append(problems, err)
+	}
+	if err := checkMemory(units, layout.SharedMemory); err != nil {
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+func checkDescriptors(needed int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("read the limit of open files: %w", err)
+	}
+	if limit.Max < uint64(needed) {
+		return fmt.Errorf("a process may open %d files here, %d are needed: raise it with: ulimit -Hn %d", limit.Max, needed, needed)
+	}
+	return nil
+}
+
+func checkProcesses(units int) error {
+	needed := uint64(units * threadsPerUnit)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err != nil {
+		return fmt.Errorf("read the limit of processes: %w", err)
+	}
+	if os.Geteuid() != 0 && limit.Cur < needed {
+		return fmt.Errorf("a user may run %d threads here, about %d are needed: raise it with: ulimit -u %d", limit.Cur, needed, needed)
+	}
+	pids, err := readNumber("/proc/sys/kernel/pid_max")
+	if err == nil && pids < needed {
+		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl kernel.pid_max=%d", pids, needed, 4*needed)
+	}
+	return nil
+}
+
+func checkMemory(units int, shared int64) error {
+	needed := int64(units)*memoryPerUnit + shared
+	available, err := availableMemory()
+	if err == nil && available < needed {
+		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose fewer workers",
+			units, needed>>20, available>>20)
+	}
+	return nil
+}
+
+func availableMemory() (int64, error) {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
+}
+
+func readNumber(path string) (uint64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+}
+
+// assignAddresses finds a free loopback port for every unit that listens. Ports
+// rise in the order of the layout, from a random start.
+func assignAddresses(layout lab.Layout) (map[string]string, error) {
+	free, err := freePorts(listeners(layout))
+	if err != nil {
+		return nil, err
+	}
+	addresses := map[string]string{}
+	for _, spec := range layout.Units {
+		if spec.Listens {
+			addresses[spec.Name] = net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
+			free = free[1:]
+		}
+	}
+	return addresses, nil
+}
+
+// freePorts returns n free loopback ports in rising order.
+func freePorts(n int) ([]int, error) {
+	port := lowestPort + rand.IntN(highestPort-lowestPort)
+	var free []int
+	for tried := 0; len(free) < n; tried++ {
+		if tried > 2*(highestPort-lowestPort) {
+			return nil, fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
+				len(free), lowestPort, highestPort, n)
+		}
+		if port++; port > highestPort {
+			port, free = lowestPort, nil // start again, so that ports rise
+		}
+		if portIsFree(port) {
+			free = append(free, port)
+		}
+	}
+	return free, nil
+}
+
+func listeners(layout lab.Layout) int {
+	n := 0
+	for _, spec := range layout.Units {
+		if spec.Listens {
+			n++
+		}
+	}
+	return n
+}
+
+func portIsFree(port int) bool {
+	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+// sharedMemory returns an anonymous file of the given size that units inherit,
+// or nil. It has no name, so nothing of it can be left behind.
+func sharedMemory(size int64) (*os.File, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	descriptor, err := unix.MemfdCreate("cleave", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create shared memory: %w", err)
+	}
+	file := os.NewFile(uintptr(descriptor), "cleave shared memory")
+	if err := syscall.Ftruncate(descriptor, size); err != nil {
+		return nil, errors.Join(fmt.Errorf("create %d bytes of shared memory: %w", size, err), file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,219 @@
+// Package process deploys units as processes of this host.
+//
+// Units run in a process group of their own, led by a janitor. The janitor holds
+// the read end of a pipe whose write end only the conductor has: when the
+// conductor closes it, or dies in whatever way, the janitor ends every process
+// of the group and removes the trial's directory. Each unit is also killed by
+// the kernel when the thread that started it goes away. So nothing survives,
+// not even a kill -9 of the conductor.
+//
+// Entry points: New, Deployer.Deploy and, for the janitor's own process, Janitor.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Deployer starts units as processes. Its fields are set once, by New.
+type Deployer struct {
+	program string   // path of cleave-unit
+	janitor []string // command that runs Janitor on the directory appended to it
+	label   string   // value of CLEAVE_RUN
+}
+
+var _ lab.Deployer = (*Deployer)(nil)
+
+// New returns a deployer that starts program with each unit's arguments. The
+// janitor command is called with a directory as its last argument and must call
+// Janitor. label marks everything that is started.
+func New(program string, janitor []string, label string) *Deployer {
+	return &Deployer{program: program, janitor: janitor, label: label}
+}
+
+// Name implements lab.Deployer.
+func (d *Deployer) Name() string { return "process" }
+
+// Deploy implements lab.Deployer.
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	addresses, err := assignAddresses(layout)
+	if err != nil {
+		return nil, err
+	}
+	group, err := startGroup(d.janitor, dir)
+	if err != nil {
+		return nil, err
+	}
+	running := newDeployment(layout, group)
+	if err := d.startUnits(ctx, layout, running, addresses, dir); err != nil {
+		return nil, errors.Join(err, running.Stop())
+	}
+	return running, nil
+}
+
+func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment, addresses map[string]string, dir string) error {
+	memory, err := sharedMemory(layout.SharedMemory)
+	if err != nil {
+		return err
+	}
+	if memory != nil {
+		defer memory.Close()
+	}
+	for _, spec := range layout.Units {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		command := exec.Command(d.program, spec.Args...)
+		command.Env = d.environment(spec, addresses, dir)
+		if memory != nil {
+			command.ExtraFiles = []*os.File{memory}
+		}
+		if err := running.start(command, spec); err != nil {
+			return fmt.Errorf("start unit %s (%s): %w", spec.Name, d.program, err)
+		}
+	}
+	return nil
+}
+
+// environment is all that a unit gets: nothing of the conductor's own
+// environment reaches the system under test.
+func (d *Deployer) environment(spec lab.UnitSpec, addresses map[string]string, dir string) []string {
+	environment := []string{"CLEAVE_RUN=" + d.label, "CLEAVE_DIR=" + dir}
+	if address, ok := addresses[spec.Name]; ok {
+		environment = append(environment, "CLEAVE_ADDRESS="+address)
+	}
+	for _, peer := range spec.Peers {
+		name := strings.ToUpper(strings.ReplaceAll(peer, "-", "_"))
+		environment = append(environment, "CLEAVE_ADDRESS_"+name+"="+addresses[peer])
+	}
+	return append(environment, spec.Env...)
+}
+
+// deployment is a running layout.
+type deployment struct {
+	lead     string
+	group    *group
+	launcher *launcher
+	units    []*unit
+
+	events   chan lab.Event // from the lead unit
+	failures chan error     // the first failure of any unit
+	mu       sync.Mutex
+	stopping bool // the units may end
+	stopOnce sync.Once
+	stopErr  error
+}
+
+func newDeployment(layout lab.Layout, group *group) *deployment {
+	return &deployment{
+		lead: layout.Lead, group: group, launcher: newLauncher(),
+		events: make(chan lab.Event, 4), failures: make(chan error, 1),
+	}
+}
+
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	units := make([]lab.Unit, 0, len(d.units))
+	for _, u := range d.units {
+		units = append(units, lab.Unit{Name: u.spec.Name, Role: u.spec.Role, PID: u.command.Process.Pid})
+	}
+	return units
+}
+
+// Await implements lab.Deployment.
+func (d *deployment) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
+	select {
+	case event := <-d.events:
+		if event.Event != kind {
+			return event, fmt.Errorf("unit %s said %q, expected %q", d.lead, event.Event, kind)
+		}
+		return event, nil
+	case err := <-d.failures:
+		return lab.Event{}, err
+	case <-ctx.Done():
+		return lab.Event{}, fmt.Errorf("wait for %q from unit %s: %w", kind, d.lead, context.Cause(ctx))
+	}
+}
+
+// Command implements lab.Deployment.
+func (d *deployment) Command(command lab.Command) error {
+	if command.Command == lab.CommandStop {
+		d.mu.Lock()
+		d.stopping = true
+		d.mu.Unlock()
+	}
+	i := slices.IndexFunc(d.units, func(u *unit) bool { return u.spec.Name == d.lead })
+	if i < 0 {
+		return fmt.Errorf("the layout has no unit %q to lead it", d.lead)
+	}
+	return d.units[i].send(command)
+}
+
+// Reports implements lab.Deployment.
+func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
+	var reports []lab.UnitReport
+	for _, u := range d.units {
+		select {
+		case <-u.ended:
+		case <-ctx.Done():
+			return reports, fmt.Errorf("unit %s does not end after stop: %w", u.spec.Name, context.Cause(ctx))
+		}
+		if u.report != nil {
+			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid, Data: u.report})
+		}
+	}
+	select {
+	case err := <-d.failures:
+		return reports, err
+	default:
+		return reports, nil
+	}
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	for _, u := range d.units {
+		if text := u.log.String(); text != "" {
+			logs[u.spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// Stop implements lab.Deployment.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		d.mu.Lock()
+		d.stopping = true
+		d.mu.Unlock()
+		d.stopErr = d.group.end()
+		for _, u := range d.units {
+			<-u.ended
+		}
+		d.launcher.close()
+	})
+	return d.stopErr
+}
+
+// fail keeps the first failure; later ones are its consequences.
+func (d *deployment) fail(err error) {
+	select {
+	case d.failures <- err:
+	default:
+	}
+}
+
+func (d *deployment) mayEnd() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopping
+}

@@ -1,0 +1,286 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// deployer starts this test binary as every unit and as the janitor.
+func deployer(t *testing.T) *Deployer {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(own, []string{own, "janitor"}, "test")
+}
+
+// layout is a lead and three workers that play the given part.
+func layout(leadPart, workerPart string) lab.Layout {
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Role: "core", Args: []string{"unit", leadPart}, Listens: true}}}
+	for i := range 3 {
+		l.Units = append(l.Units, lab.UnitSpec{
+			Name: fmt.Sprintf("worker-%d", i), Role: "worker", Args: []string{"unit", workerPart},
+			Listens: true, Peers: []string{"core"}, Cores: []int{i},
+		})
+	}
+	return l
+}
+
+func deploy(t *testing.T, l lab.Layout) (lab.Deployment, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := deployer(t).Deploy(t.Context(), l, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		assertGone(t, d.Units(), dir)
+	})
+	return d, dir
+}
+
+// assertGone fails when a unit still runs or the directory is still there.
+func assertGone(t *testing.T, units []lab.Unit, dir string) {
+	t.Helper()
+	for _, u := range units {
+		if err := syscall.Kill(u.PID, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("unit %s (process %d) is still there", u.Name, u.PID)
+		}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("directory %s is still there", dir)
+	}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestDeploymentFromStartToReports(t *testing.T) {
+	l := layout("lead", "worker")
+	l.SharedMemory = 4096
+	d, _ := deploy(t, l)
+	ctx := within(t)
+	if _, err := d.Await(ctx, lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	finished, err := d.Await(ctx, lab.EventFinished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if finished.ElapsedSeconds != 1.5 {
+		t.Errorf("elapsed %g s, want 1.5", finished.ElapsedSeconds)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReports(t, d.Units(), reports)
+}
+
+// checkReports looks at what the units saw of their environment.
+func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
+	t.Helper()
+	if len(reports) != 4 {
+		t.Fatalf("%d reports, want 4", len(reports))
+	}
+	addresses := map[string]bool{}
+	var core seen
+	for i, report := range reports {
+		var s seen
+		if err := json.Unmarshal(report.Data, &s); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			core = s
+		}
+		addresses[s.Address] = true
+		if report.Unit != units[i].Name || s.PID != units[i].PID || report.PID != s.PID {
+			t.Errorf("report %d is of %s process %d, want %+v", i, report.Unit, s.PID, units[i])
+		}
+		if i > 0 && (s.Core != core.Address || s.Processors != 1) {
+			t.Errorf("%s: core is at %q, runs on %d processors; want %q and 1", report.Unit, s.Core, s.Processors, core.Address)
+		}
+		if s.Variables > 8 {
+			t.Errorf("%s has %d environment variables: the conductor's own leak into units", report.Unit, s.Variables)
+		}
+	}
+	if len(addresses) != 4 {
+		t.Errorf("%d different addresses, want 4", len(addresses))
+	}
+	if core.Memory != 3 {
+		t.Errorf("%d workers have written to the shared memory, want 3", core.Memory)
+	}
+}
+
+func TestAwaitSaysWhatBecameOfAUnit(t *testing.T) {
+	for name, test := range map[string]struct{ lead, worker, says string }{
+		"worker gives up":   {"wait", "fail", "unit worker-0 failed: no luck today"},
+		"worker is killed":  {"wait", "kill", "unit worker-0 ended: signal: killed"},
+		"worker ends early": {"wait", "quit", "unit worker-0 ended before it was told to"},
+		"worker's last words": {"wait", "panic",
+			"(oh dear)"},
+		"worker talks nonsense":  {"wait", "nonsense", "unit worker-0 wrote what is no event"},
+		"worker poses as lead":   {"wait", "lead", "but core leads"},
+		"lead says another word": {"unasked", "worker", `said "finished", expected "ready"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := layout(test.lead, "wait")
+			l.Units[1].Args = []string{"unit", test.worker}
+			d, _ := deploy(t, l)
+			_, err := d.Await(within(t), lab.EventReady)
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("Await: %v, want it to say %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestAwaitEndsWithItsContext(t *testing.T) {
+	d, _ := deploy(t, layout("wait", "wait"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err := d.Await(ctx, lab.EventReady); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("Await: %v, want the context's cause", err)
+	}
+}
+
+func TestLogsKeepTheEndOfWhatAUnitWrote(t *testing.T) {
+	d, _ := deploy(t, layout("wait", "chatter"))
+	if _, err := d.Await(within(t), lab.EventReady); err == nil {
+		t.Fatal("a chattering worker is ready")
+	}
+	if err := d.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	log := d.Logs()["worker-0"]
+	if len(log) > maxLog || !strings.HasSuffix(log, "the end\n") {
+		t.Errorf("log has %d bytes and ends with %q", len(log), log[max(0, len(log)-20):])
+	}
+	if _, silent := d.Logs()["core"]; silent {
+		t.Error("a unit that wrote nothing has a log")
+	}
+}
+
+func TestDeployThatFailsLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := deployer(t)
+	d.program = "/nonexistent/cleave-unit"
+	_, err := d.Deploy(t.Context(), layout("lead", "worker"), dir)
+	if err == nil || !strings.Contains(err.Error(), "/nonexistent/cleave-unit") {
+		t.Errorf("Deploy: %v, want the program named", err)
+	}
+	assertGone(t, nil, dir)
+}
+
+func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	conductor, units := startConductor(t, dir)
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) && (anyAlive(units) || exists(dir)) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	assertGone(t, units, dir)
+}
+
+func anyAlive(units []lab.Unit) bool {
+	return slices.ContainsFunc(units, func(u lab.Unit) bool { return syscall.Kill(u.PID, 0) == nil })
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
+	d := deployer(t)
+	if err := d.Preflight(layout("lead", "worker")); err != nil {
+		t.Errorf("four units: %v", err)
+	}
+	tooMany := lab.Layout{Units: make([]lab.UnitSpec, 100_000), Descriptors: 1 << 30, SharedMemory: 1 << 50}
+	err := d.Preflight(tooMany)
+	for _, want := range []string{"ulimit -Hn", "process numbers", "MiB of memory"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Preflight: %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestPortsAreFreeLoopbackPortsBelowTheEphemeralRange(t *testing.T) {
+	ports, err := freePorts(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.IsSorted(ports) || ports[0] < lowestPort || ports[49] > highestPort {
+		t.Errorf("ports %v, want rising from %d to %d", ports, lowestPort, highestPort)
+	}
+	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", ports[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if portIsFree(ports[0]) {
+		t.Errorf("port %d is taken, but passes for free", ports[0])
+	}
+}
+
+func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
+	var allowed unix.CPUSet
+	allowed.Set(3)
+	allowed.Set(5)
+	for core, want := range map[int]int{0: 3, 1: 5, 2: 3, 7: 5} {
+		if set := choose([]int{core}, allowed); !set.IsSet(want) || set.Count() != 1 {
+			t.Errorf("core %d is mapped to %v, want processor %d", core, set, want)
+		}
+	}
+}
+
+func TestParseStatOfACommandWithParentheses(t *testing.T) {
+	pid, group, zombie := parseStat("42 (a) b (c) Z 1 77 77 0 -1")
+	if pid != 42 || group != 77 || !zombie {
+		t.Errorf("parseStat = %d, %d, %t; want 42, 77, true", pid, group, zombie)
+	}
+}

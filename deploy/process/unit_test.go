@@ -1,0 +1,182 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestMain lets the test binary play units, janitors and conductors.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 3 {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case "unit":
+		playUnit(os.Args[2])
+	case "janitor":
+		if err := Janitor(os.Stdin, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "conductor":
+		playConductor(os.Args[2])
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// seen is what a unit tells of its environment.
+type seen struct {
+	PID        int
+	Address    string
+	Core       string
+	Processors int
+	Variables  int
+	Memory     uint32
+}
+
+func look() seen {
+	var processors unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &processors); err != nil {
+		panic(err)
+	}
+	return seen{
+		PID: os.Getpid(), Address: os.Getenv("CLEAVE_ADDRESS"), Core: os.Getenv("CLEAVE_ADDRESS_CORE"),
+		Processors: processors.Count(), Variables: len(os.Environ()),
+	}
+}
+
+func say(event lab.Event) {
+	if err := json.NewEncoder(os.Stdout).Encode(event); err != nil {
+		panic(err)
+	}
+}
+
+func report(s seen) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	say(lab.Event{Event: lab.EventReport, Data: data})
+}
+
+// playUnit plays one of the parts that tests ask for.
+func playUnit(part string) {
+	switch part {
+	case "lead":
+		playLead()
+	case "worker":
+		playWorker()
+	case "wait":
+		time.Sleep(time.Hour)
+	case "fail":
+		say(lab.Event{Event: lab.EventFailed, Error: "no luck today"})
+		os.Exit(1)
+	case "kill":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "quit":
+	case "panic":
+		fmt.Fprintln(os.Stderr, "oh dear")
+		os.Exit(3)
+	case "nonsense":
+		fmt.Println("this is not JSON")
+		time.Sleep(time.Hour)
+	case "unasked":
+		say(lab.Event{Event: lab.EventFinished})
+		time.Sleep(time.Hour)
+	case "chatter":
+		fmt.Fprint(os.Stderr, strings.Repeat("blah blah\n", 20_000)+"the end\n")
+		os.Exit(1)
+	}
+}
+
+// counter is a number in the memory that all units share, if there is any.
+func counter() *atomic.Uint32 {
+	memory, err := syscall.Mmap(3, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return new(atomic.Uint32)
+	}
+	return (*atomic.Uint32)(unsafe.Pointer(&memory[0]))
+}
+
+func playLead() {
+	shared := counter()
+	commands := json.NewDecoder(os.Stdin)
+	var command lab.Command
+	say(lab.Event{Event: lab.EventReady})
+	_ = commands.Decode(&command)
+	for shared.Load() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	say(lab.Event{Event: lab.EventFinished, ElapsedSeconds: 1.5})
+	_ = commands.Decode(&command)
+	s := look()
+	s.Memory = shared.Load()
+	report(s)
+	shared.Store(1000) // lets the workers go
+}
+
+func playWorker() {
+	shared := counter()
+	shared.Add(1)
+	for shared.Load() < 1000 {
+		time.Sleep(time.Millisecond)
+	}
+	report(look())
+}
+
+// playConductor deploys units, tells about them and waits to be killed.
+func playConductor(dir string) {
+	own, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	deployment, err := New(own, []string{own, "janitor"}, "test").Deploy(context.Background(), layout("wait", "wait"), dir)
+	if err != nil {
+		panic(err)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Hour)
+}
+
+// startConductor runs playConductor in a process of its own.
+func startConductor(t *testing.T, dir string) (*exec.Cmd, []lab.Unit) {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor := exec.Command(own, "conductor", dir)
+	out, err := conductor.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var units []lab.Unit
+	if err := json.NewDecoder(out).Decode(&units); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if len(units) != 4 || !anyAlive(units) {
+		t.Fatalf("the conductor has deployed %v, want 4 living units", units)
+	}
+	return conductor, units
+}
