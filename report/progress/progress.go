@@ -1,0 +1,253 @@
+// Package progress shows how an experiment goes, while it goes: to people at a
+// terminal on one line that is redrawn, into a pipe as one plain line a trial,
+// to programs as JSON lines. It writes to standard error; results do not pass here.
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Form is how progress is shown.
+type Form int
+
+// The forms of progress.
+const (
+	Plain    Form = iota // a line per trial
+	Terminal             // one line, redrawn
+	JSON                 // an object per line
+)
+
+// New returns a progress display on w. now is the clock that the time left is
+// estimated with.
+func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
+	t := &tracker{now: now, spent: map[key]spent{}}
+	switch form {
+	case Terminal:
+		return &terminal{w: w, tracker: t}
+	case JSON:
+		return &lines{encoder: json.NewEncoder(w), tracker: t}
+	default:
+		return &plain{w: w, tracker: t}
+	}
+}
+
+// key is what trials of equal length have in common.
+type key struct{ variant, point string }
+
+type spent struct {
+	total  time.Duration
+	trials int
+}
+
+// tracker knows how far the experiment is and estimates the rest.
+type tracker struct {
+	now     func() time.Time
+	plan    lab.Plan
+	done    int
+	current lab.PlannedTrial
+	next    int // number of the first trial that is not done
+	started time.Time
+	spent   map[key]spent
+}
+
+func (t *tracker) begin(plan lab.Plan, done int) { t.plan, t.done = plan, done }
+
+func (t *tracker) startTrial(planned lab.PlannedTrial) {
+	t.current, t.next, t.started = planned, planned.Number, t.now()
+}
+
+func (t *tracker) endTrial(trial lab.Trial) {
+	k := key{trial.Variant, trial.Point.Name}
+	s := t.spent[k]
+	s.total += t.now().Sub(t.started)
+	s.trials++
+	t.spent[k] = s
+	if trial.Valid || trial.Attempt > t.plan.Study.Design.MaxRepeats {
+		t.done++
+		t.next = trial.Number + 1
+	}
+}
+
+// left estimates the time for the trials that are not done: each takes as long as its like took so far, or as the mean of all where no
+// like was seen. ok is false while nothing was measured.
+func (t *tracker) left() (left time.Duration, ok bool) {
+	var all spent
+	for _, s := range t.spent {
+		all.total += s.total
+		all.trials += s.trials
+	}
+	if all.trials == 0 {
+		return 0, false
+	}
+	for _, planned := range t.plan.Trials {
+		if planned.Number < t.next {
+			continue
+		}
+		s, seen := t.spent[key{planned.Variant, planned.Point}]
+		if !seen {
+			s = all
+		}
+		left += s.total / time.Duration(s.trials)
+	}
+	return left, true
+}
+
+// position is "block 2/3, trial 14/96".
+func (t *tracker) position(planned lab.PlannedTrial) string {
+	return fmt.Sprintf("block %d/%d, trial %d/%d", planned.Block, t.plan.Study.Design.Blocks, planned.Number, len(t.plan.Trials))
+}
+
+func (t *tracker) leftWords() string {
+	left, ok := t.left()
+	if !ok {
+		return ""
+	}
+	return ", about " + Duration(left) + " left"
+}
+
+// Duration rounds a time span as people say it: 40 s, 12 min, 3.5 h.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
+// plain writes a line for every trial that has ended.
+type plain struct {
+	*tracker
+	w io.Writer
+}
+
+func (p *plain) Begin(plan lab.Plan, done int) {
+	p.begin(plan, done)
+	fmt.Fprintf(p.w, "%s: %d trials in %d blocks%s\n", plan.Study.Name, len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
+}
+
+func resumed(done int) string {
+	if done == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them done before", done)
+}
+
+func (p *plain) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
+
+func (p *plain) TrialEnded(trial lab.Trial) {
+	p.endTrial(trial)
+	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftWords())
+}
+
+func (p *plain) Note(text string) { fmt.Fprintln(p.w, text) }
+
+func (p *plain) End() {}
+
+// outcome says in a few words how a trial went.
+func outcome(trial lab.Trial) string {
+	where := trial.Variant + " at " + trial.Point.Name
+	if !trial.Valid {
+		return fmt.Sprintf("%s does not count (attempt %d): %s", where, trial.Attempt, trial.Reason)
+	}
+	return fmt.Sprintf("%s %.3g s", where, trial.ElapsedSeconds)
+}
+
+// terminal redraws one line. Trials that do not count get a line that stays.
+type terminal struct {
+	*tracker
+	w io.Writer
+}
+
+// clearLine returns to the first column and erases the line.
+const clearLine = "\r\x1b[K"
+
+func (t *terminal) Begin(plan lab.Plan, done int) {
+	t.begin(plan, done)
+	fmt.Fprintf(t.w, "%s: %d trials in %d blocks%s\n", plan.Study.Name, len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
+}
+
+func (t *terminal) TrialStarted(planned lab.PlannedTrial, _ int) {
+	t.startTrial(planned)
+	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned), planned.Variant, planned.Point, t.leftWords())
+}
+
+func (t *terminal) TrialEnded(trial lab.Trial) {
+	t.endTrial(trial)
+	if !trial.Valid {
+		fmt.Fprintf(t.w, "%s%s: %s\n", clearLine, t.position(t.current), outcome(trial))
+	}
+}
+
+func (t *terminal) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, text) }
+
+func (t *terminal) End() { fmt.Fprint(t.w, clearLine) }
+
+// bar is a progress bar of ten cells.
+func (t *terminal) bar() string {
+	const cells = 10
+	full := 0
+	if n := len(t.plan.Trials); n > 0 {
+		full = min(cells, cells*t.done/n)
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", cells-full) + "]"
+}
+
+// lines writes one JSON object per event.
+type lines struct {
+	*tracker
+	encoder *json.Encoder
+}
+
+// Line is one object of the JSON form.
+type Line struct {
+	Event       string   `json:"event"` // begin, trial, note, end
+	Trials      int      `json:"trials,omitempty"`
+	Done        int      `json:"done"`
+	Block       int      `json:"block,omitempty"`
+	Trial       int      `json:"trial,omitempty"`
+	Attempt     int      `json:"attempt,omitempty"`
+	Variant     string   `json:"variant,omitempty"`
+	Point       string   `json:"point,omitempty"`
+	Valid       bool     `json:"valid,omitempty"`
+	Reason      string   `json:"reason,omitempty"`
+	Elapsed     float64  `json:"elapsed_seconds,omitempty"`
+	LeftSeconds *float64 `json:"left_seconds,omitempty"`
+	Text        string   `json:"text,omitempty"`
+}
+
+func (l *lines) write(line Line) {
+	line.Trials, line.Done = len(l.plan.Trials), l.done
+	_ = l.encoder.Encode(line) // a reader that has gone away must not stop the experiment
+}
+
+func (l *lines) Begin(plan lab.Plan, done int) {
+	l.begin(plan, done)
+	l.write(Line{Event: "begin"})
+}
+
+func (l *lines) TrialStarted(planned lab.PlannedTrial, _ int) { l.startTrial(planned) }
+
+func (l *lines) TrialEnded(trial lab.Trial) {
+	l.endTrial(trial)
+	line := Line{
+		Event: "trial", Block: trial.Block, Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant,
+		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds,
+	}
+	if left, ok := l.left(); ok {
+		seconds := left.Seconds()
+		line.LeftSeconds = &seconds
+	}
+	l.write(line)
+}
+
+func (l *lines) Note(text string) { l.write(Line{Event: "note", Text: text}) }
+
+func (l *lines) End() { l.write(Line{Event: "end"}) }

@@ -1,0 +1,103 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// play shows an experiment of four trials, each 10 s long, the second of which
+// needs two attempts; it stops before the last.
+func play(t *testing.T, form Form) string {
+	t.Helper()
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	p := New(&out, form, func() time.Time { return now })
+	plan := lab.Plan{Study: lab.Study{Name: "rego2021", Design: lab.Design{Blocks: 2, MaxRepeats: 1}}}
+	for i := range 4 {
+		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "uds", Point: "s1"})
+	}
+	p.Begin(plan, 0)
+	attempt := func(i, number int, valid bool, reason string) {
+		p.TrialStarted(plan.Trials[i], number)
+		now = now.Add(10 * time.Second)
+		p.TrialEnded(lab.Trial{
+			Number: i + 1, Attempt: number, Block: plan.Trials[i].Block, Variant: "uds", Point: lab.Point{Name: "s1"},
+			Valid: valid, Reason: reason, ElapsedSeconds: 8,
+		})
+	}
+	attempt(0, 1, true, "")
+	attempt(1, 1, false, "worker-7 ended")
+	attempt(1, 2, true, "")
+	attempt(2, 1, true, "")
+	p.Note("a note")
+	p.TrialStarted(plan.Trials[3], 1)
+	p.End()
+	return out.String()
+}
+
+func TestPlainIsALineATrialWithTimeLeft(t *testing.T) {
+	want := `rego2021: 4 trials in 2 blocks
+block 1/2, trial 1/4: uds at s1 8 s, about 30 s left
+block 1/2, trial 2/4: uds at s1 does not count (attempt 1): worker-7 ended, about 30 s left
+block 1/2, trial 2/4: uds at s1 8 s, about 20 s left
+block 2/2, trial 3/4: uds at s1 8 s, about 10 s left
+a note
+`
+	if got := play(t, Plain); got != want {
+		t.Errorf("plain progress:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestTerminalRedrawsOneLine(t *testing.T) {
+	got := play(t, Terminal)
+	for _, want := range []string{
+		"[.......", "block 2/2, trial 4/4: uds at s1, about 10 s left", "does not count (attempt 1): worker-7 ended\n", "[#######...]",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("terminal progress has no %q:\n%q", want, got)
+		}
+	}
+	if lines := strings.Count(got, "\n"); lines != 3 {
+		t.Errorf("%d lines stay on the terminal, want 3: the head, the spoilt trial and the note", lines)
+	}
+	if !strings.HasSuffix(got, clearLine) {
+		t.Error("the progress line stays after the end")
+	}
+}
+
+func TestJSONIsAnObjectALine(t *testing.T) {
+	var events []string
+	decoder := json.NewDecoder(strings.NewReader(play(t, JSON)))
+	var last Line
+	for decoder.More() {
+		var line Line
+		if err := decoder.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, line.Event)
+		if line.Event == "trial" {
+			last = line
+		}
+	}
+	if got := strings.Join(events, " "); got != "begin trial trial trial trial note end" {
+		t.Errorf("events %s", got)
+	}
+	if last.Done != 3 || last.Trials != 4 || last.LeftSeconds == nil || *last.LeftSeconds != 10 {
+		t.Errorf("last trial %+v, want 3 of 4 done and 10 s left", last)
+	}
+}
+
+func TestDurationIsRoundedAsPeopleSayIt(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		41 * time.Second: "41 s", 12 * time.Minute: "12 min", 3*time.Hour + 29*time.Minute: "3.5 h",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
