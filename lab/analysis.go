@@ -3,24 +3,24 @@ package lab
 // Analysis is everything that is concluded from the trials of an experiment:
 // the document of --json and analysis.json.
 type Analysis struct {
-	Schema      string              `json:"schema"`
-	Study       string              `json:"study"`
-	Title       string              `json:"title"`
-	Profile     string              `json:"profile"`
-	Seed        uint64              `json:"seed"`
-	Scale       float64             `json:"scale"`
-	Blocks      int                 `json:"blocks"`
-	Confidence  float64             `json:"confidence"`
-	Margin      float64             `json:"margin"`
-	Operation   string              `json:"operation"`
-	Baseline    string              `json:"baseline"`
-	Answer      []Sentence          `json:"answer"`
-	Environment Environment         `json:"environment"`
-	Metrics     []Metric            `json:"metrics"`
-	Variants    []Variant           `json:"variants"`
-	Points      []Point             `json:"points"`
-	Trials      TrialCounts         `json:"trials"`
-	NoiseFloor  map[string]Ratio    `json:"noise_floor"` // by metric
+	Schema      string           `json:"schema"`
+	Study       string           `json:"study"`
+	Title       string           `json:"title"`
+	Profile     string           `json:"profile"`
+	Seed        uint64           `json:"seed"`
+	Scale       float64          `json:"scale"`
+	Blocks      int              `json:"blocks"`
+	Confidence  float64          `json:"confidence"`
+	Margin      float64          `json:"margin"`
+	Operation   string           `json:"operation"`
+	Baseline    string           `json:"baseline"`
+	Answer      []Sentence       `json:"answer"`
+	Environment Environment      `json:"environment"`
+	Metrics     []Metric         `json:"metrics"`
+	Variants    []Variant        `json:"variants"`
+	Points      []Point          `json:"points"`
+	Trials      TrialCounts      `json:"trials"`
+	NoiseFloor  map[string]Ratio `json:"noise_floor"` // by metric
 	// Margins are the margins of the verdicts, by metric: Margin, or the noise
 	// floor where that reaches farther.
 	Margins     map[string]float64  `json:"margins"`

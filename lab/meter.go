@@ -77,14 +77,19 @@ type UsageSample struct {
 type Host interface {
 	// Environment captures what the host is. Facts that cannot be had carry the reason.
 	Environment() Environment
-	// Observe begins to watch the host's condition during a trial.
+	// Observe calibrates the host before a trial: nothing of the trial runs yet.
 	Observe() (Observation, error)
 }
 
-// Observation watches the host during one trial.
+// Observation watches the host during one trial. The window between Open and
+// Close is that of the job: starting and ending units is outside.
 type Observation interface {
-	// End closes the window and returns the conditions in it. unitCPUSeconds is
-	// what the trial's own units used, to tell it from what others used.
+	Open()
+	Close()
+	// End calibrates the host again, after the trial, and returns the
+	// conditions. unitCPUSeconds is what the trial's own units used in the
+	// window, to tell it from what others used. Without a window the
+	// conditions in it are unavailable.
 	End(unitCPUSeconds float64) Conditions
 }
 

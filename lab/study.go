@@ -45,6 +45,9 @@ type Design struct {
 	WarmupTrials int `json:"warmup_trials"`
 	// NoiseFloor names the variants that also run as their own twin.
 	NoiseFloor []string `json:"noise_floor,omitempty"`
+	// NoiseFloorPoints are where the twins run; empty means wherever their
+	// originals do.
+	NoiseFloorPoints []string `json:"noise_floor_points,omitempty"`
 	// MaxRepeats is how often an invalid trial is played again.
 	MaxRepeats   int     `json:"max_repeats"`
 	TrialTimeout float64 `json:"trial_timeout_seconds"`
@@ -54,7 +57,8 @@ type Design struct {
 // Gates are the host conditions under which a trial counts.
 type Gates struct {
 	MaxStealShare float64 `json:"max_steal_share"`
-	// MaxCalibrationDrift is the largest |calibration/median - 1|.
+	// MaxCalibrationDrift is the largest |calibration/median - 1|. On a host
+	// whose own spread is wider, three of its standard deviations count instead.
 	MaxCalibrationDrift float64 `json:"max_calibration_drift"`
 }
 

@@ -24,7 +24,8 @@ type Conductor struct {
 	Host      lab.Host
 	Store     lab.TrialStore
 	Progress  lab.Progress
-	// Scratch is a directory in which every trial gets a private one.
+	// Scratch is a directory in which every trial gets a private one. It is made
+	// for the trial and may go with it.
 	Scratch string
 }
 
@@ -66,7 +67,7 @@ type experiment struct {
 	*Conductor
 	plan         lab.Plan
 	attempts     map[int]int // attempts already stored, by trial number
-	calibrations []float64   // of the valid trials so far, in seconds
+	calibrations []float64   // of all attempts so far, in seconds
 }
 
 // resume takes over what the store has and returns the numbers of the trials
@@ -79,9 +80,7 @@ func (e *experiment) resume() (done []int, err error) {
 	e.attempts = map[int]int{}
 	for _, trial := range trials {
 		e.attempts[trial.Number] = max(e.attempts[trial.Number], trial.Attempt)
-		if trial.Valid {
-			e.calibrations = append(e.calibrations, calibration(trial.Conditions))
-		}
+		e.calibrations = append(e.calibrations, calibration(trial.Conditions))
 		if trial.Valid || trial.Attempt > e.plan.Study.Design.MaxRepeats {
 			done = append(done, trial.Number)
 		}
@@ -156,8 +155,8 @@ func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTria
 			return err
 		}
 		e.Progress.TrialEnded(trial)
+		e.calibrations = append(e.calibrations, calibration(trial.Conditions))
 		if trial.Valid {
-			e.calibrations = append(e.calibrations, calibration(trial.Conditions))
 			return nil
 		}
 	}
@@ -172,12 +171,13 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		return lab.Trial{}, nil, err
 	}
 	dir := filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", planned.Number, number))
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
 	}
 	trial := lab.Trial{
 		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block, Variant: planned.Variant,
 		Point: setting.point, Seed: planned.Seed, Started: time.Now().UTC(), Operations: setting.layout.Operations,
+		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
 	observation, err := e.Host.Observe()
 	if err != nil {
@@ -186,7 +186,7 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 	timeout := time.Duration(e.plan.Study.Design.TrialTimeout * float64(time.Second))
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
-	logs, played, cleanup := e.play(limited, setting, dir, &trial)
+	logs, played, cleanup := e.play(limited, setting, dir, observation, &trial)
 	trial.Conditions = observation.End(trial.Metered.Total.CPUSeconds)
 	if ctx.Err() != nil {
 		return trial, logs, errors.Join(errInterrupted, cleanup)

@@ -102,6 +102,9 @@ func (r *rooms) Observe() (lab.Observation, error) { return observation{r}, nil 
 
 type observation struct{ *rooms }
 
+func (o observation) Open()  {}
+func (o observation) Close() {}
+
 func (o observation) End(float64) lab.Conditions {
 	spin, ok := o.spin[len(o.played)]
 	if !ok {
@@ -219,8 +222,8 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	got := r.verdicts()
 	for i, want := range map[int]string{
 		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
-		7: "7/1 the host computed +6.0 % slower than in the median of 6 trials, the gate is 5.0 %",
-		8: "7/2 the host computed -6.0 % slower than in the median of 6 trials, the gate is 5.0 %",
+		7: "7/1 the host took +6.0 % time for a fixed computation against the median of 7 trials, the gate is 5.0 %",
+		8: "7/2 the host took -6.0 % time for a fixed computation against the median of 8 trials, the gate is 5.0 %",
 		9: "7/3 valid",
 	} {
 		if got[i] != want {
@@ -313,6 +316,24 @@ func TestWarmUpPlaysEachVariantOnceUnrecorded(t *testing.T) {
 	}
 	if len(r.played) != 4 || len(r.saved) != 2 || len(r.notes) != 2 {
 		t.Errorf("%d played, %d recorded, notes %q; want 4, 2 and two notes", len(r.played), len(r.saved), r.notes)
+	}
+}
+
+func TestGateIsNoNarrowerThanTheHostsOwnNoise(t *testing.T) {
+	r := &rooms{spin: map[int]float64{}}
+	for i, spin := range []float64{0.9, 1.1, 0.9, 1.1, 0.9, 1.1, 1.6, 1.0} {
+		r.spin[i+1] = spin
+	}
+	c := r.conductor(t)
+	p := plan(8)
+	p.Study.Design.MaxRepeats = 0
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range r.saved {
+		if disturbed := i == 6; trial.Valid == disturbed {
+			t.Errorf("trial %d with a spin of %g s: %q", i+1, r.spin[i+1], trial.Reason)
+		}
 	}
 }
 

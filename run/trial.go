@@ -13,14 +13,14 @@ import (
 
 // play deploys the setting, runs the job once and tears everything down. played
 // says what spoilt the trial; cleanup is set when something may be left over.
-func (e *experiment) play(ctx context.Context, s setting, dir string, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
+func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, s.layout, dir)
 	if err != nil {
 		return nil, err, nil
 	}
 	trial.Units = len(deployment.Units())
-	reports, played := e.work(ctx, deployment, trial)
+	reports, played := e.work(ctx, deployment, host, trial)
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	cleanup = deployment.Stop()
 	trial.Audit = e.System.Audit(s.variant, s.point, reports)
@@ -28,7 +28,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, trial *lab
 }
 
 // work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, deployment lab.Deployment, trial *lab.Trial) ([]lab.UnitReport, error) {
+func (e *experiment) work(ctx context.Context, deployment lab.Deployment, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (e *experiment) work(ctx context.Context, deployment lab.Deployment, trial 
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
-	finished, err := job(ctx, deployment, metering)
+	finished, err := job(ctx, deployment, metering, host)
 	metered, stopped := metering.Stop()
 	if err = errors.Join(err, stopped); err != nil {
 		return nil, err
@@ -48,10 +48,13 @@ func (e *experiment) work(ctx context.Context, deployment lab.Deployment, trial 
 	return deployment.Reports(ctx)
 }
 
-func job(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
+// job is the measured window: from just before the start command until just
+// after the last operation.
+func job(ctx context.Context, deployment lab.Deployment, metering lab.Metering, host lab.Observation) (lab.Event, error) {
 	if err := metering.Mark(); err != nil {
 		return lab.Event{}, fmt.Errorf("meter: %w", err)
 	}
+	host.Open()
 	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
 		return lab.Event{}, err
 	}
@@ -59,6 +62,7 @@ func job(ctx context.Context, deployment lab.Deployment, metering lab.Metering) 
 	if err != nil {
 		return finished, err
 	}
+	host.Close()
 	if err := metering.Mark(); err != nil {
 		return finished, fmt.Errorf("meter: %w", err)
 	}
@@ -92,11 +96,22 @@ func (e *experiment) disturbed(c lab.Conditions) string {
 		return ""
 	}
 	middle := median(e.calibrations)
-	if drift := calibration(c)/middle - 1; math.Abs(drift) > gates.MaxCalibrationDrift {
-		return fmt.Sprintf("the host computed %+.1f %% slower than in the median of %d trials, the gate is %.1f %%",
-			100*drift, len(e.calibrations), 100*gates.MaxCalibrationDrift)
+	gate := max(gates.MaxCalibrationDrift, 3*spread(e.calibrations))
+	if drift := calibration(c)/middle - 1; math.Abs(drift) > gate {
+		return fmt.Sprintf("the host took %+.1f %% time for a fixed computation against the median of %d trials, the gate is %.1f %%",
+			100*drift, len(e.calibrations), 100*gate)
 	}
 	return ""
+}
+
+// spread is the relative standard deviation of the values, estimated from the
+// distance of their quartiles, which outliers do not move. A gate narrower than
+// the host's everyday noise would strike out trials at random.
+func spread(values []float64) float64 {
+	const normal = 1.349 // quartile distance of a normal distribution, in standard deviations
+	sorted := slices.Sorted(slices.Values(values))
+	quarter := len(sorted) / 4
+	return (sorted[len(sorted)-1-quarter] - sorted[quarter]) / normal / median(sorted)
 }
 
 // calibration is the trial's calibration time in seconds.

@@ -70,11 +70,21 @@ func unitsCSV(units []lab.UnitUsage) []byte {
 		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes", "written_bytes",
 	}}
 	for _, u := range units {
+		cell := func(quantity, text string) string {
+			if _, missing := u.Unavailable[quantity]; missing {
+				return ""
+			}
+			return text
+		}
 		rows = append(rows, []string{
 			u.Unit.Name, u.Unit.Role, strconv.Itoa(u.Unit.PID),
-			seconds(u.CPUSeconds), seconds(u.UserSeconds), seconds(u.SystemSeconds),
-			whole(u.VoluntaryContextSwitches), whole(u.InvoluntaryContextSwitches), strconv.Itoa(u.Threads),
-			whole(u.PeakMemoryBytes), whole(u.MeanMemoryBytes), whole(u.ReadBytes), whole(u.WrittenBytes),
+			cell("cpu_seconds", seconds(u.CPUSeconds)), cell("user_seconds", seconds(u.UserSeconds)),
+			cell("system_seconds", seconds(u.SystemSeconds)),
+			cell("voluntary_context_switches", whole(u.VoluntaryContextSwitches)),
+			cell("involuntary_context_switches", whole(u.InvoluntaryContextSwitches)),
+			cell("threads", strconv.Itoa(u.Threads)),
+			cell("peak_memory_bytes", whole(u.PeakMemoryBytes)), cell("mean_memory_bytes", whole(u.MeanMemoryBytes)),
+			cell("read_bytes", whole(u.ReadBytes)), cell("written_bytes", whole(u.WrittenBytes)),
 		})
 	}
 	return table(rows)

@@ -37,6 +37,7 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 	for _, name := range f.Study.Design.NoiseFloor {
 		f.checkVariantName(r, f.lines.noiseFloor, "noise_floor", name)
 	}
+	f.checkPointNames(r, f.lines.noiseFloor, "noise_floor_points", f.Study.Design.NoiseFloorPoints)
 	for i, t := range f.Study.Trends {
 		f.checkPointNames(r, f.lines.trends[i], "trend", t.Points)
 		f.checkFactor(r, f.lines.trends[i], t.Factor)
@@ -44,6 +45,7 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 	f.checkClaims(r)
 	if f.Quick != nil {
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
+		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)
 	}
 }
 

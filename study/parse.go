@@ -41,6 +41,9 @@ type Quick struct {
 	Scale  float64
 	Blocks int
 	Points []string
+	// RestrictedPoints are where variants play that are restricted to some
+	// points; empty means at all of theirs.
+	RestrictedPoints []string
 }
 
 // lines remembers where things stand in the file, for later messages.
@@ -210,14 +213,15 @@ func (f *File) readTrends(r *reader, node *yaml.Node) {
 func (f *File) readDesign(r *reader, node *yaml.Node) {
 	d := &f.Study.Design
 	r.object(node, "design", fields{
-		"blocks":        r.whole("blocks", 1, maxBlocks, &d.Blocks),
-		"seed":          r.seed(&d.Seed),
-		"margin":        r.share("margin", &d.Margin),
-		"confidence":    r.share("confidence", &d.Confidence),
-		"warmup_trials": r.whole("warmup_trials", 0, 10, &d.WarmupTrials),
-		"noise_floor":   at(&f.lines.noiseFloor, r.texts("noise_floor", &d.NoiseFloor)),
-		"max_repeats":   r.whole("max_repeats", 0, maxRepeats, &d.MaxRepeats),
-		"trial_timeout": r.duration("trial_timeout", &d.TrialTimeout),
+		"blocks":             r.whole("blocks", 1, maxBlocks, &d.Blocks),
+		"seed":               r.seed(&d.Seed),
+		"margin":             r.share("margin", &d.Margin),
+		"confidence":         r.share("confidence", &d.Confidence),
+		"warmup_trials":      r.whole("warmup_trials", 0, 10, &d.WarmupTrials),
+		"noise_floor":        at(&f.lines.noiseFloor, r.texts("noise_floor", &d.NoiseFloor)),
+		"noise_floor_points": at(&f.lines.noiseFloor, r.texts("noise_floor_points", &d.NoiseFloorPoints)),
+		"max_repeats":        r.whole("max_repeats", 0, maxRepeats, &d.MaxRepeats),
+		"trial_timeout":      r.duration("trial_timeout", &d.TrialTimeout),
 		"gates": func(n *yaml.Node) {
 			r.object(n, "gates", fields{
 				"steal":       r.share("steal", &d.Gates.MaxStealShare),
@@ -234,9 +238,10 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 	f.lines.quick = node.Line
 	q := &Quick{Scale: 1, Blocks: f.Study.Design.Blocks}
 	r.object(node, "quick", fields{
-		"scale":  r.number("scale", 1e-6, 1, &q.Scale),
-		"blocks": r.whole("blocks", 1, maxBlocks, &q.Blocks),
-		"points": r.texts("points", &q.Points),
+		"scale":             r.number("scale", 1e-6, 1, &q.Scale),
+		"blocks":            r.whole("blocks", 1, maxBlocks, &q.Blocks),
+		"points":            r.texts("points", &q.Points),
+		"restricted_points": r.texts("restricted_points", &q.RestrictedPoints),
 	})
 	f.Quick = q
 }

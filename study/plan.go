@@ -39,6 +39,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		s.Design.Scale, s.Design.Blocks = f.Quick.Scale, f.Quick.Blocks
 		if len(points) == 0 {
 			points = f.Quick.Points
+			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
 	}
 	if o.Scale != 0 {
@@ -94,6 +95,21 @@ func (f *File) scale(p lab.Point, scale float64) lab.Point {
 	return p
 }
 
+// restrict narrows the points of variants that are restricted to some already.
+func restrict(variants []lab.Variant, to []string) []lab.Variant {
+	narrowed := slices.Clone(variants)
+	for i, v := range narrowed {
+		if len(v.Points) > 0 && len(to) > 0 {
+			narrowed[i].Points = intersection(v.Points, to)
+		}
+	}
+	return narrowed
+}
+
+func intersection(names, with []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(with, name) })
+}
+
 // chooseVariants drops variants that have no point left and adds the twins.
 func chooseVariants(s lab.Study) []lab.Variant {
 	var chosen []lab.Variant
@@ -103,11 +119,22 @@ func chooseVariants(s lab.Study) []lab.Variant {
 		}
 		chosen = append(chosen, v)
 		if slices.Contains(s.Design.NoiseFloor, v.Name) {
-			v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
-			chosen = append(chosen, v)
+			chosen = append(chosen, twin(v, s.Design.NoiseFloorPoints))
 		}
 	}
 	return chosen
+}
+
+// twin is the variant under a second name, at the points named for twins.
+func twin(v lab.Variant, points []string) lab.Variant {
+	v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
+	switch {
+	case len(v.Points) == 0:
+		v.Points = points
+	case len(points) > 0:
+		v.Points = intersection(v.Points, points)
+	}
+	return v
 }
 
 // minTrendPoints is how many points a line with a standard error needs.

@@ -137,6 +137,19 @@ func TestResolveAppliesOptions(t *testing.T) {
 	}
 }
 
+func TestQuickNarrowsRestrictedVariantsAndTwins(t *testing.T) {
+	s, err := parseBuiltIn(t).Resolve(study.Options{Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"shm": "s1", "http": "", "uds" + study.TwinSuffix: "s1 s5"} {
+		v, found := s.Variant(name)
+		if got := strings.Join(v.Points, " "); !found || got != want {
+			t.Errorf("%s plays at %q, found %t; want %q", name, got, found, want)
+		}
+	}
+}
+
 func TestResolveRefusesUnknownPointsAndScales(t *testing.T) {
 	file := parseBuiltIn(t)
 	for want, options := range map[string]study.Options{

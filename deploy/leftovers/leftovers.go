@@ -22,7 +22,8 @@ func Root() string {
 	return filepath.Join(os.TempDir(), "cleave-"+strconv.Itoa(os.Geteuid()))
 }
 
-// Scratch is the private directory of a running conductor.
+// Scratch is the private directory of a running conductor. It is only there
+// while a trial is.
 type Scratch struct {
 	// Label names the conductor: its process number and start time. Everything
 	// that it starts carries the label.
@@ -30,18 +31,15 @@ type Scratch struct {
 	Dir   string
 }
 
-// Claim makes the private directory of this process under root.
+// Claim names the private directory of this process under root; whoever puts
+// something into it makes it.
 func Claim(root string) (Scratch, error) {
 	started, err := startTime(os.Getpid())
 	if err != nil {
 		return Scratch{}, fmt.Errorf("read own start time: %w", err)
 	}
 	label := fmt.Sprintf("%d-%s", os.Getpid(), started)
-	dir := filepath.Join(root, label)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Scratch{}, fmt.Errorf("make a private directory: %w", err)
-	}
-	return Scratch{Label: label, Dir: dir}, nil
+	return Scratch{Label: label, Dir: filepath.Join(root, label)}, nil
 }
 
 // Release removes the private directory, and its root when no other is in it.

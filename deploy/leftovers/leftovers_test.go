@@ -53,6 +53,9 @@ func TestWhatALivingConductorHasIsNoLeftover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(scratch.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	process := labelled(t, scratch.Label)
 	found := find(t, root)
 	if _, wrong := found["directory "+scratch.Dir]; wrong {

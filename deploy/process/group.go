@@ -54,8 +54,9 @@ func (g *group) end() error {
 }
 
 // Janitor waits until in ends, then kills every other process of its own
-// process group and removes dir. It is the main function of the janitor's
-// process, which startGroup makes the leader of the group.
+// process group and removes dir, with the conductor's directory above it and
+// the root of all of them when nothing else is in them. It is the main function
+// of the janitor's process, which startGroup makes the leader of the group.
 func Janitor(in io.Reader, dir string) error {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("wait for the conductor: %w", err)
@@ -66,7 +67,16 @@ func Janitor(in io.Reader, dir string) error {
 	if err := killGroup(os.Getpid()); err != nil {
 		return err
 	}
-	return os.RemoveAll(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	for range 2 {
+		dir = filepath.Dir(dir)
+		if os.Remove(dir) != nil {
+			break // something else is in it
+		}
+	}
+	return nil
 }
 
 // killGroup ends the members of the process group but its leader and returns

@@ -65,7 +65,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 		return err
 	}
 	if memory != nil {
-		defer memory.Close()
+		defer func() { _ = memory.Close() }() // the units have it by then
 	}
 	for _, spec := range layout.Units {
 		if err := ctx.Err(); err != nil {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sources of package lab, from here.
+var sources = filepath.Join("..", "..", "..", "lab")
+
+func TestSchemasAreWhatTheTypesSay(t *testing.T) {
+	comments, err := readComments(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range documents() {
+		t.Run(d.name, func(t *testing.T) {
+			want, err := schemaOf(d, comments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join("..", fileName(d)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("docs/schema/%s is not what the types of lab say: type make generate", fileName(d))
+			}
+		})
+	}
+}
+
+func TestWriteWritesAllSchemas(t *testing.T) {
+	folder := t.TempDir()
+	if err := write(sources, folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range documents() {
+		if _, err := os.Stat(filepath.Join(folder, fileName(d))); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := write(t.TempDir(), folder); err == nil || !strings.Contains(err.Error(), "-lab") {
+		t.Errorf("error without sources = %v", err)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	type word string
+	type inner struct {
+		N int `json:"n"`
+	}
+	type sample struct {
+		inner
+		Word   word               `json:"word"`
+		Shares map[string]float64 `json:"shares,omitempty"`
+		Low    *float64           `json:"low"`
+		At     time.Time          `json:"at"`
+		Secret string             `json:"-"`
+	}
+	known := comments{about: map[string]string{"sample.Low": "Low is low."}, constants: map[string][]string{"word": {"yes", "no"}}}
+	got, err := schemaOf(document{"sample", "Sample", reflect.TypeFor[sample]()}, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.Join(strings.Fields(string(got)), " ")
+	for _, want := range []string{
+		`"n": { "type": "integer", "minimum": 0 }`,
+		`"word": { "$ref": "#/$defs/word" }`,
+		`"word": { "type": "string", "enum": [ "yes", "no" ] }`,
+		`"shares": { "type": "object", "additionalProperties": { "type": "number" } }`,
+		`"low": { "description": "Low is low.", "anyOf": [ { "type": "number" }, { "type": "null" } ] }`,
+		`"at": { "type": "string", "format": "date-time" }`,
+		`"required": [ "n", "word", "low", "at" ], "additionalProperties": false`,
+	} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("schema lacks %s:\n%s", want, got)
+		}
+	}
+	if strings.Contains(flat, "ecret") {
+		t.Error("a field that is not marshalled is in the schema")
+	}
+}
+
+func TestTypesWithoutASchemaAreRefused(t *testing.T) {
+	type nameless struct{ A int }
+	type channel struct {
+		C chan int `json:"c"`
+	}
+	for _, kind := range []reflect.Type{reflect.TypeFor[nameless](), reflect.TypeFor[channel]()} {
+		if _, err := schemaOf(document{"x", "x", kind}, comments{}); err == nil {
+			t.Errorf("%s got a schema", kind)
+		}
+	}
+}

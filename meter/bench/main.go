@@ -1,0 +1,227 @@
+// Command bench measures what the meter itself costs: CPU time per sampling
+// round, the interval it chooses, its share of one core and how long a mark
+// takes, for units that sleep and for units that keep every core busy.
+//
+// It starts itself as the units, prints a table and writes the figures as JSON
+// to the file named by -out. It says nothing about the accuracy of the meter;
+// the tests of package meter do.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+// roleVariable makes this program a unit: "sleeping" or "busy".
+const roleVariable = "CLEAVE_METER_BENCH_ROLE"
+
+// figure is one line of the result, as all benchmarks of Cleave write it. Low
+// and High are the least and the greatest of N windows; Value is their median.
+type figure struct {
+	Figure  string   `json:"figure"`
+	Value   float64  `json:"value"`
+	Low     float64  `json:"low"`
+	High    float64  `json:"high"`
+	Unit    string   `json:"unit"`
+	N       int      `json:"n"`
+	Better  string   `json:"better"`
+	Must    *float64 `json:"must"`
+	Stretch *float64 `json:"stretch"`
+}
+
+// scenario is a number of units that do the same, and how they are metered.
+type scenario struct {
+	units   int
+	role    string
+	windows int
+	length  time.Duration
+}
+
+func main() {
+	if role := os.Getenv(roleVariable); role != "" {
+		live(role)
+		return
+	}
+	out := flag.String("out", "results/bench/meter.json", "`file` for the figures as JSON")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := bench(ctx, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-meter:", err)
+		os.Exit(1)
+	}
+}
+
+// live is the life of a unit: until its input ends.
+func live(role string) {
+	if role == "busy" {
+		go func() {
+			for x := uint64(1); ; x = x*6364136223846793005 + 1442695040888963407 {
+				_ = x
+			}
+		}()
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // the end of the input is the message
+}
+
+// bench measures all scenarios, prints them and writes the file.
+func bench(ctx context.Context, out string) error {
+	// A window has to hold several sampling rounds.
+	scenarios := []scenario{
+		{100, "sleeping", 5, 6 * time.Second},
+		{500, "sleeping", 2, 20 * time.Second},
+		{100, "busy", 5, 6 * time.Second},
+	}
+	var all []figure
+	fmt.Printf("%-16s %12s %12s %12s %12s\n", "units", "core share", "CPU/round", "interval", "mark")
+	for _, s := range scenarios {
+		figures, err := measure(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%d %s units: %w", s.units, s.role, err)
+		}
+		fmt.Printf("%-16s %10.3f %% %9.2f ms %10.2f s %9.2f ms\n", fmt.Sprintf("%d %s", s.units, s.role),
+			figures[0].Value*100, figures[1].Value*1000, figures[2].Value, figures[3].Value*1000)
+		all = append(all, figures...)
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	fmt.Println("figures written to", out)
+	return nil
+}
+
+// measure starts the units of a scenario, meters them window by window and ends
+// them.
+func measure(ctx context.Context, s scenario) (figures []figure, err error) {
+	units, end, err := start(ctx, s)
+	defer func() {
+		if ending := end(); err == nil {
+			err = ending
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	var shares, costs, intervals, marks []float64
+	for range s.windows {
+		metered, marking, err := window(ctx, units, s.length)
+		if err != nil {
+			return nil, err
+		}
+		shares = append(shares, metered.OwnShare)
+		marks = append(marks, marking)
+		// Two samples belong to the marks, outside the window.
+		if rounds := float64(len(metered.Samples) - 2); rounds > 0 {
+			costs = append(costs, metered.OwnWindowCPUSeconds/rounds)
+			intervals = append(intervals, metered.WindowSeconds/rounds)
+		}
+	}
+	if len(costs) == 0 {
+		return nil, fmt.Errorf("no sampling round fell into windows of %v: they have to be longer", s.length)
+	}
+	name := fmt.Sprintf("%d %s units: ", s.units, s.role)
+	share := summary(name+"meter's share of one core between the marks", "1", shares)
+	if s.units == 100 {
+		must, stretch := 0.01, 0.005
+		share.Must, share.Stretch = &must, &stretch
+	}
+	return []figure{
+		share,
+		summary(name+"CPU time per sampling round", "s", costs),
+		summary(name+"interval between rounds", "s", intervals),
+		summary(name+"wall time of one mark", "s", marks),
+	}, nil
+}
+
+// window meters the units once and returns also the mean wall time of a mark
+// in seconds.
+func window(ctx context.Context, units []lab.Unit, length time.Duration) (lab.Metered, float64, error) {
+	metering, err := meter.New().Watch(ctx, units)
+	if err != nil {
+		return lab.Metered{}, 0, err
+	}
+	var marking time.Duration
+	for number := range 2 {
+		if number == 1 {
+			select {
+			case <-ctx.Done():
+				return lab.Metered{}, 0, ctx.Err()
+			case <-time.After(length):
+			}
+		}
+		begun := time.Now()
+		if err := metering.Mark(); err != nil {
+			return lab.Metered{}, 0, err
+		}
+		marking += time.Since(begun)
+	}
+	metered, err := metering.Stop()
+	return metered, marking.Seconds() / 2, err
+}
+
+// start starts the units and returns what ends them.
+func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, func() error { return nil }, err
+	}
+	var commands []*exec.Cmd
+	end := func() error {
+		err := writer.Close() // the end of their input ends all units
+		for _, command := range commands {
+			err = firstOf(err, command.Wait())
+		}
+		return firstOf(err, reader.Close())
+	}
+	var units []lab.Unit
+	for number := range s.units {
+		command := exec.CommandContext(ctx, os.Args[0])
+		command.Env = append(os.Environ(), roleVariable+"="+s.role, "GOMAXPROCS=2")
+		command.Stdin = reader
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := command.Start(); err != nil {
+			return nil, end, err
+		}
+		commands = append(commands, command)
+		units = append(units, lab.Unit{Name: fmt.Sprintf("unit-%03d", number), Role: s.role, PID: command.Process.Pid})
+	}
+	time.Sleep(2 * time.Second) // the runtimes of the units settle
+	return units, end, nil
+}
+
+// firstOf is the first of two errors.
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// summary is the median of the values with their range.
+func summary(name, unit string, values []float64) figure {
+	sorted := slices.Sorted(slices.Values(values))
+	return figure{
+		Figure: name, Value: sorted[len(sorted)/2], Low: sorted[0], High: sorted[len(sorted)-1],
+		Unit: unit, N: len(sorted), Better: "lower",
+	}
+}

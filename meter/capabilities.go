@@ -1,0 +1,215 @@
+package meter
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// hardwareCounters tries to open a counter of processor cycles for this thread.
+func hardwareCounters() lab.Fact {
+	attributes := unix.PerfEventAttr{
+		Type:   unix.PERF_TYPE_HARDWARE,
+		Config: unix.PERF_COUNT_HW_CPU_CYCLES,
+		Bits:   unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
+	}
+	attributes.Size = unix.PERF_ATTR_SIZE_VER0
+	fd, err := unix.PerfEventOpen(&attributes, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
+		return unavailable("perf_event_open: %v: the processor, or the hypervisor above it, shows no performance counters", err)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return unavailable("perf_event_open: %v: lower kernel.perf_event_paranoid or run with CAP_PERFMON", err)
+	case err != nil:
+		return unavailable("perf_event_open: %v", err)
+	}
+	if err := unix.Close(fd); err != nil {
+		return unavailable("perf_event_open: close: %v", err)
+	}
+	return lab.Fact{Value: true}
+}
+
+// rapl reports whether the processor's energy counters can be read.
+func (h *Host) rapl() lab.Fact {
+	zones, err := filepath.Glob(filepath.Join("/", h.root, "/sys/class/powercap/*rapl*/energy_uj"))
+	if err != nil || len(zones) == 0 {
+		return unavailable("no energy counters below /sys/class/powercap; virtual machines rarely have them")
+	}
+	if _, err := os.ReadFile(zones[0]); err != nil {
+		return unavailable("the energy counter cannot be read (%v); it needs root", errors.Unwrap(err))
+	}
+	return lab.Fact{Value: true}
+}
+
+// pressure reports whether the kernel keeps pressure stall information.
+func (h *Host) pressure() lab.Fact {
+	if _, err := h.read("/proc/pressure/cpu"); err != nil {
+		return unavailable("%v; boot with psi=1", err)
+	}
+	return lab.Fact{Value: true}
+}
+
+// kernelFeature reports whether the running kernel has a feature, from evidence
+// that changes nothing: the loaded modules, the kernel's own configuration, the
+// modules on disk.
+func (h *Host) kernelFeature(option, module string) lab.Fact {
+	if h.exists("/sys/module/" + module) {
+		return lab.Fact{Value: true}
+	}
+	release, err := h.read("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return unavailable("%v", err)
+	}
+	setting, err := h.kernelOption(option, release)
+	if err != nil {
+		return unavailable("cannot tell: %v", err)
+	}
+	switch setting {
+	case "y":
+		return lab.Fact{Value: true}
+	case "m":
+		if h.moduleOnDisk(module, release) {
+			return lab.Fact{Value: true}
+		}
+		return unavailable("the module %s of kernel %s is not installed", module, release)
+	default:
+		return unavailable("kernel %s is built without %s", release, option)
+	}
+}
+
+// kernelOption is "y", "m" or "" from the configuration that the running kernel
+// shows, or from the one its package put into /boot.
+func (h *Host) kernelOption(option, release string) (string, error) {
+	shown, err := os.Open(filepath.Join("/", h.root, "/proc/config.gz"))
+	if err == nil {
+		defer func() { _ = shown.Close() }() // nothing was written
+		text, err := gzip.NewReader(shown)
+		if err != nil {
+			return "", fmt.Errorf("unpack /proc/config.gz: %w", err)
+		}
+		return findOption(text, option)
+	}
+	text, err := h.read("/boot/config-" + release)
+	if err != nil {
+		return "", fmt.Errorf("the kernel shows no /proc/config.gz, and %w", err)
+	}
+	return findOption(strings.NewReader(text), option)
+}
+
+// findOption looks for "OPTION=value" in a kernel configuration. Options that
+// are off stand there as comments or not at all.
+func findOption(text io.Reader, option string) (string, error) {
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		if name, value, found := strings.Cut(lines.Text(), "="); found && name == option {
+			return value, nil
+		}
+	}
+	return "", lines.Err()
+}
+
+// moduleOnDisk looks a module up in the index that depmod(8) writes.
+func (h *Host) moduleOnDisk(module, release string) bool {
+	text, err := h.read("/lib/modules/" + release + "/modules.dep")
+	return err == nil && strings.Contains(text, "/"+module+".ko")
+}
+
+// unlimited stands for a control group that sets no limit.
+const unlimited = "unlimited"
+
+// cgroupCPU is the lowest limit on processors in the control groups of this
+// process, in cores.
+func (h *Host) cgroupCPU() lab.Fact {
+	lowest, seen := 0.0, false
+	note := func(quota, period string) {
+		seen = true
+		q, errQuota := strconv.ParseFloat(quota, 64)
+		p, errPeriod := strconv.ParseFloat(period, 64)
+		if errQuota == nil && errPeriod == nil && q > 0 && p > 0 && (lowest == 0 || q/p < lowest) {
+			lowest = q / p
+		}
+	}
+	h.eachGroup("cpu", func(dir string) {
+		if text, err := h.read(dir + "/cpu.max"); err == nil {
+			quota, period, _ := strings.Cut(text, " ")
+			note(quota, period)
+		}
+		quota, errQuota := h.read(dir + "/cpu.cfs_quota_us")
+		period, errPeriod := h.read(dir + "/cpu.cfs_period_us")
+		if errQuota == nil && errPeriod == nil {
+			note(quota, period)
+		}
+	})
+	switch {
+	case lowest > 0:
+		return lab.Fact{Value: lowest, Unit: "cores"}
+	case seen || h.exists("/sys/fs/cgroup"):
+		return lab.Fact{Value: unlimited}
+	}
+	return unavailable("no control groups below /sys/fs/cgroup")
+}
+
+// cgroupMemory is the lowest memory limit in the control groups of this process.
+func (h *Host) cgroupMemory() lab.Fact {
+	// Version 1 writes a number near the largest page count for "no limit".
+	const none = int64(1) << 62
+	lowest := none
+	h.eachGroup("memory", func(dir string) {
+		for _, file := range []string{"/memory.max", "/memory.limit_in_bytes"} {
+			text, err := h.read(dir + file)
+			if err != nil {
+				continue
+			}
+			if limit, err := strconv.ParseInt(text, 10, 64); err == nil {
+				lowest = min(lowest, limit)
+			}
+		}
+	})
+	switch {
+	case lowest < none:
+		return lab.Fact{Value: lowest, Unit: "B"}
+	case h.exists("/sys/fs/cgroup"):
+		return lab.Fact{Value: unlimited}
+	}
+	return unavailable("no control groups below /sys/fs/cgroup")
+}
+
+// eachGroup visits the folders of this process's control groups for a
+// controller, from its own up to the root: version 2 at /sys/fs/cgroup, version
+// 1 at /sys/fs/cgroup/<controller>.
+func (h *Host) eachGroup(controller string, visit func(dir string)) {
+	text, err := h.read("/proc/self/cgroup")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		root := "/sys/fs/cgroup"
+		switch {
+		case parts[1] == "": // version 2
+		case strings.Contains(","+parts[1]+",", ","+controller+","):
+			root += "/" + controller
+		default:
+			continue
+		}
+		for path := filepath.Clean("/" + parts[2]); ; path = filepath.Dir(path) {
+			visit(filepath.Join(root, path))
+			if path == "/" {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package meter
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// childVariable turns the test binary into a unit that obeys its input.
+const childVariable = "CLEAVE_METER_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(obey())
+	}
+	os.Exit(m.Run())
+}
+
+// obey carries out one command per line and answers each with one line.
+func obey() int {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		verb, argument, _ := strings.Cut(lines.Text(), " ")
+		amount, _ := strconv.Atoi(argument)
+		answer := "done"
+		switch verb {
+		case "usage":
+			answer = strconv.FormatInt(int64(cpuOfSelf()), 10)
+		case "burn": // milliseconds of CPU time
+			for end := cpuOfSelf() + time.Duration(amount)*time.Millisecond; cpuOfSelf() < end; {
+				_ = spin(10_000)
+			}
+		case "allocate": // bytes, every page written
+			if err := touch(amount); err != nil {
+				answer = err.Error()
+			}
+		case "write": // bytes, in one call
+			if err := writeNowhere(amount); err != nil {
+				answer = err.Error()
+			}
+		case "block": // times that the process gives its processor away
+			for range amount {
+				time.Sleep(50 * time.Microsecond)
+			}
+		case "exit":
+			return 0
+		}
+		fmt.Println(answer)
+	}
+	return 0
+}
+
+// touch maps that many bytes and writes to every page. They lie outside the Go
+// heap, so that the race detector's shadow does not count.
+func touch(amount int) error {
+	block, err := unix.Mmap(-1, 0, amount, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	for i := 0; i < len(block); i += os.Getpagesize() {
+		block[i] = 1
+	}
+	return err
+}
+
+// writeNowhere writes that many bytes with one call.
+func writeNowhere(amount int) error {
+	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sink.Close() }() // nothing was kept
+	_, err = sink.Write(make([]byte, amount))
+	return err
+}
+
+// cpuOfSelf is what getrusage says of this process.
+func cpuOfSelf() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // cannot happen: the arguments are constants
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// child is a unit under the test's command.
+type child struct {
+	t       *testing.T
+	unit    lab.Unit
+	command *exec.Cmd
+	input   io.WriteCloser
+	output  *bufio.Scanner
+}
+
+// startChild starts a unit and ends it with the test.
+func startChild(t *testing.T, name, role string) *child {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{t: t, command: command, input: input, output: bufio.NewScanner(output)}
+	c.unit = lab.Unit{Name: name, Role: role, PID: command.Process.Pid}
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = command.Wait()
+	})
+	c.do("hello")
+	return c
+}
+
+// do sends a command, waits until it is carried out and returns the answer.
+func (c *child) do(order string) string {
+	c.t.Helper()
+	if _, err := io.WriteString(c.input, order+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	if !c.output.Scan() {
+		c.t.Fatalf("child ended at %q", order)
+	}
+	return c.output.Text()
+}
+
+// usage is what the child says that it has used.
+func (c *child) usage() time.Duration {
+	c.t.Helper()
+	nanoseconds, err := strconv.ParseInt(c.do("usage"), 10, 64)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return time.Duration(nanoseconds)
+}
+
+// leave makes the child end and stay as a process that nobody has collected.
+func (c *child) leave() {
+	c.t.Helper()
+	if _, err := io.WriteString(c.input, "exit\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	for c.output.Scan() {
+		c.t.Logf("child said %q", c.output.Text())
+	}
+}

@@ -1,0 +1,103 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Host tells what this machine is and how it fares. Use NewHost.
+type Host struct {
+	// version is what the linker was told; empty means unknown.
+	version string
+	// root is put before every path below /proc, /sys, /etc, /boot and /lib, so
+	// that tests can show other machines.
+	root string
+}
+
+// NewHost returns this machine as seen by that version of Cleave, for example
+// "v1.2.0-3-g1a2b3c4".
+func NewHost(version string) *Host {
+	return &Host{version: version}
+}
+
+// read returns a file's text without blanks around it.
+func (h *Host) read(path string) (string, error) {
+	text, err := os.ReadFile(filepath.Join("/", h.root, path))
+	if err != nil {
+		// The path with the root would name a folder of the test.
+		var cause *os.PathError
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// exists reports whether a path is there.
+func (h *Host) exists(path string) bool {
+	_, err := os.Stat(filepath.Join("/", h.root, path))
+	return err == nil
+}
+
+// unavailable is a fact that cannot be had.
+func unavailable(format string, arguments ...any) lab.Fact {
+	return lab.Fact{Unavailable: fmt.Sprintf(format, arguments...)}
+}
+
+// textOf is a file's text as a fact.
+func (h *Host) textOf(path string) lab.Fact {
+	text, err := h.read(path)
+	if err != nil {
+		return unavailable("%v", err)
+	}
+	return lab.Fact{Value: text}
+}
+
+// numberOf is the whole number that a file holds, as a fact.
+func (h *Host) numberOf(path, unit string) lab.Fact {
+	text, err := h.read(path)
+	if err != nil {
+		return unavailable("%v", err)
+	}
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return unavailable("%s holds %q, want a whole number", path, text)
+	}
+	return lab.Fact{Value: value, Unit: unit}
+}
+
+// chosen is the word in square brackets of a file such as "always [madvise] never".
+func (h *Host) chosen(path string) lab.Fact {
+	text, err := h.read(path)
+	if err != nil {
+		return unavailable("%v", err)
+	}
+	_, rest, opened := strings.Cut(text, "[")
+	word, _, closed := strings.Cut(rest, "]")
+	if !opened || !closed {
+		return unavailable("%s holds %q, want one word in square brackets", path, text)
+	}
+	return lab.Fact{Value: word}
+}
+
+// keyed finds "key<blanks>separator<blanks>value" in a file of such lines.
+func (h *Host) keyed(path, key, separator string) (string, error) {
+	text, err := h.read(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		name, value, found := strings.Cut(line, separator)
+		if found && strings.TrimSpace(name) == key {
+			return strings.Trim(strings.TrimSpace(value), `"`), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no line %q", path, key)
+}

@@ -1,0 +1,226 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shortestWindow is the number of ticks, of all processors together, below
+// which shares of processor time are not given: /proc/stat counts in ticks, so
+// that one of 50 is already 2 %.
+const shortestWindow = 50
+
+// pressures are the resources whose stall times are observed.
+func pressures() []string { return []string{"cpu", "io", "memory"} }
+
+// observation is a window on the host's condition.
+type observation struct {
+	host        *Host
+	calibration float64 // seconds
+	load        float64
+	loadError   error
+	// open and closing are the ends of the window, nil while not reached.
+	open, closing *reading
+}
+
+// reading is the state of the host's accounts at one moment.
+type reading struct {
+	at         time.Time
+	own        time.Duration // CPU time of this process
+	processors ticks
+	err        error // of the processors' accounts
+	// stalled: microseconds in which some task waited, by resource; reasons
+	// where that cannot be had.
+	stalled map[string]int64
+	reasons map[string]string
+}
+
+// ticks are processor times since boot in units of 1/100 s, over all processors.
+type ticks struct {
+	busy  int64
+	steal int64
+	total int64
+}
+
+// Observe calibrates the host, which takes some 35 ms, before anything of the
+// trial runs. Open and Close are called at the marks of the meter: what happens
+// outside of them would count as use by others.
+func (h *Host) Observe() (lab.Observation, error) {
+	o := &observation{host: h}
+	o.load, o.loadError = h.loadAverage()
+	o.calibration = calibrate()
+	return o, nil
+}
+
+// Open implements lab.Observation.
+func (o *observation) Open() {
+	now := o.host.take()
+	o.open = &now
+}
+
+// Close implements lab.Observation.
+func (o *observation) Close() {
+	now := o.host.take()
+	o.closing = &now
+}
+
+// End calibrates again and returns the conditions in the window.
+// unitCPUSeconds is what the trial's own units used in it.
+func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
+	c := lab.Conditions{
+		CalibrationBefore: o.calibration,
+		CalibrationAfter:  calibrate(),
+		LoadBefore:        o.load,
+	}
+	if o.loadError != nil {
+		miss(&c, o.loadError.Error(), "load_before")
+	}
+	if o.open == nil || o.closing == nil {
+		miss(&c, "the job did not run from its start to its end", "steal_share", "others_share", "pressure_shares")
+		return c
+	}
+	shares(&c, *o.open, *o.closing, unitCPUSeconds)
+	stalls(&c, *o.open, *o.closing)
+	return c
+}
+
+// miss notes why conditions cannot be had.
+func miss(c *lab.Conditions, reason string, names ...string) {
+	if c.Unavailable == nil {
+		c.Unavailable = make(map[string]string)
+	}
+	for _, name := range names {
+		c.Unavailable[name] = reason
+	}
+}
+
+// shares works out what the hypervisor withheld and what others used.
+func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
+	if err := errors.Join(open.err, closing.err); err != nil {
+		miss(c, err.Error(), "steal_share", "others_share")
+		return
+	}
+	total := closing.processors.total - open.processors.total
+	if total < shortestWindow {
+		miss(c, fmt.Sprintf("the window of %d ticks over all processors is shorter than %d: one tick would weigh too much",
+			total, shortestWindow), "steal_share", "others_share")
+		return
+	}
+	all := float64(total) / ticksPerSecond
+	c.StealShare = float64(closing.processors.steal-open.processors.steal) / float64(total)
+	busy := float64(closing.processors.busy-open.processors.busy) / ticksPerSecond
+	others := busy - unitCPUSeconds - (closing.own - open.own).Seconds()
+	// The two sides come from different accounts (ticks and nanoseconds), so
+	// that an idle host can come out slightly below nothing.
+	c.OthersShare = max(0, others/all)
+}
+
+// stalls works out in which share of the window some task waited.
+func stalls(c *lab.Conditions, open, closing reading) {
+	window := closing.at.Sub(open.at)
+	c.PressureShares = make(map[string]float64)
+	for _, resource := range pressures() {
+		before, known := open.stalled[resource]
+		after, still := closing.stalled[resource]
+		if !known || !still {
+			reason := open.reasons[resource]
+			if known {
+				reason = closing.reasons[resource]
+			}
+			miss(c, reason, "pressure_shares."+resource)
+			continue
+		}
+		stalled := time.Duration(after-before) * time.Microsecond
+		c.PressureShares[resource] = stalled.Seconds() / window.Seconds()
+	}
+}
+
+// take reads all accounts of the host.
+func (h *Host) take() reading {
+	r := reading{stalled: make(map[string]int64), reasons: make(map[string]string)}
+	r.processors, r.err = h.processorTicks()
+	for _, resource := range pressures() {
+		stalled, err := h.stalled(resource)
+		if err != nil {
+			r.reasons[resource] = err.Error()
+			continue
+		}
+		r.stalled[resource] = stalled
+	}
+	own, err := ownCPU()
+	r.own, r.err = own, errors.Join(r.err, err)
+	r.at = time.Now()
+	return r
+}
+
+// ownCPU is the CPU time of this process with all its threads.
+func ownCPU() (time.Duration, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, fmt.Errorf("getrusage: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}
+
+// processorTicks reads the first line of /proc/stat (proc_stat(5)): user, nice,
+// system, idle, iowait, irq, softirq, steal. Guest time is part of user time.
+func (h *Host) processorTicks() (ticks, error) {
+	text, err := h.read("/proc/stat")
+	if err != nil {
+		return ticks{}, err
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	const count = 8
+	if len(fields) < count+1 || fields[0] != "cpu" {
+		return ticks{}, fmt.Errorf("/proc/stat starts with %q, want the line of all processors", line)
+	}
+	var values [count]int64
+	var t ticks
+	for i := range values {
+		if values[i], err = strconv.ParseInt(fields[i+1], 10, 64); err != nil {
+			return ticks{}, fmt.Errorf("/proc/stat: %q is no number", fields[i+1])
+		}
+		t.total += values[i]
+	}
+	const idle, waiting, stolen = 3, 4, 7
+	t.steal = values[stolen]
+	t.busy = t.total - values[idle] - values[waiting] - values[stolen]
+	return t, nil
+}
+
+// stalled is the time in microseconds since boot in which some task waited for
+// the resource (Linux "Pressure Stall Information").
+func (h *Host) stalled(resource string) (int64, error) {
+	text, err := h.read("/proc/pressure/" + resource)
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	_, total, found := strings.Cut(line, "total=")
+	value, err := strconv.ParseInt(total, 10, 64)
+	if !found || err != nil || !strings.HasPrefix(line, "some ") {
+		return 0, fmt.Errorf("/proc/pressure/%s starts with %q, want the line \"some\" with its total", resource, line)
+	}
+	return value, nil
+}
+
+// loadAverage is the mean number of runnable tasks over the last minute.
+func (h *Host) loadAverage() (float64, error) {
+	text, err := h.read("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	minute, _, _ := strings.Cut(text, " ")
+	value, err := strconv.ParseFloat(minute, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/loadavg holds %q, want numbers", text)
+	}
+	return value, nil
+}

@@ -1,0 +1,208 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// probe reads one unit. It holds the directory /proc/<pid> open: the
+// descriptor never leads to a later process with the same id.
+type probe struct {
+	unit  lab.Unit
+	dir   int
+	clock int32
+	// noMemory is the reason why the proportional set size cannot be had; once
+	// known, it is not asked for again.
+	noMemory string
+}
+
+// counters are a unit's accounts at one mark, all since the unit started.
+type counters struct {
+	cpu     int64 // nanoseconds
+	stat    stat
+	tasks   []task
+	read    int64 // bytes
+	written int64 // bytes
+	largest int64 // bytes of the largest resident set
+	// missing holds a reason for every account that cannot be had, by the name
+	// of the metric in lab.Usage. Nil where nothing is missing.
+	missing map[string]string
+}
+
+// task is one thread's context switches since it started.
+type task struct {
+	id          int
+	voluntary   int64
+	involuntary int64
+}
+
+// openProbe finds the unit's process.
+func openProbe(unit lab.Unit) (*probe, error) {
+	path := "/proc/" + strconv.Itoa(unit.PID)
+	dir, err := unix.Open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EMFILE) {
+		return nil, fmt.Errorf("open %s of unit %q: %w: raise the limit of open files (ulimit -n)", path, unit.Name, err)
+	}
+	if err != nil {
+		return nil, gone(unit)
+	}
+	return &probe{unit: unit, dir: dir, clock: processClock(unit.PID)}, nil
+}
+
+// gone is the error of a unit that does not run any more.
+func gone(unit lab.Unit) error {
+	return fmt.Errorf("unit %q (pid %d) has gone; its log says why: %w", unit.Name, unit.PID, os.ErrProcessDone)
+}
+
+// close gives the descriptor back. There is nothing to lose in a failure.
+func (p *probe) close() {
+	_ = unix.Close(p.dir)
+}
+
+// cpu reads the process CPU clock: nanoseconds of all threads, also of those
+// that have ended.
+func (p *probe) cpu(s *scratch) (int64, error) {
+	value, err := s.clock(p.clock)
+	if err != nil {
+		return 0, gone(p.unit)
+	}
+	return value, nil
+}
+
+// life reads the stat file and fails when the process has ended, also while
+// its parent has not collected it yet.
+func (p *probe) life(s *scratch) (stat, error) {
+	text, err := s.file(p.dir, "stat")
+	if err != nil {
+		return stat{}, gone(p.unit)
+	}
+	result, err := parseStat(text)
+	if err != nil {
+		return stat{}, fmt.Errorf("unit %q (pid %d): %w", p.unit.Name, p.unit.PID, err)
+	}
+	if result.state == 'Z' || result.state == 'X' {
+		return stat{}, gone(p.unit)
+	}
+	return result, nil
+}
+
+// accounts reads everything except the CPU clock, which the caller reads last
+// before a trial and first after it.
+func (p *probe) accounts(s *scratch, c *counters) error {
+	var err error
+	if c.stat, err = p.life(s); err != nil {
+		return err
+	}
+	if err := p.switches(s, c); err != nil {
+		return err
+	}
+	p.largest(s, c)
+	p.transferred(s, c)
+	return nil
+}
+
+// miss notes why metrics cannot be had.
+func (c *counters) miss(reason string, metrics ...string) {
+	if c.missing == nil {
+		c.missing = make(map[string]string)
+	}
+	for _, metric := range metrics {
+		c.missing[metric] = reason
+	}
+}
+
+// switches reads the context switches of every thread that lives now.
+func (p *probe) switches(s *scratch, c *counters) error {
+	ids, err := p.threads(s)
+	if err != nil {
+		return gone(p.unit)
+	}
+	c.tasks = make([]task, 0, len(ids))
+	for _, id := range ids {
+		text, err := s.file(p.dir, "task/"+id+"/status")
+		if err != nil {
+			continue // the thread ended between the two reads
+		}
+		number, err := strconv.Atoi(id)
+		if err != nil {
+			return fmt.Errorf("unit %q (pid %d): thread id %q is no number", p.unit.Name, p.unit.PID, id)
+		}
+		voluntary, found := lineValue(text, "voluntary_ctxt_switches:")
+		involuntary, both := lineValue(text, "nonvoluntary_ctxt_switches:")
+		if !found || !both {
+			c.miss("the kernel does not count context switches in /proc/<pid>/status",
+				"voluntary_context_switches", "involuntary_context_switches")
+			return nil
+		}
+		c.tasks = append(c.tasks, task{number, voluntary, involuntary})
+	}
+	return nil
+}
+
+// threads lists the ids of the unit's threads.
+func (p *probe) threads(s *scratch) (ids []string, err error) {
+	fd, err := unix.Openat(p.dir, "task", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	for {
+		n, err := unix.ReadDirent(fd, s.buffer)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return ids, err
+		}
+		_, _, ids = unix.ParseDirent(s.buffer[:n], -1, ids)
+	}
+}
+
+// largest reads the high-water mark of the resident set.
+func (p *probe) largest(s *scratch, c *counters) {
+	text, err := s.file(p.dir, "status")
+	kib, found := lineValue(text, "VmHWM:")
+	if err != nil || !found {
+		c.miss("no VmHWM in /proc/<pid>/status", "peak_resident_bytes")
+		return
+	}
+	c.largest = kib << 10
+}
+
+// transferred reads the bytes through read and write calls.
+func (p *probe) transferred(s *scratch, c *counters) {
+	text, err := s.file(p.dir, "io")
+	if err != nil {
+		c.miss("read /proc/<pid>/io: "+err.Error(), "read_bytes", "written_bytes")
+		return
+	}
+	c.read, _ = lineValue(text, "rchar:")
+	c.written, _ = lineValue(text, "wchar:")
+}
+
+// memory reads the proportional set size in bytes. It fails only when the unit
+// has gone; where the size cannot be had, noMemory says why.
+func (p *probe) memory(s *scratch) (int64, error) {
+	if p.noMemory != "" {
+		return 0, nil
+	}
+	text, err := s.file(p.dir, "smaps_rollup")
+	if err == nil {
+		if kib, found := lineValue(text, "Pss:"); found {
+			return kib << 10, nil
+		}
+		err = errors.New("no Pss line")
+	}
+	reason := "read /proc/<pid>/smaps_rollup: " + err.Error()
+	if _, err := p.life(s); err != nil {
+		return 0, err
+	}
+	p.noMemory = reason
+	return 0, nil
+}

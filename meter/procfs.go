@@ -1,0 +1,144 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// scratch is one reader's memory: files are read into the same buffer again
+// and again, so that a sampling round allocates next to nothing. What a method
+// returns is valid until the next call.
+type scratch struct {
+	buffer []byte
+	time   unix.Timespec
+}
+
+// newScratch makes room for the largest file read here, a status file with
+// long processor and group lists.
+func newScratch() *scratch {
+	return &scratch{buffer: make([]byte, 16<<10)}
+}
+
+// file reads a whole small file below an open directory.
+func (s *scratch) file(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.fill(fd)
+	if closing := unix.Close(fd); err == nil {
+		err = closing
+	}
+	return s.buffer[:n], err
+}
+
+// fill reads from fd until its end or until the buffer is full.
+func (s *scratch) fill(fd int) (int, error) {
+	n := 0
+	for n < len(s.buffer) {
+		got, err := unix.Read(fd, s.buffer[n:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		if got == 0 {
+			return n, nil
+		}
+		n += got
+	}
+	return n, nil
+}
+
+// clock reads a CPU clock in nanoseconds.
+func (s *scratch) clock(id int32) (int64, error) {
+	if err := unix.ClockGettime(id, &s.time); err != nil {
+		return 0, err
+	}
+	return s.time.Nano(), nil
+}
+
+// processClock is the id of the CPU clock of a process with all its threads.
+// Its layout is the kernel's (clock_getcpuclockid(3) builds the same): the
+// complement of the pid above three bits, of which 2 selects the scheduler's
+// nanosecond account.
+func processClock(pid int) int32 {
+	const schedulerAccount = 2
+	return int32(^pid<<3 | schedulerAccount)
+}
+
+// stat is what /proc/<pid>/stat holds for the meter (proc_pid_stat(5)).
+type stat struct {
+	state       byte
+	userTicks   int64
+	systemTicks int64
+	threads     int64
+}
+
+// Positions in /proc/<pid>/stat, counted from the state, which follows the
+// command name and is field 3 of the manual page.
+const (
+	statUser    = 14 - 3
+	statSystem  = 15 - 3
+	statThreads = 20 - 3
+)
+
+// parseStat reads the fields behind the command name. The name stands in
+// brackets and may itself contain brackets and blanks, so its end is the last
+// closing bracket.
+func parseStat(text []byte) (stat, error) {
+	end := bytes.LastIndexByte(text, ')')
+	if end < 0 || end+2 >= len(text) {
+		return stat{}, fmt.Errorf("stat file %q has no command name", text)
+	}
+	rest := text[end+2:]
+	result := stat{state: rest[0]}
+	for position := 0; position <= statThreads; position++ {
+		field, tail, more := bytes.Cut(rest, []byte{' '})
+		switch position {
+		case statUser:
+			result.userTicks, _ = digits(field)
+		case statSystem:
+			result.systemTicks, _ = digits(field)
+		case statThreads:
+			threads, ok := digits(field)
+			if !ok {
+				return stat{}, fmt.Errorf("stat file %q: field %d is no number", text, position+3)
+			}
+			result.threads = threads
+		}
+		if !more && position < statThreads {
+			return stat{}, fmt.Errorf("stat file %q ends at field %d", text, position+3)
+		}
+		rest = tail
+	}
+	return result, nil
+}
+
+// lineValue finds "<key> <blanks> <number>" at the start of a line. Keys are
+// given with their colon.
+func lineValue(text []byte, key string) (int64, bool) {
+	for len(text) > 0 {
+		line, tail, _ := bytes.Cut(text, []byte{'\n'})
+		if len(line) > len(key) && string(line[:len(key)]) == key {
+			return digits(bytes.TrimLeft(line[len(key):], " \t"))
+		}
+		text = tail
+	}
+	return 0, false
+}
+
+// digits reads the number at the start of text.
+func digits(text []byte) (int64, bool) {
+	var value int64
+	n := 0
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		value = value*10 + int64(text[n]-'0')
+		n++
+	}
+	return value, n > 0
+}

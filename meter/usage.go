@@ -1,0 +1,227 @@
+package meter
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// ticksPerSecond is the resolution of the user and system times in
+// /proc/<pid>/stat. Linux shows them in units of 1/100 s on every architecture
+// that Go supports, whatever the timer of the kernel.
+const ticksPerSecond = 100
+
+// account is the mean and the peak of a memory size over samples, in bytes.
+type account struct {
+	sum     int64
+	peak    int64
+	samples int64
+}
+
+// add takes one sample.
+func (a *account) add(bytes int64) {
+	a.sum += bytes
+	a.peak = max(a.peak, bytes)
+	a.samples++
+}
+
+// mean is the mean over the samples, in bytes.
+func (a *account) mean() int64 {
+	if a.samples == 0 {
+		return 0
+	}
+	return a.sum / a.samples
+}
+
+// memory accounts for units, roles and the total alike: the peak of a sum is
+// not the sum of the peaks.
+type memory struct {
+	units []account
+	roles []account
+	total account
+	sums  []int64 // one per role, reused from round to round
+}
+
+// newMemory makes room for that many units and roles.
+func newMemory(units, roles int) memory {
+	return memory{units: make([]account, units), roles: make([]account, roles), sums: make([]int64, roles)}
+}
+
+// add takes one sampling round: sizes in bytes, one per unit.
+func (m *memory) add(sizes []int64, roleOf []int) {
+	clear(m.sums)
+	for i, size := range sizes {
+		m.units[i].add(size)
+		m.sums[roleOf[i]] += size
+	}
+	for role, size := range m.sums {
+		m.roles[role].add(size)
+	}
+	m.total.add(sum(sizes))
+}
+
+// sum adds up.
+func sum(values []int64) int64 {
+	var total int64
+	for _, value := range values {
+		total += value
+	}
+	return total
+}
+
+// metered puts the differences between the two marks together.
+func (w *worker) metered() lab.Metered {
+	deltas := make([]lab.Usage, len(w.probes))
+	splits := make([]stat, len(w.probes))
+	byRole := make([][]int, len(w.roles))
+	all := make([]int, len(w.probes))
+	for i := range w.probes {
+		deltas[i], splits[i] = w.difference(i)
+		byRole[w.roleOf[i]] = append(byRole[w.roleOf[i]], i)
+		all[i] = i
+	}
+	combine := func(members []int, a account) lab.Usage {
+		group := w.group(members, deltas, splits)
+		group.MeanMemoryBytes, group.PeakMemoryBytes = a.mean(), a.peak
+		return group
+	}
+	window := w.marks[1].at.Sub(w.marks[0].at)
+	inWindow := time.Duration(w.marks[1].own - w.marks[0].own)
+	result := lab.Metered{
+		Total:               combine(all, w.memory.total),
+		Roles:               make(map[string]lab.Usage, len(w.roles)),
+		Samples:             w.samples,
+		OwnCPUSeconds:       time.Duration(w.ownTotal).Seconds(),
+		OwnWindowCPUSeconds: inWindow.Seconds(),
+		WindowSeconds:       window.Seconds(),
+		OwnShare:            inWindow.Seconds() / window.Seconds(),
+	}
+	for role, members := range byRole {
+		result.Roles[w.roles[role]] = combine(members, w.memory.roles[role])
+	}
+	for i, p := range w.probes {
+		usage := combine([]int{i}, w.memory.units[i])
+		result.Units = append(result.Units, lab.UnitUsage{Unit: p.unit, Usage: usage})
+	}
+	return result
+}
+
+// difference is what one unit used between the marks, without memory and
+// without the user and system split, whose ticks it returns beside it.
+func (w *worker) difference(i int) (lab.Usage, stat) {
+	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
+	voluntary, involuntary := switchesBetween(open.tasks, closing.tasks)
+	usage := lab.Usage{
+		Units:                      1,
+		CPUSeconds:                 time.Duration(closing.cpu - open.cpu).Seconds(),
+		VoluntaryContextSwitches:   voluntary,
+		InvoluntaryContextSwitches: involuntary,
+		Threads:                    int(closing.stat.threads),
+		PeakResidentBytes:          closing.largest,
+		ReadBytes:                  closing.read - open.read,
+		WrittenBytes:               closing.written - open.written,
+		Unavailable:                missing(w.probes[i], open, closing),
+	}
+	ticks := stat{
+		userTicks:   closing.stat.userTicks - open.stat.userTicks,
+		systemTicks: closing.stat.systemTicks - open.stat.systemTicks,
+	}
+	return usage, ticks
+}
+
+// missing joins the reasons of both marks and of sampling. Nil: nothing is missing.
+func missing(p *probe, open, closing *counters) map[string]string {
+	all := counters{}
+	for _, c := range []*counters{open, closing} {
+		for metric, reason := range c.missing {
+			all.miss(reason, metric)
+		}
+	}
+	if p.noMemory != "" {
+		all.miss(p.noMemory, "peak_memory_bytes", "mean_memory_bytes")
+	}
+	return all.missing
+}
+
+// switchesBetween adds up the context switches of the threads that live at the
+// closing mark. What a thread did that ended before it is lost: the kernel
+// keeps no account of it that others can read.
+func switchesBetween(open, closing []task) (voluntary, involuntary int64) {
+	before := make(map[int]task, len(open))
+	for _, t := range open {
+		before[t.id] = t
+	}
+	for _, t := range closing {
+		voluntary += t.voluntary
+		involuntary += t.involuntary
+		old, known := before[t.id]
+		if known && old.voluntary <= t.voluntary && old.involuntary <= t.involuntary {
+			voluntary -= old.voluntary
+			involuntary -= old.involuntary
+		}
+	}
+	return voluntary, involuntary
+}
+
+// group adds up the members and splits their CPU time.
+func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usage {
+	var total lab.Usage
+	var ticks stat
+	lacking := make(map[string][]int)
+	for _, i := range members {
+		d := deltas[i]
+		total.Units++
+		total.CPUSeconds += d.CPUSeconds
+		total.VoluntaryContextSwitches += d.VoluntaryContextSwitches
+		total.InvoluntaryContextSwitches += d.InvoluntaryContextSwitches
+		total.Threads += d.Threads
+		total.PeakResidentBytes += d.PeakResidentBytes
+		total.ReadBytes += d.ReadBytes
+		total.WrittenBytes += d.WrittenBytes
+		ticks.userTicks += splits[i].userTicks
+		ticks.systemTicks += splits[i].systemTicks
+		for metric := range d.Unavailable {
+			lacking[metric] = append(lacking[metric], i)
+		}
+	}
+	for metric, units := range lacking {
+		first := slices.Min(units)
+		reason := deltas[first].Unavailable[metric]
+		if len(members) > 1 {
+			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members), w.probes[first].unit.Name, reason)
+		}
+		without(&total, metric, reason)
+	}
+	split(&total, ticks)
+	return total
+}
+
+// without notes that the metric cannot be had.
+func without(u *lab.Usage, metric, reason string) {
+	if u.Unavailable == nil {
+		u.Unavailable = make(map[string]string)
+	}
+	u.Unavailable[metric] = reason
+}
+
+// splitTicks is how many ticks per unit a split needs. The kernel shows whole
+// ticks only, so that every unit of a group hides up to one tick of either kind:
+// with 20 ticks per unit, user and system time are good to 5 % of the CPU time.
+const splitTicks = 20
+
+// split divides the exact CPU time in the proportion of the kernel's user and
+// system ticks.
+func split(u *lab.Usage, ticks stat) {
+	n := ticks.userTicks + ticks.systemTicks
+	if n < int64(splitTicks*u.Units) {
+		reason := fmt.Sprintf("%d ticks of %g s are too few to tell user from system time: %d units need %d",
+			n, 1.0/ticksPerSecond, u.Units, splitTicks*u.Units)
+		without(u, "user_seconds", reason)
+		without(u, "system_seconds", reason)
+		return
+	}
+	u.UserSeconds = u.CPUSeconds * float64(ticks.userTicks) / float64(n)
+	u.SystemSeconds = u.CPUSeconds * float64(ticks.systemTicks) / float64(n)
+}
