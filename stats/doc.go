@@ -1,0 +1,16 @@
+// Package stats turns numbers into estimates with intervals, and estimates
+// into verdicts. It neither reads nor writes anything, knows no trials and no
+// metrics, and never drops a value it was given: input that a method cannot
+// take is refused with a typed error.
+//
+// The unit of replication is the trial; trials are compared by block. The
+// default comparison of two variants is PairedRatio: the mean of the log
+// ratios of each block with a Student t interval. LogWelch, KaliberaJones and
+// FiellerWelch serve unblocked data and questions about totals. Judge turns a
+// ratio, a margin and a noise floor into slower, faster, equivalent or undecided. Holm adjusts
+// several comparisons, Combine says whether one ratio may stand for several
+// points, FitLine and FitPowerLaw describe how a cost grows along a factor.
+//
+// Confidence levels are between 0 and 1 (0.95). Every other unit is that of
+// the numbers given.
+package stats

@@ -1,0 +1,52 @@
+package stats
+
+import "fmt"
+
+// TooFewError says that a statistic needs more values than it was given.
+type TooFewError struct {
+	Statistic string
+	Have      int
+	Need      int
+}
+
+// Error implements error.
+func (e *TooFewError) Error() string {
+	return fmt.Sprintf("%s of %d values: at least %d are needed", e.Statistic, e.Have, e.Need)
+}
+
+// ValueError says that a statistic cannot take one of its values.
+type ValueError struct {
+	Statistic string
+	Index     int
+	Value     float64
+	Want      string // what the value must be: "positive and finite"
+}
+
+// Error implements error.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s: value %d is %g, it must be %s", e.Statistic, e.Index, e.Value, e.Want)
+}
+
+// UnboundedError says that a ratio has no bounded interval, because its
+// denominator cannot be told from zero. Such a ratio must not be printed.
+type UnboundedError struct {
+	Denominator float64 // mean of the denominator
+	N           int     // values in the denominator
+}
+
+// Error implements error.
+func (e *UnboundedError) Error() string {
+	return fmt.Sprintf("ratio of means: the denominator %g (n %d) cannot be told from zero, so the interval is unbounded; add blocks", e.Denominator, e.N)
+}
+
+// LengthError says that two samples that belong together differ in length.
+type LengthError struct {
+	Statistic string
+	First     int
+	Second    int
+}
+
+// Error implements error.
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("%s: %d values beside %d, want as many of each", e.Statistic, e.First, e.Second)
+}

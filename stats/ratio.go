@@ -1,0 +1,96 @@
+package stats
+
+import "math"
+
+// Ratio is an estimated ratio on the log scale. Its interval is symmetric
+// there, so that B/A is exactly the inverse of A/B.
+type Ratio struct {
+	Estimate
+	LogMean float64 // ln of the ratio
+	LogSE   float64 // standard error of LogMean
+	Degrees float64 // of freedom of the t distribution behind the interval
+	P       float64 // two-sided, against a ratio of 1
+}
+
+// At returns the interval of the same ratio at another confidence level.
+func (r Ratio) At(confidence float64) Estimate {
+	half := 0.0
+	if r.LogSE > 0 {
+		half = tQuantile(confidence, r.Degrees) * r.LogSE
+	}
+	return Estimate{r.Value, math.Exp(r.LogMean - half), math.Exp(r.LogMean + half), r.N, confidence}
+}
+
+// PairedRatio returns numerator over denominator for values paired by block:
+// exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). It is
+// the default of the lab: in randomised complete blocks it keeps its level
+// under drift, steps and random walks of the host. It assumes that the log
+// ratios of the blocks are independent and about normal, and needs two blocks.
+func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, error) {
+	differences, err := LogRatios(numerator, denominator)
+	if err != nil {
+		return Ratio{}, err
+	}
+	if len(differences) < 2 {
+		return Ratio{}, &TooFewError{"ratio by block", len(differences), 2}
+	}
+	degrees := float64(len(differences) - 1)
+	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence), nil
+}
+
+// LogRatios returns ln(numerator/denominator) of each pair.
+func LogRatios(numerator, denominator []float64) ([]float64, error) {
+	const name = "ratio by block"
+	if len(numerator) != len(denominator) {
+		return nil, &LengthError{name, len(numerator), len(denominator)}
+	}
+	up, err := logs(name+", numerator", numerator)
+	if err != nil {
+		return nil, err
+	}
+	down, err := logs(name+", denominator", denominator)
+	if err != nil {
+		return nil, err
+	}
+	for i := range up {
+		up[i] -= down[i]
+	}
+	return up, nil
+}
+
+// LogWelch returns the ratio of geometric means of two independent samples:
+// Welch's t interval (Welch 1947) on the logs. Its N is the smaller sample.
+func LogWelch(numerator, denominator []float64, confidence float64) (Ratio, error) {
+	const name = "log-Welch ratio"
+	up, err := logs(name+", numerator", numerator)
+	if err != nil {
+		return Ratio{}, err
+	}
+	down, err := logs(name+", denominator", denominator)
+	if err != nil {
+		return Ratio{}, err
+	}
+	n := min(len(up), len(down))
+	if n < 2 {
+		return Ratio{}, &TooFewError{name, n, 2}
+	}
+	se := math.Hypot(standardError(up), standardError(down))
+	return newRatio(Mean(up)-Mean(down), se, welchDegrees(up, down), n, confidence), nil
+}
+
+// newRatio builds a ratio from its mean and standard error on the log scale.
+func newRatio(mean, se, degrees float64, n int, confidence float64) Ratio {
+	r := Ratio{LogMean: mean, LogSE: se, Degrees: degrees, P: tTest(mean, se, degrees)}
+	r.Estimate = Estimate{Value: math.Exp(mean), N: n}
+	r.Estimate = r.At(confidence)
+	return r
+}
+
+// welchDegrees are the Welch-Satterthwaite degrees of freedom.
+func welchDegrees(a, b []float64) float64 {
+	va, vb := Variance(a)/float64(len(a)), Variance(b)/float64(len(b))
+	if va+vb == 0 {
+		return float64(len(a) + len(b) - 2)
+	}
+	return (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
+}

@@ -1,0 +1,123 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Estimate is a number with its interval. What it is an estimate of, and by
+// which method, is said by the function that returns it.
+type Estimate struct {
+	Value      float64
+	Low        float64
+	High       float64
+	N          int     // values, pairs or blocks behind it
+	Confidence float64 // level of the interval
+}
+
+// Contains reports whether the interval holds the value.
+func (e Estimate) Contains(value float64) bool { return e.Low <= value && value <= e.High }
+
+// Mean returns the arithmetic mean; of no values it is 0.
+func Mean(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Variance returns the sample variance (divisor n-1); of fewer than two values
+// it is 0.
+func Variance(values []float64) float64 {
+	if len(values) < 2 {
+		return 0
+	}
+	mean, sum := Mean(values), 0.0
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum / float64(len(values)-1)
+}
+
+// Median returns the middle value, or the mean of the two in the middle; of no
+// values it is 0.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// MeanInterval returns the mean with its Student t interval. It assumes
+// independent values that are about normal, and needs two of them.
+func MeanInterval(values []float64, confidence float64) (Estimate, error) {
+	if err := checkFinite("mean interval", values); err != nil {
+		return Estimate{}, err
+	}
+	if len(values) < 2 {
+		return Estimate{}, &TooFewError{"mean interval", len(values), 2}
+	}
+	mean, half := Mean(values), tHalfWidth(values, confidence)
+	return Estimate{mean, mean - half, mean + half, len(values), confidence}, nil
+}
+
+// tHalfWidth is half the Student t interval of the mean.
+func tHalfWidth(values []float64, confidence float64) float64 {
+	return tQuantile(confidence, float64(len(values)-1)) * standardError(values)
+}
+
+// standardError of the mean.
+func standardError(values []float64) float64 {
+	return math.Sqrt(Variance(values) / float64(len(values)))
+}
+
+// tQuantile is the two-sided quantile of Student's t: confidence of its mass
+// lies between minus it and it.
+func tQuantile(confidence, degrees float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile((1 + confidence) / 2)
+}
+
+// tTest is the two-sided p-value of an estimate against zero.
+func tTest(estimate, standardError, degrees float64) float64 {
+	if standardError == 0 {
+		if estimate == 0 {
+			return 1
+		}
+		return 0
+	}
+	return min(1, 2*distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.CDF(-math.Abs(estimate/standardError)))
+}
+
+// checkFinite refuses values that are not numbers.
+func checkFinite(statistic string, values []float64) error {
+	for i, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return &ValueError{statistic, i, v, "finite"}
+		}
+	}
+	return nil
+}
+
+// logs takes logarithms and refuses what has none: a missing or failed trial
+// is counted by the caller, never imputed.
+func logs(statistic string, values []float64) ([]float64, error) {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return nil, &ValueError{statistic, i, v, "positive and finite"}
+		}
+		out[i] = math.Log(v)
+	}
+	return out, nil
+}

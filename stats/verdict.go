@@ -1,0 +1,134 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Verdict says how a ratio stands to 1 under a margin.
+type Verdict struct {
+	Kind lab.ComparisonVerdict
+	// Words says it in words: "slower by at least 4.1 %".
+	Words string
+	// Negligible: different from 1, but perhaps by less than the margin.
+	Negligible bool
+	// MoreBlocks is about how many more blocks an undecided ratio needs; 0
+	// where that cannot be said.
+	MoreBlocks int
+}
+
+// Wording names the two directions of a ratio: {"slower", "faster"} for times.
+type Wording struct {
+	Above string // a ratio over 1
+	Below string // a ratio under 1
+}
+
+// Gates are the two differences that a ratio is held against, as ratio - 1.
+type Gates struct {
+	// Margin is the smallest difference that matters (0.05: five percent).
+	Margin float64
+	// Floor is the noise floor: the half-width of what was found between a
+	// variant and itself. 0 where it is not known.
+	Floor float64
+}
+
+// Widest is the larger of the two.
+func (g Gates) Widest() float64 { return max(g.Margin, g.Floor) }
+
+// Judge puts a ratio through its gates. An interval wholly beyond margin and
+// noise floor is slower or faster by at least so much. One wholly within
+// [1/(1+margin), 1+margin] is equivalent (two one-sided tests, Schuirmann
+// 1987); a noise floor never loosens that. One that excludes 1 but reaches into
+// the gates is slower or faster, maybe negligibly, unless the noise floor
+// covers it wholly. Any other is undecided.
+func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
+	beyond := 1 + gates.Widest()
+	switch {
+	case ratio.Low > beyond:
+		return Verdict{Kind: lab.Slower, Words: words.Above + " by at least " + excess(ratio.Low)}
+	case ratio.High < 1/beyond:
+		return Verdict{Kind: lab.Faster, Words: words.Below + " by at least " + shortfall(ratio.High)}
+	case ratio.within(gates.Margin):
+		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + percent(gates.Widest())}
+	case ratio.within(gates.Floor):
+		return Verdict{Kind: lab.Undecided, Words: "undecided: within the noise floor of " + percent(gates.Floor)}
+	case ratio.Low > 1:
+		return Verdict{Kind: lab.Slower, Words: words.Above + ", maybe negligibly", Negligible: true}
+	case ratio.High < 1:
+		return Verdict{Kind: lab.Faster, Words: words.Below + ", maybe negligibly", Negligible: true}
+	}
+	return undecided(ratio, gates.Margin)
+}
+
+// within reports whether the whole interval of a ratio lies within a margin.
+func (e Estimate) within(margin float64) bool {
+	return e.Low >= 1/(1+margin) && e.High <= 1+margin
+}
+
+// undecided says how many more blocks would decide, were the estimate to stay:
+// k = n (halfwidth/target)^2 - n, on the log scale. The target is the widest
+// half-width that decides: it ends either before 1 or within the margin.
+func undecided(ratio Estimate, margin float64) Verdict {
+	const most = 10000
+	distance := math.Abs(math.Log(ratio.Value))
+	target := max(distance, math.Log1p(margin)-distance)
+	half := (math.Log(ratio.High) - math.Log(ratio.Low)) / 2
+	n := float64(ratio.N)
+	more := math.Ceil(n*(half/target)*(half/target) - n)
+	if !(more <= most) {
+		return Verdict{Kind: lab.Undecided, Words: fmt.Sprintf("undecided: more than %d more blocks needed", most)}
+	}
+	count := max(1, int(more))
+	noun := "blocks"
+	if count == 1 {
+		noun = "block"
+	}
+	return Verdict{Kind: lab.Undecided, MoreBlocks: count, Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
+}
+
+// excess says how far a ratio lies above 1: "4.1 %", from 2 on "a factor of 3.4".
+// It is rounded down: "at least" must stay true.
+func excess(ratio float64) string {
+	if ratio >= 2 {
+		return "a factor of " + twoDigits(floorDigits(ratio, 2))
+	}
+	return percentDown(ratio - 1)
+}
+
+// shortfall says how far a ratio lies below 1, as a share of the base. It is
+// rounded like excess.
+func shortfall(ratio float64) string {
+	if ratio <= 0.5 {
+		return "a factor of " + twoDigits(floorDigits(1/ratio, 2))
+	}
+	return percentDown(1 - ratio)
+}
+
+// percentDown writes a share in percent, two digits, rounded down.
+func percentDown(share float64) string { return percent(floorDigits(share, 2)) }
+
+// percent writes a share in percent without needless digits: "5 %".
+func percent(share float64) string { return twoDigits(share*100) + " %" }
+
+// twoDigits writes a number in two significant digits, whole ones in full,
+// without trailing zeros: "0.071", "5", "12", "880".
+func twoDigits(value float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 2, 64), 64)
+	if err != nil || math.Abs(value) >= 100 {
+		short = math.Round(value)
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+// floorDigits rounds a positive number down to so many significant digits.
+func floorDigits(value float64, digits int) float64 {
+	if value <= 0 {
+		return 0
+	}
+	step := math.Pow10(int(math.Floor(math.Log10(value))) - digits + 1)
+	// A hair is added so that 0.29 is not floored to 0.28 by its binary form.
+	return math.Floor(value/step+1e-9) * step
+}
