@@ -1,0 +1,212 @@
+package published
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Schema versions the files of this package.
+const Schema = "cleave-published/1"
+
+//go:embed rego2021.json
+var rego2021 []byte
+
+// Study is everything that one study printed.
+type Study struct {
+	Schema string `json:"schema"`
+	Study  string `json:"study"` // our name of it: "rego2021"
+	Title  string `json:"title"`
+	System string `json:"system"` // what and on what it was measured
+	// Statuses explains each status that a figure may have.
+	Statuses map[string]string `json:"statuses"`
+	// Points are the study's parameter sets in our factors, at full scale.
+	Points   []lab.Point `json:"points"`
+	Findings []Finding   `json:"findings"`
+	Figures  []Figure    `json:"figures"`
+}
+
+// Finding is an error or a weakness in what the study says.
+type Finding struct {
+	Level string         `json:"level"` // "wrong" or "method"
+	Text  string         `json:"text"`
+	Data  map[string]any `json:"data,omitempty"`
+}
+
+// Figure is one printed number.
+type Figure struct {
+	ID         string         `json:"id"`
+	Source     string         `json:"source"` // table or section
+	Variant    string         `json:"published_variant"`
+	Metric     string         `json:"published_metric"`
+	Unit       string         `json:"unit"`
+	Value      float64        `json:"value"`
+	Recomputed *float64       `json:"recomputed"`
+	Status     string         `json:"status"`
+	Note       string         `json:"note"`
+	Parameters map[string]any `json:"parameters"`
+	Ours       Mapping        `json:"ours"`
+}
+
+// Mapping says what a figure is in our words.
+type Mapping struct {
+	Quantity Quantity `json:"quantity"`
+	Metric   string   `json:"metric,omitempty"` // of lab.Metrics
+	Variant  string   `json:"variant,omitempty"`
+	Against  string   `json:"against,omitempty"` // denominator of a ratio
+	Point    string   `json:"point,omitempty"`
+	Points   []string `json:"points,omitempty"`
+	Factor   string   `json:"factor,omitempty"`
+	Run      int      `json:"run,omitempty"`  // from 1
+	Line     string   `json:"line,omitempty"` // the study's name of a trend line
+}
+
+// Quantity names what kind of number a figure is.
+type Quantity string
+
+// The quantities; see the package comment.
+const (
+	Run          Quantity = "run"
+	Mean         Quantity = "mean"
+	RatioOfMeans Quantity = "ratio_of_means"
+	MeanOfRatios Quantity = "mean_of_ratios"
+	Slope        Quantity = "slope"
+	Intercept    Quantity = "intercept"
+	Setting      Quantity = "design"
+)
+
+// Statuses that a report must not pass over in silence.
+const (
+	StatusWrong        = "wrong"        // contradicts the data it is computed from
+	StatusInconsistent = "inconsistent" // contradicts another statement of the study
+	StatusMethodFlaw   = "method-flaw"  // right arithmetic, misleading statistic
+)
+
+// Names lists the studies whose figures are held.
+func Names() []string { return []string{"rego2021"} }
+
+// Load returns the named study, or an error that lists the ones there are.
+func Load(name string) (*Study, error) {
+	if name != "rego2021" {
+		return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
+	}
+	return Parse(rego2021)
+}
+
+// Parse reads and validates one file. Every mistake is reported.
+func Parse(data []byte) (*Study, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var s Study
+	if err := decoder.Decode(&s); err != nil {
+		return nil, fmt.Errorf("read published figures: %w", err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("published figures of %q: %w", s.Study, err)
+	}
+	return &s, nil
+}
+
+// Point returns the named parameter set at full scale.
+func (s *Study) Point(name string) (lab.Point, bool) {
+	i := slices.IndexFunc(s.Points, func(p lab.Point) bool { return p.Name == name })
+	if i < 0 {
+		return lab.Point{}, false
+	}
+	return s.Points[i], true
+}
+
+// Operations is the number of operations of the published study at a point: the
+// product of its levels (neighbourhoods x workers x pings).
+func Operations(p lab.Point) float64 {
+	product := 1.0
+	for _, level := range p.Levels {
+		product *= level
+	}
+	return product
+}
+
+// Seconds returns how many seconds the unit of a time stands for; false where
+// the figure is no time.
+func (f Figure) Seconds() (float64, bool) {
+	switch f.Unit {
+	case "s":
+		return 1, true
+	case "ms", "ms per unit of x":
+		return 1e-3, true
+	}
+	return 0, false
+}
+
+// check finds every mistake in the file.
+func (s *Study) check() error {
+	var problems []error
+	if s.Schema != Schema {
+		problems = append(problems, fmt.Errorf("schema is %q, want %q", s.Schema, Schema))
+	}
+	if s.Study == "" || len(s.Figures) == 0 {
+		problems = append(problems, errors.New("study and figures must be given"))
+	}
+	seen := map[string]bool{}
+	for _, f := range s.Figures {
+		if seen[f.ID] || f.ID == "" {
+			problems = append(problems, fmt.Errorf("figure id %q is empty or used twice", f.ID))
+		}
+		seen[f.ID] = true
+		if err := s.checkFigure(f); err != nil {
+			problems = append(problems, fmt.Errorf("figure %s: %w", f.ID, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkFigure holds one figure against the vocabulary.
+func (s *Study) checkFigure(f Figure) error {
+	if _, ok := s.Statuses[f.Status]; !ok {
+		return fmt.Errorf("status %q is not explained in statuses", f.Status)
+	}
+	if f.Source == "" || f.Unit == "" || math.IsInf(f.Value, 0) {
+		return errors.New("source, unit and a finite value must be given")
+	}
+	for _, name := range append(slices.Clone(f.Ours.Points), f.Ours.Point) {
+		if _, ok := s.Point(name); name != "" && !ok {
+			return fmt.Errorf("point %q is not among the points", name)
+		}
+	}
+	if _, ok := lab.MetricNamed(f.Ours.Metric); !ok && f.Ours.Quantity != Setting {
+		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
+	}
+	return f.Ours.check()
+}
+
+// check says which part of a mapping its quantity lacks.
+func (m Mapping) check() error {
+	atPoint, along := m.Variant != "" && m.Point != "", m.Variant != "" && len(m.Points) > 1
+	complete := false
+	switch m.Quantity {
+	case Run:
+		complete = atPoint && m.Run > 0
+	case Mean:
+		complete = atPoint
+	case RatioOfMeans:
+		complete = atPoint && m.Against != ""
+	case MeanOfRatios:
+		complete = along && m.Against != ""
+	case Slope, Intercept:
+		complete = along && m.Factor != ""
+	case Setting:
+		complete = true
+	default:
+		return fmt.Errorf("quantity %q is unknown", m.Quantity)
+	}
+	if !complete {
+		return fmt.Errorf("quantity %q lacks its variant, point, points, factor or run: %+v", m.Quantity, m)
+	}
+	return nil
+}
