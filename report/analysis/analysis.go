@@ -1,0 +1,102 @@
+package analysis
+
+import (
+	"math"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/studies/published"
+)
+
+// Input is what is known of an experiment.
+type Input struct {
+	Plan        lab.Plan
+	Environment lab.Environment
+	System      lab.SystemInfo
+	// Trials are all records, valid or not, in any order.
+	Trials []lab.Trial
+	// Published are the figures of the study that this one reproduces; nil
+	// where there are none.
+	Published *published.Study
+}
+
+// Analyse concludes from the trials. The document is complete and encodes as
+// JSON whatever is missing from the input.
+func Analyse(in Input) lab.Analysis {
+	e := newExperiment(in)
+	design := e.design
+	a := lab.Analysis{
+		Schema: lab.AnalysisSchema, Study: e.study.Name, Title: e.study.Title, Profile: in.Plan.Profile,
+		Seed: design.Seed, Scale: design.Scale, Blocks: design.Blocks,
+		Confidence: design.Confidence, Margin: design.Margin,
+		Operation: in.System.Operation, Baseline: e.study.Baseline,
+		Environment: cleanEnvironment(in.Environment),
+		Metrics:     lab.Metrics(), Variants: list(e.study.Variants), Points: list(e.study.Points),
+		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
+	}
+	a.NoiseFloor, a.Margins = e.noise, e.margins
+	a.Results = e.results()
+	a.Comparisons = e.comparisons()
+	a.Averages = e.averages()
+	a.Trends = e.trends()
+	a.Ladder = e.ladder()
+	a.Claims = e.judgeClaims()
+	a.Published = e.publishedFigures(a)
+	a.Answer = e.answer(a)
+	a.Notes = e.allNotes()
+	return a
+}
+
+// cleanEnvironment returns the facts without numbers that are not finite.
+func cleanEnvironment(facts lab.Environment) lab.Environment {
+	clean := make(lab.Environment, len(facts))
+	for name, fact := range facts {
+		if number, ok := fact.Value.(float64); ok && !finite(number) {
+			fact.Value, fact.Unavailable = nil, "the host reported no finite number"
+		}
+		clean[name] = fact
+	}
+	return clean
+}
+
+// allNotes are the study's own notes, what is wrong in the published study,
+// and what was noticed on the way.
+func (e *experiment) allNotes() []string {
+	notes := append([]string{}, e.study.Notes...)
+	if e.in.Published != nil {
+		for _, finding := range e.in.Published.Findings {
+			prefix := "Published study, method: "
+			if finding.Level == published.StatusWrong {
+				prefix = "Published study, wrong: "
+			}
+			notes = append(notes, prefix+finding.Text)
+		}
+	}
+	return append(notes, e.notes...)
+}
+
+// list returns an empty list for none, so that JSON shows [] and not null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }
+
+// number returns a number as a document holds it: nil where it is not finite.
+func number(value float64) *float64 {
+	if !finite(value) {
+		return nil
+	}
+	return &value
+}
+
+// bounds returns both ends of an interval, or neither where one is not finite:
+// half an interval would look like a whole one.
+func bounds(low, high float64) (*float64, *float64) {
+	if !finite(low) || !finite(high) {
+		return nil, nil
+	}
+	return &low, &high
+}

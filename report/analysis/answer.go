@@ -1,0 +1,229 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// answer says in a few sentences what was found; each names the part of the
+// report that shows it. Undecided comparisons are told like decided ones.
+func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
+	if a.Trials.Valid == 0 {
+		return []lab.Sentence{{Text: fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.", a.Trials.Planned, len(a.Trials.Invalid)), Figure: "trust"}}
+	}
+	sentences := []lab.Sentence{}
+	add := func(text, part string) {
+		if text != "" {
+			sentences = append(sentences, lab.Sentence{Text: text, Figure: part})
+		}
+	}
+	add(e.saysRatio(a), "ratios")
+	add(e.saysAverage(a), "ratios")
+	add(e.saysLadder(a), "ladder")
+	add(saysTrends(a), "trends")
+	add(saysClaims(a), "claims")
+	add(e.saysTrust(a), "trust")
+	return sentences
+}
+
+// operation is what one operation of the system is called.
+func (e *experiment) operation() string {
+	if name := e.in.System.Operation; name != "" {
+		return name
+	}
+	return "operation"
+}
+
+// mostNamed bounds how many things one sentence lists.
+const mostNamed = 3
+
+// saysRatio compares the variants that ran most widely with the baseline.
+func (e *experiment) saysRatio(a lab.Analysis) string {
+	point := e.fullestPoint()
+	base, measured := e.mean(e.study.Baseline, point, elapsedPerOperation)
+	var parts []string
+	blocks := 0
+	for _, name := range e.widest() {
+		i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+			return c.Metric == elapsedPerOperation && c.Point.Name == point && c.Variant == name && c.Baseline == e.study.Baseline
+		})
+		if i < 0 || len(parts) == mostNamed {
+			continue
+		}
+		c := a.Comparisons[i]
+		blocks = max(blocks, c.N)
+		each, _ := e.mean(name, point, elapsedPerOperation)
+		text := fmt.Sprintf("%s as long with %s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), name, figure.Quantity(each, nil, nil, "s"))
+		if c.Verdict == lab.Undecided || c.Verdict == lab.Equivalent {
+			text += ", " + c.Words
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 || !measured {
+		return ""
+	}
+	return fmt.Sprintf("At %s one %s takes %s, as with %s (%s; elapsed time, %s, %s intervals).", point, e.operation(), strings.Join(parts, ", and "),
+		e.study.Baseline, figure.Quantity(base, nil, nil, "s"), count(blocks, "block"), figure.Percent(a.Confidence))
+}
+
+// widest are the variants but the baseline that ran at the most points.
+func (e *experiment) widest() []string {
+	var names []string
+	most := 0
+	for _, v := range e.variants() {
+		n := len(e.pointsOf(v.Name))
+		if v.Name == e.study.Baseline || n < most {
+			continue
+		}
+		if n > most {
+			names, most = nil, n
+		}
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// saysAverage says whether one ratio stands for all points: of the pair that a
+// claim names, else of the first pair.
+func (e *experiment) saysAverage(a lab.Analysis) string {
+	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" && x.Baseline != e.study.Baseline })
+	if i < 0 {
+		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" })
+	}
+	if i < 0 || a.Averages[i].Mean == nil || a.Averages[i].I2 == nil {
+		return ""
+	}
+	x := a.Averages[i]
+	over := fmt.Sprintf("Over %s %s takes", count(len(x.Points), "point"), x.Variant)
+	if x.Homogeneous {
+		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ much, I2 %s).", over,
+			figure.Times(x.Mean.Ratio, x.Mean.Low, x.Mean.High), x.Baseline, figure.Percent(*x.I2))
+	}
+	low, high := extremes(a, x)
+	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no single factor stands for all", over,
+		low, high, x.Baseline, figure.Percent(*x.I2))
+	if x.PredictionLow != nil && x.PredictionHigh != nil {
+		text += fmt.Sprintf("; a new point is expected between %s and %s", figure.Times(*x.PredictionLow, nil, nil), figure.Times(*x.PredictionHigh, nil, nil))
+	}
+	return text + "."
+}
+
+// extremes are the smallest and the largest ratio of an average's points.
+func extremes(a lab.Analysis, x lab.Average) (low, high string) {
+	var found []lab.Comparison
+	for _, c := range a.Comparisons {
+		if c.Metric == x.Metric && c.Variant == x.Variant && c.Baseline == x.Baseline && slices.Contains(x.Points, c.Point.Name) {
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b lab.Comparison) int { return cmp.Compare(a.Ratio.Ratio, b.Ratio.Ratio) })
+	if len(found) == 0 {
+		return figure.Absent, figure.Absent
+	}
+	show := func(c lab.Comparison) string {
+		return fmt.Sprintf("%s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Point.Name)
+	}
+	return show(found[0]), show(found[len(found)-1])
+}
+
+// saysLadder names the dearest and the cheapest way to do one operation.
+func (e *experiment) saysLadder(a lab.Analysis) string {
+	if len(a.Ladder) < 2 {
+		return ""
+	}
+	dear, cheap := a.Ladder[0], a.Ladder[len(a.Ladder)-1]
+	show := func(r lab.Rung) string {
+		text := figure.Quantity(r.CPU, nil, nil, "s")
+		if r.ToBaseline != nil {
+			text += fmt.Sprintf(", %s %s", figure.Times(r.ToBaseline.Ratio, r.ToBaseline.Low, r.ToBaseline.High), e.study.Baseline)
+		}
+		return text
+	}
+	return fmt.Sprintf("At %s one %s costs most CPU time with %s (%s) and least with %s (%s), of %d variants.", dear.Point, e.operation(),
+		dear.Variant, show(dear), cheap.Variant, show(cheap), len(a.Ladder))
+}
+
+// saysTrends tells which variants do not grow in proportion to their factor.
+func saysTrends(a lab.Analysis) string {
+	var off []string
+	lines := 0
+	for _, t := range a.Trends {
+		if t.Metric != "elapsed" || t.ExponentLow == nil || t.ExponentHigh == nil {
+			continue
+		}
+		lines++
+		shown := fmt.Sprintf("%s with %s to the power %s", t.Variant, t.Factor, figure.Number(t.Exponent, t.ExponentLow, t.ExponentHigh))
+		if *t.ExponentLow > 1 || *t.ExponentHigh < 1 {
+			off = append(off, shown)
+		}
+	}
+	switch {
+	case lines == 0:
+		return ""
+	case len(off) == 0:
+		return fmt.Sprintf("Elapsed time may grow in proportion to its factor in all %s: no exponent is clear of 1.", count(lines, "trend"))
+	}
+	return fmt.Sprintf("Elapsed time does not grow in proportion to its factor: %s (of %s).", some(off), count(lines, "trend"))
+}
+
+// some lists the first of several things and how many more there are.
+func some(things []string) string {
+	if more := len(things) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(things[:mostNamed], ", "), more)
+	}
+	return strings.Join(things, ", ")
+}
+
+// saysClaims counts the verdicts on the claims.
+func saysClaims(a lab.Analysis) string {
+	if len(a.Claims) == 0 {
+		return ""
+	}
+	counts := map[lab.ClaimVerdict]int{}
+	for _, c := range a.Claims {
+		counts[c.Verdict]++
+	}
+	return fmt.Sprintf("Of %s %d supported here, %d contradicted, %d undecided, %d untestable.", count(len(a.Claims), "claim"),
+		counts[lab.ClaimSupported], counts[lab.ClaimContradicted], counts[lab.ClaimUndecided], counts[lab.ClaimUntestable])
+}
+
+// saysTrust tells the noise floor, what is undecided, what did not count and
+// what was struck out.
+func (e *experiment) saysTrust(a lab.Analysis) string {
+	var parts []string
+	if r, ok := a.NoiseFloor[elapsedPerOperation]; ok && r.Low != nil {
+		parts = append(parts, fmt.Sprintf("The same variant under a second name takes %s as long as itself: differences in elapsed time below %s are noise here.",
+			figure.Times(r.Ratio, r.Low, r.High), figure.Percent(e.gates(elapsedPerOperation).Floor)))
+	} else {
+		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
+	}
+	undecided, all := 0, 0
+	for _, c := range a.Comparisons {
+		if c.Metric == elapsedPerOperation {
+			all++
+			if c.Verdict == lab.Undecided {
+				undecided++
+			}
+		}
+	}
+	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of elapsed time. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
+		a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
+	for _, name := range slices.Sorted(maps.Keys(e.struck)) {
+		parts = append(parts, fmt.Sprintf("%s is struck out of every comparison: %s.", name, e.struck[name]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// count writes a number of things: "1 block", "5 blocks".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

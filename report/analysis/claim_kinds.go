@@ -1,0 +1,197 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// pointRatio is the contrast of a claim at one of its points.
+type pointRatio struct {
+	point string
+	contrast
+}
+
+// text shows the ratio and where it was measured: "3.00x [2.94, 3.06] at s5".
+func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point }
+
+// ratios are the contrasts of a claim's pair at its points; false, with the
+// reason in the judgement, where one of them has no interval.
+func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
+	var all []pointRatio
+	for _, point := range c.points {
+		r := pointRatio{point, e.contrast(c.Metric, point, pair{c.Variant, c.Against})}
+		if !r.decided {
+			j.Verdict = lab.ClaimUndecided
+			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"), point)
+			if r.n() == 1 && len(c.points) == 1 {
+				j.Measured = number(r.value)
+			}
+			return nil, false
+		}
+		all = append(all, r)
+	}
+	return all, true
+}
+
+// judgeSlower: supported where the variant is slower at every point, contradicted
+// where it is faster or equivalent at one. The number is the smallest ratio.
+func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
+	all, ok := e.ratios(j, c)
+	if !ok {
+		return
+	}
+	metric, _ := lab.MetricNamed(c.Metric)
+	gates, words := e.gates(c.Metric), wording(metric)
+	smallest, slower := all[0], 0
+	var against, open []string
+	for _, r := range all {
+		if r.value < smallest.value {
+			smallest = r
+		}
+		sure := stats.Judge(r.ratio.At(e.strict(len(all))), gates, words)
+		switch {
+		case stats.Judge(r.ratio.Estimate, gates, words).Kind == lab.Slower:
+			slower++
+		case sure.Kind == lab.Faster || sure.Kind == lab.Equivalent:
+			against = append(against, fmt.Sprintf("%s (%s)", r.text(), sure.Words))
+		default:
+			open = append(open, r.text())
+		}
+	}
+	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
+	switch {
+	case len(against) > 0:
+		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s over %s is %s", c.Variant, c.Against, some(against))
+	case slower == len(all):
+		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s over %s is above 1 at all points (%d), the least being %s", c.Variant, c.Against, len(all), smallest.text())
+	default:
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s over %s is not clear of 1 or of the noise floor: %s", c.Variant, c.Against, some(open))
+	}
+}
+
+// judgeFactor: supported where the interval of the ratio lies within the claimed
+// range, contradicted where it lies outside. Over several points the ratio is
+// the random-effects mean of the points, as studies that average state it; the
+// reason says how much the points differ.
+func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
+	all, ok := e.ratios(j, c)
+	if !ok {
+		return
+	}
+	ratio, words := all[0].estimate(), "the ratio is "+all[0].text()
+	if len(all) > 1 {
+		average, ok := e.average(c.Metric, pair{c.Variant, c.Against}, c.points)
+		if !ok || average.Mean == nil {
+			j.Verdict, j.Reason = lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them"
+			return
+		}
+		ratio, words = *average.Mean, spreadOfPoints(all, average)
+	}
+	j.Measured, j.Low, j.High = number(ratio.Ratio), ratio.Low, ratio.High
+	j.Verdict, j.Reason = e.inRange(c, ratio.Low, ratio.High, words)
+}
+
+// spreadOfPoints tells the mean ratio and how much the points differ.
+func spreadOfPoints(all []pointRatio, average lab.Average) string {
+	least, most := all[0], all[0]
+	for _, r := range all {
+		if r.value < least.value {
+			least = r
+		}
+		if r.value > most.value {
+			most = r
+		}
+	}
+	text := fmt.Sprintf("the mean ratio of %d points is %s, from %s to %s", len(all),
+		figure.Times(average.Mean.Ratio, average.Mean.Low, average.Mean.High), least.text(), most.text())
+	if !average.Homogeneous && average.I2 != nil {
+		text += fmt.Sprintf(" (I2 %s: no single factor stands for all)", figure.Percent(*average.I2))
+	}
+	return text
+}
+
+// inRange holds an interval against the range of a claim.
+func (e *experiment) inRange(c claim, low, high *float64, words string) (lab.ClaimVerdict, string) {
+	claimed, most := claimedRange(c.Low, c.High), c.High
+	if most == 0 {
+		most = math.Inf(1)
+	}
+	switch {
+	case low == nil || high == nil:
+		return lab.ClaimUndecided, words + ": without an interval"
+	case *low >= c.Low && *high <= most:
+		return lab.ClaimSupported, fmt.Sprintf("%s: within %s", words, claimed)
+	case *high < c.Low || *low > most:
+		return lab.ClaimContradicted, fmt.Sprintf("%s: outside %s", words, claimed)
+	}
+	return lab.ClaimUndecided, fmt.Sprintf("%s: over the edge of %s", words, claimed)
+}
+
+// claimedRange shows the range of a claim; a high end of 0 is open.
+func claimedRange(low, high float64) string {
+	if high == 0 {
+		return fmt.Sprintf("%g and more", low)
+	}
+	return fmt.Sprintf("%g to %g", low, high)
+}
+
+// judgeExponent: supported where the exponent lies within the claimed range,
+// contradicted where it lies outside. It is fitted in every block by itself, so
+// that its interval is one over blocks.
+func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
+	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
+		return e.cells[cell{c.Variant, point, c.Metric}].at(block)
+	})
+	estimate, ok := e.exponent(j, exponents)
+	if !ok {
+		return
+	}
+	j.Verdict, j.Reason = e.inRange(c, j.Low, j.High, fmt.Sprintf("%s of %s grows with %s to the power %s (%s)",
+		c.Metric, c.Variant, c.Factor, numberText(estimate), count(estimate.N, "block")))
+}
+
+// judgeGrowth: supported where the exponent of the ratio along the factor is
+// above 0, contradicted where it is below.
+func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
+	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
+		up, found := e.cells[cell{c.Variant, point, c.Metric}].at(block)
+		down, also := e.cells[cell{c.Against, point, c.Metric}].at(block)
+		return up / down, found && also && down > 0
+	})
+	estimate, ok := e.exponent(j, exponents)
+	if !ok {
+		return
+	}
+	shown := fmt.Sprintf("%s over %s goes with %s to the power %s (%s)", c.Variant, c.Against, c.Factor, numberText(estimate), count(estimate.N, "block"))
+	switch {
+	case estimate.Low > 0:
+		j.Verdict, j.Reason = lab.ClaimSupported, shown+": it grows"
+	case estimate.High < 0:
+		j.Verdict, j.Reason = lab.ClaimContradicted, shown+": it falls"
+	default:
+		j.Verdict, j.Reason = lab.ClaimUndecided, shown+": it may be constant"
+	}
+}
+
+// exponent is the mean over blocks with its t interval; false, with the reason
+// in the judgement, below two blocks.
+func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
+	estimate, err := stats.MeanInterval(exponents, e.design.Confidence)
+	if err != nil {
+		j.Verdict = lab.ClaimUndecided
+		j.Reason = fmt.Sprintf("blocks with all points: %d; an interval needs at least 2", len(exponents))
+		if len(exponents) == 1 {
+			j.Measured = number(exponents[0])
+		}
+		return stats.Estimate{}, false
+	}
+	measured(j, estimate.Value, estimate.Low, estimate.High)
+	return estimate, true
+}
+
+// numberText writes an estimate with its interval.
+func numberText(e stats.Estimate) string { return figure.Number(e.Value, &e.Low, &e.High) }

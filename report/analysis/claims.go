@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// minExponentPoints is how many points an exponent needs.
+const minExponentPoints = 3
+
+// claim is a claim with what it is tested on.
+type claim struct {
+	lab.Claim
+	points  []string // that ran
+	missing []string // that were claimed and did not run
+}
+
+// judgeClaims puts every claim to its test.
+func (e *experiment) judgeClaims() []lab.Judgement {
+	all := []lab.Judgement{}
+	for _, c := range e.study.Claims {
+		all = append(all, e.judge(c))
+	}
+	return all
+}
+
+// judge puts one claim to the test of its kind.
+func (e *experiment) judge(stated lab.Claim) lab.Judgement {
+	j := lab.Judgement{ID: stated.ID, Text: stated.Text, Source: stated.Source, Verdict: lab.ClaimUntestable}
+	if stated.Published != 0 {
+		j.Published = number(stated.Published)
+	}
+	if stated.Metric == "" {
+		stated.Metric = "elapsed"
+	}
+	c := claim{Claim: stated}
+	if j.Reason = e.untestable(&c); j.Reason != "" {
+		return j
+	}
+	switch c.Kind {
+	case lab.ClaimSlower:
+		e.judgeSlower(&j, c)
+	case lab.ClaimFactor:
+		e.judgeFactor(&j, c)
+	case lab.ClaimLinear:
+		e.judgeExponent(&j, c)
+	case lab.ClaimGrows:
+		e.judgeGrowth(&j, c)
+	default:
+		j.Reason = fmt.Sprintf("there is no test for claims of the kind %q", c.Kind)
+		return j
+	}
+	if len(c.missing) > 0 {
+		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
+	}
+	return j
+}
+
+// untestable says why a claim cannot be tested here, or "" and fills in its points.
+func (e *experiment) untestable(c *claim) string {
+	if _, known := lab.MetricNamed(c.Metric); !known {
+		return fmt.Sprintf("there is no metric %q", c.Metric)
+	}
+	variants := []string{c.Variant}
+	if c.Kind != lab.ClaimLinear {
+		variants = append(variants, c.Against)
+	}
+	for _, name := range variants {
+		if reason := e.absent(name); reason != "" {
+			return reason
+		}
+	}
+	ran := e.measuredPoints(c.Metric, variants)
+	c.points = slices.DeleteFunc(e.claimedPoints(c.Claim, ran), func(name string) bool {
+		missing := !slices.Contains(ran, name)
+		if missing {
+			c.missing = append(c.missing, name)
+		}
+		return missing
+	})
+	if len(c.points) == 0 {
+		return fmt.Sprintf("%s of %s was not measured at any of its points", c.Metric, strings.Join(variants, " and "))
+	}
+	if c.Kind != lab.ClaimLinear && c.Kind != lab.ClaimGrows {
+		return ""
+	}
+	return e.noExponent(c)
+}
+
+// absent says why a variant has no numbers, or "".
+func (e *experiment) absent(name string) string {
+	if _, known := e.study.Variant(name); !known {
+		return fmt.Sprintf("variant %q is not part of this run", name)
+	}
+	if reason := e.struck[name]; reason != "" {
+		return fmt.Sprintf("%s was struck out: %s", name, reason)
+	}
+	if len(e.pointsOf(name)) == 0 {
+		return fmt.Sprintf("%s has no valid trial", name)
+	}
+	return ""
+}
+
+// measuredPoints are the points at which all variants have the metric.
+func (e *experiment) measuredPoints(metric string, variants []string) []string {
+	return slices.DeleteFunc(e.pointsOf(variants...), func(point string) bool {
+		return slices.ContainsFunc(variants, func(v string) bool {
+			_, measured := e.mean(v, point, metric)
+			return !measured
+		})
+	})
+}
+
+// claimedPoints are those that the claim names; else those of the study's trend
+// along its factor; else all that ran.
+func (e *experiment) claimedPoints(c lab.Claim, ran []string) []string {
+	if len(c.Points) > 0 {
+		return slices.Clone(c.Points)
+	}
+	for _, trend := range e.study.Trends {
+		if c.Factor != "" && trend.Factor == c.Factor && len(trend.Points) > 0 {
+			return slices.Clone(trend.Points)
+		}
+	}
+	return slices.Clone(ran)
+}
+
+// noExponent says why no exponent can be fitted over the points, or "".
+func (e *experiment) noExponent(c *claim) string {
+	levels := map[float64]bool{}
+	for _, name := range c.points {
+		point, _ := e.study.Point(name)
+		level, set := point.Level(c.Factor)
+		if !set || level <= 0 {
+			return fmt.Sprintf("point %s has no positive level of %q", name, c.Factor)
+		}
+		levels[level] = true
+	}
+	if len(levels) < minExponentPoints {
+		return fmt.Sprintf("an exponent along %s needs %d different levels, %d ran", c.Factor, minExponentPoints, len(levels))
+	}
+	return ""
+}
+
+// strict is the confidence of one of several points, so that together they keep
+// the confidence of the study (Bonferroni). Contradicting a claim about all
+// points takes one point only, and so needs it; supporting it takes every
+// point, and does not (intersection-union test, Berger 1982).
+func (e *experiment) strict(points int) float64 {
+	return 1 - (1-e.design.Confidence)/float64(points)
+}
+
+// measured puts an estimate into the judgement.
+func measured(j *lab.Judgement, value, low, high float64) {
+	j.Measured = number(value)
+	j.Low, j.High = bounds(low, high)
+}
+
+// blockExponents fits a power law along the factor in every block that has all
+// of the points; value returns the number at a point in a block.
+func (e *experiment) blockExponents(c claim, value func(point string, block int) (float64, bool)) []float64 {
+	var exponents []float64
+	for block := 1; block <= e.lastBlock(); block++ {
+		var x, y []float64
+		for _, name := range c.points {
+			point, _ := e.study.Point(name)
+			level, _ := point.Level(c.Factor)
+			if v, ok := value(name, block); ok {
+				x, y = append(x, level), append(y, v)
+			}
+		}
+		if len(x) < len(c.points) {
+			continue
+		}
+		if law, err := stats.FitPowerLaw(x, y); err == nil {
+			exponents = append(exponents, law.Slope)
+		}
+	}
+	return exponents
+}
+
+// lastBlock is the highest block number of any trial.
+func (e *experiment) lastBlock() int {
+	if len(e.trials) == 0 {
+		return 0
+	}
+	return e.trials[len(e.trials)-1].Block
+}

@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// pair is two variants to be compared: variant over against.
+type pair struct{ variant, against string }
+
+// contrast is one pair at one point, over the blocks in which both count.
+type contrast struct {
+	up, down []float64 // positive, one per block
+	// ratio is set from two blocks on; value from one.
+	ratio   stats.Ratio
+	value   float64
+	decided bool // ratio is set
+}
+
+// n is the number of blocks.
+func (c contrast) n() int { return len(c.up) }
+
+// estimate is the ratio as the document holds it.
+func (c contrast) estimate() lab.Ratio {
+	r := lab.Ratio{Ratio: c.value, N: c.n()}
+	if c.decided {
+		r.Low, r.High = bounds(c.ratio.Low, c.ratio.High)
+	}
+	return r
+}
+
+// text writes the ratio with its interval: "3.68x [3.52, 3.85]".
+func (c contrast) text() string {
+	r := c.estimate()
+	return figure.Times(r.Ratio, r.Low, r.High)
+}
+
+// contrast pairs two variants by block. Values without a logarithm are counted
+// in a note and left out.
+func (e *experiment) contrast(metric, point string, p pair) contrast {
+	var c contrast
+	over, under := e.cells[cell{p.variant, point, metric}], e.cells[cell{p.against, point, metric}]
+	for i, block := range over.blocks {
+		value, found := under.at(block)
+		if !found {
+			continue
+		}
+		if over.values[i] <= 0 || value <= 0 {
+			e.note("%s of %s over %s at %s: block %d has a value of zero or less, which has no ratio, and was left out.", metric, p.variant, p.against, point, block)
+			continue
+		}
+		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
+	}
+	if c.n() == 0 {
+		return c
+	}
+	c.value = c.up[0] / c.down[0]
+	if ratio, err := stats.PairedRatio(c.up, c.down, e.design.Confidence); err == nil {
+		c.ratio, c.value, c.decided = ratio, ratio.Value, true
+	}
+	return c
+}
+
+// pairs are the comparisons of the study: every variant with the baseline, and
+// the pairs that claims name.
+func (e *experiment) pairs() []pair {
+	var found []pair
+	for _, v := range e.variants() {
+		if v.Name != e.study.Baseline {
+			found = append(found, pair{v.Name, e.study.Baseline})
+		}
+	}
+	for _, c := range e.study.Claims {
+		p := pair{c.Variant, c.Against}
+		if c.Against == "" || slices.Contains(found, p) || slices.Contains(found, pair{p.against, p.variant}) {
+			continue
+		}
+		found = append(found, p)
+	}
+	return slices.DeleteFunc(found, func(p pair) bool {
+		return p.variant == p.against || !e.comparable(p.variant) || !e.comparable(p.against)
+	})
+}
+
+// comparable reports whether the variant exists and was not struck out.
+func (e *experiment) comparable(name string) bool {
+	_, known := e.study.Variant(name)
+	return known && e.struck[name] == ""
+}
+
+// comparisons compares every pair at every point in every metric. The
+// comparisons of one metric form a family for Holm's adjustment.
+func (e *experiment) comparisons() []lab.Comparison {
+	all := []lab.Comparison{}
+	for _, metric := range lab.Metrics() {
+		var family []lab.Comparison
+		var ratios []stats.Ratio
+		for _, p := range e.pairs() {
+			for _, point := range e.study.Points {
+				c := e.contrast(metric.Name, point.Name, p)
+				if c.n() == 0 {
+					e.noteMissing(metric.Name, point.Name, p)
+					continue
+				}
+				family = append(family, e.comparison(metric, point, p, c))
+				ratios = append(ratios, c.ratio)
+			}
+		}
+		e.adjust(family, ratios)
+		all = append(all, family...)
+	}
+	return all
+}
+
+// noteMissing says that two variants that should have met at a point did not.
+func (e *experiment) noteMissing(metric, point string, p pair) {
+	up, _ := e.study.Variant(p.variant)
+	down, _ := e.study.Variant(p.against)
+	if metric == "elapsed" && up.RunsAt(point) && down.RunsAt(point) {
+		e.note("%s and %s have no block in common at %s: no comparison there.", p.variant, p.against, point)
+	}
+}
+
+// comparison describes one pair; adjust completes it.
+func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c contrast) lab.Comparison {
+	out := lab.Comparison{Metric: metric.Name, Point: point, Variant: p.variant, Baseline: p.against, Ratio: c.estimate(), Verdict: lab.Undecided}
+	out.RatioOfMeans = e.ratioOfMeans(c)
+	if !c.decided {
+		out.Words = fmt.Sprintf("undecided: %d block gives no interval, at least 2 are needed", c.n())
+		out.MoreBlocks = 1
+		return out
+	}
+	verdict := stats.Judge(c.ratio.Estimate, e.gates(metric.Name), wording(metric))
+	out.Verdict, out.Words, out.MoreBlocks = verdict.Kind, verdict.Words, verdict.MoreBlocks
+	out.P = number(c.ratio.P)
+	return out
+}
+
+// ratioOfMeans answers questions about totals. It is nil where the denominator
+// is not clear of zero.
+func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
+	estimate, err := stats.KaliberaJones(c.up, c.down, e.design.Confidence)
+	var few *stats.TooFewError
+	switch {
+	case errors.As(err, &few):
+		return &lab.Ratio{Ratio: stats.Mean(c.up) / stats.Mean(c.down), N: c.n()}
+	case err != nil:
+		return nil
+	}
+	r := &lab.Ratio{Ratio: estimate.Value, N: c.n()}
+	r.Low, r.High = bounds(estimate.Low, estimate.High)
+	return r
+}
+
+// adjust adds what the family as a whole supports.
+func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
+	var members []int
+	var p []float64
+	for i, c := range family {
+		if c.P != nil {
+			members, p = append(members, i), append(p, *c.P)
+		}
+	}
+	adjusted, levels := stats.Holm(p), stats.HolmLevels(p, e.design.Confidence)
+	alpha := 1 - e.design.Confidence
+	for k, i := range members {
+		c := &family[i]
+		c.Family, c.PHolm = len(members), number(adjusted[k])
+		wide := ratios[i].At(levels[k])
+		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
+		if (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
+			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members), figure.Number(adjusted[k], nil, nil))
+		}
+	}
+}
+
+// wording names the directions of a metric.
+func wording(m lab.Metric) stats.Wording {
+	switch {
+	case strings.HasPrefix(m.Name, "cpu"):
+		return stats.Wording{Above: "costlier", Below: "cheaper"}
+	case m.Unit == "s":
+		return stats.Wording{Above: "slower", Below: "faster"}
+	}
+	return stats.Wording{Above: "more", Below: "less"}
+}

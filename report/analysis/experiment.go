@@ -1,0 +1,167 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// experiment is the input put in order, and what was noticed in doing so.
+type experiment struct {
+	in     Input
+	study  lab.Study
+	design lab.Design
+	// trials are in order of block, then playing order, then attempt.
+	trials []lab.Trial
+	cells  map[cell]series
+	// struck are the variants that broke an invariant, with the reason.
+	struck  map[string]string
+	noise   map[string]lab.Ratio
+	margins map[string]float64
+	notes   []string
+}
+
+// cell is where a number belongs.
+type cell struct{ variant, point, metric string }
+
+// operations is the pseudo-metric of how many operations a trial consisted of.
+const operations = "operations"
+
+// series is one metric of one variant at one point: one value per block.
+type series struct {
+	blocks []int
+	values []float64
+}
+
+// at returns the value of a block.
+func (s series) at(block int) (float64, bool) {
+	i, found := slices.BinarySearch(s.blocks, block)
+	if !found {
+		return 0, false
+	}
+	return s.values[i], true
+}
+
+// set adds the value of a block; a later attempt replaces an earlier one.
+func (s series) set(block int, value float64) series {
+	if n := len(s.blocks); n > 0 && s.blocks[n-1] == block {
+		s.values[n-1] = value
+		return s
+	}
+	return series{append(s.blocks, block), append(s.values, value)}
+}
+
+func newExperiment(in Input) *experiment {
+	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, cells: map[cell]series{}}
+	if !(e.design.Confidence > 0 && e.design.Confidence < 1) {
+		e.design.Confidence = 0.95
+	}
+	if !(e.design.Margin >= 0) || !finite(e.design.Margin) {
+		e.design.Margin = 0
+	}
+	if !(e.design.Scale > 0) || !finite(e.design.Scale) {
+		e.design.Scale = 1
+	}
+	e.trials = slices.Clone(in.Trials)
+	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
+		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	for _, trial := range e.trials {
+		e.take(trial)
+	}
+	e.strikeOut()
+	e.measureNoise()
+	return e
+}
+
+// take puts the values of a valid trial into their cells.
+func (e *experiment) take(trial lab.Trial) {
+	if !trial.Valid {
+		return
+	}
+	_, knownVariant := e.study.Variant(trial.Variant)
+	_, knownPoint := e.study.Point(trial.Point.Name)
+	if !knownVariant || !knownPoint {
+		e.note("Trial %d of %s at %s is not part of the plan and was left out.", trial.Number, trial.Variant, trial.Point.Name)
+		return
+	}
+	values := trial.Values()
+	values[operations] = float64(trial.Operations)
+	for _, metric := range append(metricNames(), operations) {
+		value, measured := values[metric]
+		if !measured {
+			continue
+		}
+		if !finite(value) {
+			e.note("Trial %d of %s at %s: %s is not a finite number and was left out.", trial.Number, trial.Variant, trial.Point.Name, metric)
+			continue
+		}
+		at := cell{trial.Variant, trial.Point.Name, metric}
+		e.cells[at] = e.cells[at].set(trial.Block, value)
+	}
+}
+
+// strikeOut finds the variants that broke an invariant in any trial. A twin is
+// the same variant under a second name: what it breaks, its original breaks.
+func (e *experiment) strikeOut() {
+	e.struck = map[string]string{}
+	for _, trial := range e.trials {
+		if trial.Audit.Verdict != lab.AuditInvalid {
+			continue
+		}
+		reason := fmt.Sprintf("its audit was invalid in trial %d", trial.Number)
+		if len(trial.Audit.Problems) > 0 {
+			reason += ": " + trial.Audit.Problems[0]
+		}
+		names := []string{trial.Variant}
+		if v, ok := e.study.Variant(trial.Variant); ok && v.TwinOf != "" {
+			names = append(names, v.TwinOf)
+		}
+		for _, name := range names {
+			if _, known := e.struck[name]; !known {
+				e.struck[name] = reason
+			}
+		}
+	}
+}
+
+// variants are what is compared: no twins and none that was struck out.
+func (e *experiment) variants() []lab.Variant {
+	return slices.DeleteFunc(slices.Clone(e.study.Variants), func(v lab.Variant) bool {
+		return v.TwinOf != "" || e.struck[v.Name] != ""
+	})
+}
+
+// ran reports whether a variant has valid trials at a point.
+func (e *experiment) ran(variant, point string) bool {
+	return len(e.cells[cell{variant, point, "elapsed"}].values) > 0
+}
+
+// pointsOf are the points, in the order of the study, at which all of the
+// variants have valid trials.
+func (e *experiment) pointsOf(variants ...string) []string {
+	var names []string
+	for _, p := range e.study.Points {
+		if !slices.ContainsFunc(variants, func(v string) bool { return !e.ran(v, p.Name) }) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// note adds a remark to the report, once.
+func (e *experiment) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(e.notes, text) {
+		e.notes = append(e.notes, text)
+	}
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range lab.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}

@@ -1,0 +1,186 @@
+package analysis
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// only keeps the trials that pass.
+func (in Input) only(keep func(lab.Trial) bool) Input {
+	in.Trials = slices.DeleteFunc(slices.Clone(in.Trials), func(trial lab.Trial) bool { return !keep(trial) })
+	return in
+}
+
+// TestWhateverIsMissingTheDocumentStands cuts the experiment down in every way
+// and wants a document that encodes (JSON knows no NaN), judges every claim with
+// a reason, and shows lists where there is nothing.
+func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
+	full := table1(t)
+	broken := table1(t)
+	for i := range broken.Trials {
+		trial := &broken.Trials[i]
+		switch i % 5 {
+		case 0:
+			trial.ElapsedSeconds = math.NaN()
+		case 1:
+			trial.ElapsedSeconds, trial.Metered.Total.CPUSeconds = math.Inf(1), math.Inf(-1)
+		case 2:
+			trial.ElapsedSeconds, trial.Operations = 0, 0
+		case 3:
+			trial.Conditions.StealShare, trial.Conditions.Unavailable = math.NaN(), nil
+			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
+		}
+	}
+	wild := full.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
+	for i := range wild.Trials {
+		wild.Trials[i].ElapsedSeconds *= math.Pow(10, float64(i%7*20))
+	}
+	zeroDesign := full
+	zeroDesign.Plan.Study.Design = lab.Design{}
+	nonsense := full
+	nonsense.Plan.Study.Design = lab.Design{Confidence: 2, Margin: math.NaN(), Scale: math.Inf(1)}
+	nonsense.Environment = lab.Environment{"load": {Value: math.NaN()}}
+	tests := map[string]Input{
+		"all":                   full,
+		"nothing at all":        {},
+		"a plan without trials": full.only(func(lab.Trial) bool { return false }),
+		"one block":             full.only(func(trial lab.Trial) bool { return trial.Block == 3 }),
+		"two blocks":            full.only(func(trial lab.Trial) bool { return trial.Block < 3 }),
+		"one point":             full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" }),
+		"two points":            full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" || trial.Point.Name == "s5" }),
+		"no baseline":           full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
+		"baseline alone":        full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
+		"no twin":               full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
+		"no block in common": full.only(func(trial lab.Trial) bool {
+			return (trial.Variant == "threads") == (trial.Block < 3)
+		}),
+		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
+		"numbers not finite":    broken,
+		"wild spread":           wild,
+		"design of zeros":       zeroDesign,
+		"design of nonsense":    nonsense,
+		"trials from elsewhere": {Trials: full.Trials, Published: full.Published},
+	}
+	for name, in := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := Analyse(in)
+			var top map[string]json.RawMessage
+			if err := json.Unmarshal(encode(t, a), &top); err != nil {
+				t.Fatal(err)
+			}
+			for _, list := range []string{"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit", "environment"} {
+				if text := string(top[list]); text == "null" || text == "" {
+					t.Errorf("%s is %q", list, text)
+				}
+			}
+			for _, c := range a.Claims {
+				if c.Reason == "" || c.Verdict == "" {
+					t.Errorf("claim %s: verdict %q, reason %q", c.ID, c.Verdict, c.Reason)
+				}
+			}
+			for _, f := range a.Published {
+				if f.Measured == nil && f.Reason == "" {
+					t.Errorf("figure %s has neither a number nor a reason", f.ID)
+				}
+			}
+			for _, c := range a.Comparisons {
+				checkComparison(t, c)
+			}
+			if len(a.Answer) == 0 || a.Answer[0].Text == "" {
+				t.Error("no answer")
+			}
+		})
+	}
+}
+
+// checkComparison holds a comparison against what must always be true.
+func checkComparison(t *testing.T, c lab.Comparison) {
+	t.Helper()
+	name := c.Metric + " " + c.Variant + "/" + c.Baseline + " at " + c.Point.Name
+	if (c.Low == nil) != (c.High == nil) || c.Words == "" || c.N < 1 {
+		t.Errorf("%s: half an interval, no words or no blocks: %+v", name, c)
+	}
+	if c.N == 1 && (c.Low != nil || c.P != nil || c.Verdict != lab.Undecided || c.MoreBlocks != 1) {
+		t.Errorf("%s: one block decides: %+v", name, c)
+	}
+	if c.Low != nil && (c.Ratio.Ratio < *c.Low*(1-1e-12) || c.Ratio.Ratio > *c.High*(1+1e-12)) {
+		t.Errorf("%s: %g lies outside [%g, %g]", name, c.Ratio.Ratio, *c.Low, *c.High)
+	}
+}
+
+func TestOneBlockDecidesNothing(t *testing.T) {
+	a := Analyse(table1(t).only(func(trial lab.Trial) bool { return trial.Block == 1 }))
+	if len(a.Comparisons) == 0 {
+		t.Fatal("no comparisons")
+	}
+	for _, c := range a.Claims {
+		if c.Verdict == lab.ClaimSupported || c.Verdict == lab.ClaimContradicted {
+			t.Errorf("%s is %s on one block", c.ID, c.Verdict)
+		}
+	}
+	if r := a.Results[0]; r.N != 1 || r.Low != nil || r.High != nil {
+		t.Errorf("result = %+v, want no interval", r)
+	}
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "noise floor is unknown") {
+		t.Errorf("trust: %s", last)
+	}
+}
+
+func TestMissingPoints(t *testing.T) {
+	quick := []string{"s1", "s3", "s5", "s7", "s9"}
+	in := table1(t).only(func(trial lab.Trial) bool { return slices.Contains(quick, trial.Point.Name) })
+	a := Analyse(in)
+	c := claimOf(t, a, "uds-linear-in-workers")
+	if c.Verdict != lab.ClaimContradicted || !strings.HasSuffix(c.Reason, "not tested at s2, s4, which did not run") {
+		t.Errorf("claim over s1 to s5 without s2 and s4 is %s: %s", c.Verdict, c.Reason)
+	}
+	if len(a.Trends) != 0 {
+		t.Errorf("%d trends through points that did not run", len(a.Trends))
+	}
+	for _, f := range a.Published {
+		if missing := !slices.Contains(quick, f.Point); f.Source == "Table 2" && missing != (f.Measured == nil) {
+			t.Errorf("%s at %s: measured %v, reason %q", f.ID, f.Point, f.Measured, f.Reason)
+		}
+		if f.ID == "s0-172" && (f.Measured == nil || !strings.Contains(f.Reason, "average of 5 points")) {
+			t.Errorf("average over five points: %v, %q", f.Measured, f.Reason)
+		}
+	}
+	two := Analyse(table1(t).only(func(trial lab.Trial) bool { return trial.Point.Name == "s1" || trial.Point.Name == "s2" }))
+	if c := claimOf(t, two, "uds-linear-in-workers"); c.Verdict != lab.ClaimUntestable || !strings.Contains(c.Reason, "3 different levels") {
+		t.Errorf("an exponent from two points is %s: %s", c.Verdict, c.Reason)
+	}
+}
+
+func TestARepeatedTrialCountsOnce(t *testing.T) {
+	in := table1(t)
+	again := in.Trials[0]
+	in.Trials[0].Valid, in.Trials[0].Reason = false, "steal of 3 %"
+	again.Attempt, again.ElapsedSeconds = 2, again.ElapsedSeconds+1
+	in.Trials = append(in.Trials, again)
+	a := Analyse(in)
+	if a.Trials.Valid != a.Trials.Planned || len(a.Trials.Invalid) != 1 || a.Trials.Invalid[0].Reason != "steal of 3 %" {
+		t.Errorf("trials = %+v", a.Trials)
+	}
+	i := slices.IndexFunc(a.Results, func(r lab.Result) bool { return r.Variant == again.Variant && r.Point.Name == again.Point.Name })
+	if r := a.Results[i]; r.N != 5 || r.Values[again.Block-1] != again.ElapsedSeconds {
+		t.Errorf("result = %+v, want the second attempt in block %d", r, again.Block)
+	}
+}
+
+func TestABlockCountsWhereBothVariantsDo(t *testing.T) {
+	in := table1(t).only(func(trial lab.Trial) bool {
+		return !(trial.Variant == "uds" && trial.Block == 2) && !(trial.Variant == "http" && trial.Block == 4)
+	})
+	c := comparisonOf(t, Analyse(in), "elapsed", "s1", "http", "uds")
+	if c.N != 3 {
+		t.Errorf("n = %d, want the 3 blocks in common", c.N)
+	}
+	// Runs 1, 3 and 5 of both, paired.
+	want := math.Cbrt(114.685 * 116.764 * 128.898 / (31.131 * 33.026 * 33.193))
+	near(t, "ratio", &c.Ratio.Ratio, want, 1e-12)
+}

@@ -1,0 +1,240 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+	"github.com/cleave-lab/cleave/studies/published"
+)
+
+// publishedFigures puts what was measured here beside every printed figure.
+func (e *experiment) publishedFigures(a lab.Analysis) []lab.PublishedFigure {
+	all := []lab.PublishedFigure{}
+	if e.in.Published == nil {
+		return all
+	}
+	for _, f := range e.in.Published.Figures {
+		all = append(all, e.publishedFigure(a, f))
+	}
+	return all
+}
+
+func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.PublishedFigure {
+	point := f.Ours.Point
+	if point == "" {
+		point = strings.Join(f.Ours.Points, ",")
+	}
+	out := lab.PublishedFigure{
+		ID: f.ID, Source: f.Source, Metric: f.Metric, Variant: f.Variant, Point: point, Unit: f.Unit,
+		Value: f.Value, Status: f.Status, Note: f.Note, Recomputed: f.Recomputed,
+	}
+	out.PublishedPerOperation = e.publishedPerOperation(f)
+	if f.Ours.Quantity == published.Setting {
+		out.Reason = "a setting of the study, not a measurement"
+		return out
+	}
+	for _, name := range []string{f.Ours.Variant, f.Ours.Against} {
+		if name == "" {
+			continue
+		}
+		if out.Reason = e.absent(name); out.Reason != "" {
+			return out
+		}
+	}
+	out.Reason = e.measureFigure(a, f, &out)
+	if remark := e.scaleRemark(f); out.Measured != nil && remark != "" {
+		if out.Reason != "" {
+			out.Reason += "; "
+		}
+		out.Reason += remark
+	}
+	return out
+}
+
+// measureFigure fills in our number, in the figure's unit, or returns why there
+// is none.
+func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
+	m := f.Ours
+	switch m.Quantity {
+	case published.Run, published.Mean:
+		return e.measureTime(f, out)
+	case published.RatioOfMeans:
+		c := e.contrast(m.Metric, m.Point, pair{m.Variant, m.Against})
+		if c.n() == 0 {
+			return fmt.Sprintf("%s and %s have no block in common at %s", m.Variant, m.Against, m.Point)
+		}
+		if r := e.ratioOfMeans(c); r != nil {
+			out.Measured, out.Low, out.High = number(r.Ratio), r.Low, r.High
+			return ""
+		}
+		return "the denominator cannot be told from zero"
+	case published.MeanOfRatios:
+		return e.measureAverage(m, out)
+	}
+	return e.measureLine(a, f, out)
+}
+
+// measureTime is a run (our trial of the block of that number) or a mean.
+func (e *experiment) measureTime(f published.Figure, out *lab.PublishedFigure) string {
+	m := f.Ours
+	seconds, _ := f.Seconds()
+	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}], e.cells[cell{m.Variant, m.Point, elapsedPerOperation}]
+	if len(s.values) == 0 {
+		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
+	}
+	if m.Quantity == published.Run {
+		value, found := s.at(m.Run)
+		if !found {
+			return fmt.Sprintf("there is no block %d here", m.Run)
+		}
+		out.Measured = number(value / seconds)
+		if perOperation, ok := each.at(m.Run); ok {
+			out.MeasuredPerOperation = number(perOperation)
+		}
+		return ""
+	}
+	out.Measured = number(stats.Mean(s.values) / seconds)
+	if low, high := e.meanInterval(s.values); low != nil {
+		out.Low, out.High = bounds(*low/seconds, *high/seconds)
+	}
+	if len(each.values) > 0 {
+		out.MeasuredPerOperation = number(stats.Mean(each.values))
+	}
+	return ""
+}
+
+// measureAverage averages our ratios as the study did.
+func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigure) string {
+	average, ok := e.average(m.Metric, pair{m.Variant, m.Against}, m.Points)
+	if !ok {
+		return fmt.Sprintf("%s and %s met at fewer than two points here", m.Variant, m.Against)
+	}
+	out.Measured = number(average.Arithmetic)
+	if len(average.Points) < len(m.Points) {
+		return fmt.Sprintf("the average of %d points (%s); the study has %d", len(average.Points), strings.Join(average.Points, ", "), len(m.Points))
+	}
+	return ""
+}
+
+// measureLine is the slope or the intercept of our line over the same points.
+func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
+	m := f.Ours
+	i := slices.IndexFunc(a.Trends, func(t lab.TrendLine) bool {
+		return t.Metric == m.Metric && t.Variant == m.Variant && t.Factor == m.Factor
+	})
+	if i < 0 {
+		return fmt.Sprintf("no line of %s along %s was fitted here", m.Variant, m.Factor)
+	}
+	line := a.Trends[i]
+	fit := stats.Line{Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept, InterceptSE: line.InterceptSE, N: len(line.X)}
+	value := fit.SlopeInterval(e.design.Confidence)
+	if m.Quantity == published.Intercept {
+		value = fit.InterceptInterval(e.design.Confidence)
+	}
+	seconds, _ := f.Seconds()
+	out.Measured = number(value.Value / seconds)
+	out.Low, out.High = bounds(value.Low/seconds, value.High/seconds)
+	if m.Quantity == published.Slope {
+		out.MeasuredPerOperation = e.marginal(m, line)
+	}
+	if !slices.Equal(line.Points, m.Points) {
+		return fmt.Sprintf("fitted through %s; the study has %s", strings.Join(line.Points, ", "), strings.Join(m.Points, ", "))
+	}
+	return ""
+}
+
+// publishedPerOperation is the time of one operation, in seconds; nil where the
+// figure is no time of a known number of operations.
+func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
+	seconds, isTime := f.Seconds()
+	if !isTime {
+		return nil
+	}
+	study := e.in.Published
+	switch f.Ours.Quantity {
+	case published.Run, published.Mean:
+		if point, ok := study.Point(f.Ours.Point); ok {
+			return number(f.Value * seconds / published.Operations(point))
+		}
+	case published.Slope:
+		steps, ok := operationsPerLevel(f.Ours, func(name string) (level, operations float64) {
+			point, _ := study.Point(name)
+			level, _ = point.Level(f.Ours.Factor)
+			return level, published.Operations(point)
+		})
+		if ok {
+			return number(f.Value * seconds / steps)
+		}
+	}
+	return nil
+}
+
+// marginal is what one more operation costs along our line, in seconds.
+func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 {
+	m.Points = line.Points
+	steps, ok := operationsPerLevel(m, func(name string) (level, count float64) {
+		point, _ := e.study.Point(name)
+		level, _ = point.Level(m.Factor)
+		count, _ = e.mean(m.Variant, name, operations)
+		return level, count
+	})
+	if !ok {
+		return nil
+	}
+	return number(line.Slope / steps)
+}
+
+// operationsPerLevel is how many operations one more of the factor adds; false
+// where that differs by more than a percent between the points.
+func operationsPerLevel(m published.Mapping, at func(point string) (level, operations float64)) (float64, bool) {
+	const tolerance = 0.01
+	steps := 0.0
+	for _, name := range m.Points {
+		level, count := at(name)
+		if level <= 0 || count <= 0 {
+			return 0, false
+		}
+		if steps == 0 {
+			steps = count / level
+		}
+		if math.Abs(count/level/steps-1) > tolerance {
+			return 0, false
+		}
+	}
+	return steps, steps > 0
+}
+
+// scaleRemark says why an absolute time may not be compared with the printed
+// one; "" where it may, and for ratios.
+func (e *experiment) scaleRemark(f published.Figure) string {
+	if _, isTime := f.Seconds(); !isTime {
+		return ""
+	}
+	names := f.Ours.Points
+	if f.Ours.Point != "" {
+		names = []string{f.Ours.Point}
+	}
+	for _, name := range names {
+		here, ran := e.study.Point(name)
+		if !ran {
+			continue
+		}
+		there, _ := e.in.Published.Point(name)
+		for _, factor := range there.Factors() {
+			ours, _ := here.Level(factor)
+			if theirs, _ := there.Level(factor); ours != theirs {
+				return fmt.Sprintf("measured at scale %s (%s %s in place of %s): compare times per operation and ratios, not absolute times",
+					plain(e.design.Scale), factor, plain(ours), plain(theirs))
+			}
+		}
+	}
+	return ""
+}
+
+// plain writes a number as it was set, without rounding.
+func plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

@@ -1,0 +1,125 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// mostProblems bounds how many problems of one variant's audits are listed.
+const mostProblems = 20
+
+// countTrials says how many trials were planned, counted and struck out.
+func (e *experiment) countTrials() lab.TrialCounts {
+	counts := lab.TrialCounts{Planned: len(e.in.Plan.Trials), Invalid: []lab.InvalidTrial{}}
+	valid := map[int]bool{}
+	for _, trial := range e.trials {
+		if trial.Valid {
+			valid[trial.Number] = true
+			continue
+		}
+		counts.Invalid = append(counts.Invalid, lab.InvalidTrial{
+			Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant, Point: trial.Point.Name, Reason: trial.Reason,
+		})
+	}
+	counts.Valid = len(valid)
+	return counts
+}
+
+// audits adds up the audits of each variant: of the trials that count and of
+// those whose audit was invalid. Its verdict is the worst of them; without any
+// it is unknown.
+func (e *experiment) audits() map[string]lab.AuditSum {
+	sums := map[string]lab.AuditSum{}
+	for _, v := range e.study.Variants {
+		sums[v.Name] = e.auditOf(v.Name)
+	}
+	return sums
+}
+
+func (e *experiment) auditOf(variant string) lab.AuditSum {
+	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}}
+	figures := map[string][]float64{}
+	for _, trial := range e.trials {
+		audit := trial.Audit
+		if trial.Variant != variant || (!trial.Valid && audit.Verdict != lab.AuditInvalid) {
+			continue
+		}
+		sum.Trials++
+		sum.Verdict = worse(sum.Verdict, audit.Verdict, sum.Trials == 1)
+		for name, count := range audit.Counts {
+			sum.Counts[name] += count
+		}
+		for name, value := range audit.Figures {
+			if finite(value) {
+				figures[name] = append(figures[name], value)
+			}
+		}
+		for _, problem := range audit.Problems {
+			sum.Problems = append(sum.Problems, fmt.Sprintf("trial %d: %s", trial.Number, problem))
+		}
+	}
+	if more := len(sum.Problems) - mostProblems; more > 0 {
+		sum.Problems = append(sum.Problems[:mostProblems], fmt.Sprintf("and %d more", more))
+	}
+	sum.Figures = medians(figures)
+	return sum
+}
+
+// worse is the worse of two verdicts; the first one stands alone.
+func worse(have, next lab.AuditVerdict, first bool) lab.AuditVerdict {
+	order := []lab.AuditVerdict{lab.AuditValid, lab.AuditUnknown, lab.AuditInvalid}
+	if !slices.Contains(order, next) {
+		next = lab.AuditUnknown
+	}
+	if first || slices.Index(order, next) > slices.Index(order, have) {
+		return next
+	}
+	return have
+}
+
+// medians of every figure; nil where there are none.
+func medians(figures map[string][]float64) map[string]float64 {
+	if len(figures) == 0 {
+		return nil
+	}
+	out := make(map[string]float64, len(figures))
+	for name := range maps.Keys(figures) {
+		out[name] = stats.Median(figures[name])
+	}
+	return out
+}
+
+// conditions sums up how the host fared over all trials, counted or not.
+func (e *experiment) conditions() lab.ConditionSummary {
+	var calibration, others, meter []float64
+	var sum lab.ConditionSummary
+	for _, trial := range e.trials {
+		c := trial.Conditions
+		for _, value := range []float64{c.CalibrationBefore, c.CalibrationAfter} {
+			if value > 0 && finite(value) {
+				calibration = append(calibration, value)
+			}
+		}
+		if _, missing := c.Unavailable["others_share"]; !missing && finite(c.OthersShare) {
+			others = append(others, c.OthersShare)
+		}
+		if _, missing := c.Unavailable["steal_share"]; !missing && finite(c.StealShare) {
+			sum.MaxStealShare = max(sum.MaxStealShare, c.StealShare)
+		}
+		if share := trial.Metered.OwnShare; finite(share) {
+			meter = append(meter, share)
+		}
+	}
+	sum.CalibrationMedian, sum.MedianOthersShare, sum.MeterShareMedian = stats.Median(calibration), stats.Median(others), stats.Median(meter)
+	if len(calibration) > 0 {
+		sum.CalibrationSpread = (slices.Max(calibration) - slices.Min(calibration)) / sum.CalibrationMedian
+	}
+	if len(meter) > 0 {
+		sum.MeterShareMax = slices.Max(meter)
+	}
+	return sum
+}

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// JSON writes the analysis as one indented document, versioned by its schema.
+// Lists without entries are written as empty lists.
+func JSON(w io.Writer, a lab.Analysis) error {
+	data, err := json.MarshalIndent(withLists(a), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the analysis of %q as JSON: %w", a.Study, err)
+	}
+	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
+		return fmt.Errorf("write the JSON report: %w", err)
+	}
+	return nil
+}
+
+// escapeMarks writes control characters and marks that reorder text, which
+// encoding/json leaves as they are, as \u escapes: the document may be printed
+// on a terminal. In a JSON document they can only stand inside texts.
+func escapeMarks(data []byte) []byte {
+	escaped := make([]byte, 0, len(data))
+	for _, r := range string(data) {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			escaped = fmt.Appendf(escaped, "\\u%04x", r)
+			continue
+		}
+		escaped = utf8.AppendRune(escaped, r)
+	}
+	return escaped
+}
+
+// withLists returns the analysis with empty lists and maps instead of null.
+func withLists(a lab.Analysis) lab.Analysis {
+	if a.Schema == "" {
+		a.Schema = lab.AnalysisSchema
+	}
+	a.Answer, a.Metrics = list(a.Answer), list(a.Metrics)
+	a.Variants, a.Points = list(a.Variants), list(a.Points)
+	a.Results, a.Comparisons = list(a.Results), list(a.Comparisons)
+	a.Averages, a.Trends = list(a.Averages), list(a.Trends)
+	a.Ladder, a.Claims = list(a.Ladder), list(a.Claims)
+	a.Published, a.Notes = list(a.Published), list(a.Notes)
+	a.Trials.Invalid = list(a.Trials.Invalid)
+	if a.NoiseFloor == nil {
+		a.NoiseFloor = map[string]lab.Ratio{}
+	}
+	if a.Margins == nil {
+		a.Margins = map[string]float64{}
+	}
+	if a.Audit == nil {
+		a.Audit = map[string]lab.AuditSum{}
+	}
+	if a.Environment == nil {
+		a.Environment = lab.Environment{}
+	}
+	return a
+}
+
+// list returns an empty list for none.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// CSV writes every measured value in long form: one row per valid trial and
+// metric, in seconds and bytes, with one column per factor of the points.
+func CSV(w io.Writer, a lab.Analysis) error {
+	factors := factorsOf(a.Results)
+	head := []string{"study", "scale", "variant", "point"}
+	for _, factor := range factors {
+		head = append(head, guard(factor))
+	}
+	out := csv.NewWriter(w)
+	rows := [][]string{append(head, "metric", "unit", "block", "value")}
+	for _, r := range a.Results {
+		rows = append(rows, longRows(a, r, factors)...)
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("write the CSV report: %w", err)
+	}
+	return nil
+}
+
+// longRows are the trials of one result.
+func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
+	prefix := []string{guard(a.Study), exact(a.Scale), guard(r.Variant), guard(r.Point.Name)}
+	for _, factor := range factors {
+		level, ok := r.Point.Level(factor)
+		if !ok {
+			prefix = append(prefix, "")
+			continue
+		}
+		prefix = append(prefix, exact(level))
+	}
+	prefix = append(prefix, guard(r.Metric), guard(r.Unit))
+	rows := make([][]string, len(r.Values))
+	for i, value := range r.Values {
+		block := ""
+		if i < len(r.Blocks) {
+			block = strconv.Itoa(r.Blocks[i])
+		}
+		rows[i] = append(slices.Clone(prefix), block, exact(value))
+	}
+	return rows
+}
+
+// factorsOf returns the factors that any result's point sets, by name.
+func factorsOf(results []lab.Result) []string {
+	set := make(map[string]bool)
+	for _, r := range results {
+		for factor := range r.Point.Levels {
+			set[factor] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// exact writes a number so that it reads back as the same number.
+func exact(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
+
+// guard keeps a spreadsheet from reading a text as a formula: a leading
+// apostrophe makes it text again.
+func guard(s string) string {
+	s = clean(s)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

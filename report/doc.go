@@ -1,0 +1,14 @@
+// Package report renders a finished lab.Analysis: as text for a terminal, as
+// JSON and CSV, and as one HTML file that needs no network.
+//
+// It computes no statistic and reads no trial: every number it shows stands in
+// the analysis. What it adds is rounding, units for the eye, headings that
+// state the finding, and order. Texts of the analysis are never trusted:
+// control characters are stripped everywhere and each format is escaped.
+//
+// Entry points: Terminal, JSON, CSV and HTML. Both the terminal and the HTML
+// page show the same tables (type table), so that a number is rounded in one
+// place only. The plots of the page are drawn by the script in report/web from
+// the analysis that the page embeds; without JavaScript all text and tables
+// are still there.
+package report

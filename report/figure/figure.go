@@ -1,0 +1,132 @@
+// Package figure writes numbers for people: each rounded by its own interval, to
+// two significant digits of the half-width, so that no digit is printed that
+// the data do not support. Values are given in seconds, bytes or plain numbers;
+// the unit is scaled for the eye only. It does not choose what to print.
+//
+// Entry points: Quantity, Times, Number, Percent and Fixed.
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Absent stands where there is no number.
+const Absent = "-"
+
+// mostDigits bounds the significant digits of a number without an interval's help.
+const mostDigits = 6
+
+// Number writes an estimate with its interval: "1.172 [1.110, 1.234]". Without
+// an interval it has three significant digits.
+func Number(value float64, low, high *float64) string { return write(value, low, high, 1, "") }
+
+// Times writes a ratio to a base: "3.68x [3.46x, 3.91x]" as "3.68x [3.46, 3.91]".
+func Times(ratio float64, low, high *float64) string { return write(ratio, low, high, 1, "x") }
+
+// Quantity writes an estimate in a unit that is easy to read:
+// Quantity(0.03266, ..., "s") is "32.7 ms [31.6, 33.7]".
+func Quantity(value float64, low, high *float64, unit string) string {
+	name, factor := Scale(value, unit)
+	if name != "" {
+		name = " " + name
+	}
+	return write(value, low, high, factor, name)
+}
+
+// Percent writes a share: "1.2 %".
+func Percent(share float64) string {
+	if !finite(share) {
+		return Absent
+	}
+	return Fixed(share*100, min(mostDigits, max(0, 1-magnitude(share*100)))) + " %"
+}
+
+// Scale returns the unit in which a value is easy to read, and the factor that
+// takes the value there. Unknown units are left as they are.
+func Scale(value float64, unit string) (name string, factor float64) {
+	var names []string
+	step := 1e3
+	switch unit {
+	case "s":
+		names = []string{"s", "ms", "us", "ns"}
+	case "B":
+		value, step = value/(1<<30), 1<<10
+		names = []string{"GiB", "MiB", "KiB", "B"}
+	case "1":
+		return "", 1
+	default:
+		return unit, 1
+	}
+	factor = 1
+	for i, name := range names {
+		// What would show as 1.00 of the larger unit belongs to it.
+		if math.Abs(value)*factor >= 0.9995 || i == len(names)-1 || value == 0 {
+			if unit == "B" {
+				factor /= 1 << 30
+			}
+			return name, factor
+		}
+		factor *= step
+	}
+	return unit, 1
+}
+
+// write shows value*factor with a suffix and its interval in brackets.
+func write(value float64, low, high *float64, factor float64, suffix string) string {
+	if !finite(value) {
+		return Absent
+	}
+	digits := Decimals(value*factor, scaled(low, factor), scaled(high, factor))
+	text := Fixed(value*factor, digits) + suffix
+	if low == nil || high == nil || !finite(*low) || !finite(*high) {
+		return text
+	}
+	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*low*factor, digits), Fixed(*high*factor, digits))
+}
+
+// Decimals is the rounding rule: how many digits after the point a number
+// deserves. Two significant digits of the half-width of its interval are
+// supported; without an interval three digits of the number itself are shown.
+// A negative count rounds to tens, hundreds and so on.
+func Decimals(value float64, low, high *float64) int {
+	digits := 2 - magnitude(value*1.0005) // 0.9996 will show as 1.00
+	if low != nil && high != nil {
+		if half := (*high - *low) / 2; finite(half) && half > 0 {
+			digits = 1 - magnitude(half)
+		}
+	}
+	return min(digits, mostDigits-1-magnitude(value))
+}
+
+// magnitude is the power of ten of a number's first digit; 0 for 0.
+func magnitude(value float64) int {
+	if value == 0 {
+		return 0
+	}
+	return int(math.Floor(math.Log10(math.Abs(value))))
+}
+
+func scaled(value *float64, factor float64) *float64 {
+	if value == nil {
+		return nil
+	}
+	out := *value * factor
+	return &out
+}
+
+// Fixed writes a number with so many digits after the point, never "-0".
+func Fixed(value float64, digits int) string {
+	if digits < 0 {
+		step := math.Pow10(-digits)
+		value, digits = math.Round(value/step)*step, 0
+	}
+	text := strconv.FormatFloat(value, 'f', digits, 64)
+	if shown, err := strconv.ParseFloat(text, 64); err == nil && shown == 0 {
+		return strconv.FormatFloat(0, 'f', digits, 64)
+	}
+	return text
+}
+
+func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

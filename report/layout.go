@@ -1,0 +1,187 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Widths of the terminal layout, in characters.
+const (
+	pageWidth    = 100
+	columnGap    = 2
+	narrowest    = 24 // of a flexible column
+	widestKey    = 54 // of all key columns together, where there are several
+	widestColumn = 40 // of any other
+)
+
+// line is one printed row: its fields in order.
+type line []field
+
+// field is a piece of a line, already padded to its column.
+type field struct {
+	text string
+	tone tone
+	head bool
+}
+
+// layOut sets a table in lines of at most width characters. A table that is too
+// wide is cut into several, each repeating the key columns.
+func layOut(t table, width int) []line {
+	var lines []line
+	for i, part := range cutColumns(t, width) {
+		if i > 0 {
+			lines = append(lines, line{})
+		}
+		lines = append(lines, setPart(t, part, width)...)
+	}
+	return lines
+}
+
+// natural returns the width each column wants.
+func natural(t table) []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = utf8.RuneCountInString(c.Name)
+		for _, row := range t.Rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].Text))
+		}
+		switch {
+		case i < t.Keys && t.Keys > 1:
+			widths[i] = min(widths[i], widestKey/t.Keys-columnGap/2)
+		case !c.Flexible:
+			widths[i] = min(widths[i], widestColumn)
+		}
+	}
+	return widths
+}
+
+// cutColumns groups the columns into parts that fit the width, each with the
+// key columns in front.
+func cutColumns(t table, width int) [][]int {
+	widths := natural(t)
+	var keys []int
+	keysWidth := 0
+	for i := range t.Keys {
+		keys = append(keys, i)
+		keysWidth += widths[i] + columnGap
+	}
+	parts, used := [][]int{slices.Clone(keys)}, keysWidth
+	for i := t.Keys; i < len(t.Columns); i++ {
+		wants := widths[i]
+		if t.Columns[i].Flexible {
+			wants = min(wants, narrowest)
+		}
+		last := len(parts) - 1
+		if used+wants > width && len(parts[last]) > len(keys) {
+			parts, used = append(parts, slices.Clone(keys)), keysWidth
+			last++
+		}
+		parts[last] = append(parts[last], i)
+		used += wants + columnGap
+	}
+	return parts
+}
+
+// setPart prints the header and the rows of the given columns.
+func setPart(t table, columns []int, width int) []line {
+	widths := natural(t)
+	rest := width
+	for _, i := range columns {
+		if !t.Columns[i].Flexible {
+			rest -= widths[i] + columnGap
+		}
+	}
+	for _, i := range columns {
+		if t.Columns[i].Flexible {
+			widths[i] = min(widths[i], max(rest, narrowest))
+		}
+	}
+	header := make([]cell, len(t.Columns))
+	for i, c := range t.Columns {
+		header[i] = cell{Text: c.Name}
+	}
+	lines := setRow(t, header, columns, widths, true)
+	for _, row := range t.Rows {
+		if len(columns) < len(t.Columns) && blank(row, columns[t.Keys:]) {
+			continue
+		}
+		lines = append(lines, setRow(t, row, columns, widths, false)...)
+	}
+	return lines
+}
+
+// blank reports whether a row has nothing to say in the given columns.
+func blank(row []cell, columns []int) bool {
+	return !slices.ContainsFunc(columns, func(i int) bool { return row[i].Text != absent })
+}
+
+// setRow prints one row; a wrapped cell makes it several lines high.
+func setRow(t table, row []cell, columns, widths []int, head bool) []line {
+	height := 1
+	wrapped := make(map[int][]string, len(columns))
+	for _, i := range columns {
+		wrapped[i] = []string{cut(row[i].Text, widths[i])}
+		if t.Columns[i].Flexible {
+			wrapped[i] = wrap(row[i].Text, widths[i])
+		}
+		height = max(height, len(wrapped[i]))
+	}
+	lines := make([]line, height)
+	for k := range lines {
+		for _, i := range columns {
+			content := ""
+			if k < len(wrapped[i]) {
+				content = wrapped[i][k]
+			}
+			lines[k] = append(lines[k], field{pad(content, widths[i], t.Columns[i].Number), row[i].Tone, head})
+		}
+	}
+	return lines
+}
+
+// pad fills a text up to a width, on the left for numbers.
+func pad(s string, width int, number bool) string {
+	fill := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+	if number {
+		return fill + s
+	}
+	return s + fill
+}
+
+// cut shortens a text to a width and marks that it did.
+func cut(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:max(0, width-3)]) + "..."
+}
+
+// wrap breaks a text into lines of at most width characters, at spaces where
+// there are any.
+func wrap(s string, width int) []string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(s) {
+		for utf8.RuneCountInString(word) > width {
+			runes := []rune(word)
+			if current != "" {
+				lines, current = append(lines, current), ""
+			}
+			lines, word = append(lines, string(runes[:width])), string(runes[width:])
+		}
+		switch {
+		case current == "":
+			current = word
+		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) <= width:
+			current += " " + word
+		default:
+			lines, current = append(lines, current), word
+		}
+	}
+	if current != "" || len(lines) == 0 {
+		lines = append(lines, current)
+	}
+	return lines
+}

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// TestNumbersReadTheSameEverywhere holds number.go to the examples that
+// web/src/number.test.ts holds number.ts to.
+func TestNumbersReadTheSameEverywhere(t *testing.T) {
+	data, err := os.ReadFile("testdata/numbers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples []struct {
+		Why       string
+		Value     float64
+		Low, High *float64
+		Unit      string
+		Text      string
+	}
+	if err := json.Unmarshal(data, &examples); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range examples {
+		e := estimate{x.Value, x.Low, x.High}
+		got := e.quantity(x.Unit)
+		if x.Unit == "x" {
+			got = e.times()
+		}
+		if got != x.Text {
+			t.Errorf("%s: %v %s reads %q, want %q", x.Why, x.Value, x.Unit, got, x.Text)
+		}
+	}
+	if len(examples) < 10 {
+		t.Errorf("only %d examples", len(examples))
+	}
+}
+
+func TestNumbersThatAreNone(t *testing.T) {
+	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for name, got := range map[string]string{
+			"quantity": single(value).quantity("s"), "times": single(value).times(), "number": single(value).number(),
+			"plusMinus": plusMinus(value, 1, "s"), "optional": optional(&value),
+		} {
+			if got != absent {
+				t.Errorf("%s of %v reads %q, want %q", name, value, got, absent)
+			}
+		}
+	}
+}
+
+func TestPlusMinusIsRoundedByItsError(t *testing.T) {
+	for _, x := range []struct {
+		value, se float64
+		unit      string
+		want      string
+	}{
+		{1.17234, 0.0193, "1", "1.172 ± 0.019"},
+		{-16.4075, 5.733, "s", "-16.4 ± 5.7 s"},
+		{0.0071565, 0.000111, "s", "7.16 ± 0.11 ms"},
+		{0.748, 0, "1", "0.748"},
+		{7.1565, math.NaN(), "s", "7.16 s"},
+	} {
+		if got := plusMinus(x.value, x.se, x.unit); got != x.want {
+			t.Errorf("plusMinus(%v, %v) = %q, want %q", x.value, x.se, got, x.want)
+		}
+	}
+}
+
+func TestSettingsAreNotRounded(t *testing.T) {
+	for share, want := range map[float64]string{0.05: "5 %", 0.95: "95 %", 0.999: "99.9 %"} {
+		if got := setting(share); got != want {
+			t.Errorf("setting(%v) = %q, want %q", share, got, want)
+		}
+	}
+}

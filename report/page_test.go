@@ -1,0 +1,215 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const largestPage = 2 << 20 // bytes
+
+func html(t *testing.T, a lab.Analysis) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := HTML(&out, a); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestPageIsSmallAndLoadsNothing(t *testing.T) {
+	loads := regexp.MustCompile(`(?i)<(link[^>]+href="[^d]|script[^>]+src|img|iframe|object|embed|base)|@import|url\(`)
+	for name, a := range fixtures(t) {
+		page := html(t, a)
+		if len(page) > largestPage {
+			t.Errorf("%s: %d bytes, want at most %d", name, len(page), largestPage)
+		}
+		markup := withoutScript(t, page)
+		if found := loads.FindString(markup); found != "" {
+			t.Errorf("%s: the page loads something: %q", name, found)
+		}
+	}
+}
+
+// withoutScript cuts the drawing script out of a page.
+func withoutScript(t *testing.T, page string) string {
+	t.Helper()
+	code, err := script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code == "" {
+		return page
+	}
+	if strings.Count(page, code) != 1 {
+		t.Fatal("the page does not hold the script exactly once, as it was built")
+	}
+	return strings.Replace(page, code, "", 1)
+}
+
+func TestScriptFitsIntoAPage(t *testing.T) {
+	code := needScript(t)
+	for _, trap := range []string{"</script", "<!--", "\r"} {
+		if strings.Contains(strings.ToLower(code), trap) {
+			t.Errorf("the built script holds %q, which would end or change it inside a page", trap)
+		}
+	}
+}
+
+// needScript returns the built script; the tests of the plots need it.
+func needScript(t *testing.T) string {
+	t.Helper()
+	code, err := script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code == "" {
+		t.Fatal("report/web/dist/report.js is missing; build it with: make web")
+	}
+	return code
+}
+
+// TestNoTextBecomesMarkup puts markup into every text field. What is left of
+// it must be escaped in the text and in the embedded data alike.
+func TestNoTextBecomesMarkup(t *testing.T) {
+	a := hostile(t)
+	page := withoutScript(t, html(t, a))
+	for _, live := range []string{"<img", "<script>alert", "<svg/onload", "\x1b", "\u202e", "\x07"} {
+		if at := strings.Index(page, live); at >= 0 {
+			t.Errorf("%q is live: ...%q", live, page[max(0, at-60):min(len(page), at+60)])
+		}
+	}
+	if n := strings.Count(page, "</script"); n != 2 {
+		t.Errorf("%d script ends, want 2: the data's and the drawing script's", n)
+	}
+	if !strings.Contains(page, "&lt;img src=x onerror=alert(1)&gt;") {
+		t.Error("the hostile names are not shown as text at all")
+	}
+}
+
+func TestEmbeddedDataIsTheAnalysis(t *testing.T) {
+	a := fixture(t, "analysis.json")
+	_, rest, ok := strings.Cut(html(t, a), `<script type="application/json" id="analysis">`)
+	if !ok {
+		t.Fatal("no embedded data")
+	}
+	data, _, _ := strings.Cut(rest, "</script>")
+	var back lab.Analysis
+	if err := json.Unmarshal([]byte(data), &back); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(withLists(a), back) {
+		t.Error("the embedded analysis differs from the given one")
+	}
+}
+
+func TestPolicyAllowsTheInlineScriptAndStyleByHash(t *testing.T) {
+	page := html(t, fixture(t, "three-variants.json"))
+	_, rest, _ := strings.Cut(page, "<style>")
+	style, _, _ := strings.Cut(rest, "</style>")
+	code, err := script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	if policy == nil {
+		t.Fatal("no policy")
+	}
+	said := strings.NewReplacer("&#39;", "'", "&#43;", "+").Replace(policy[1])
+	for _, want := range []string{"default-src 'none'", "script-src " + hash(code) + ";", "style-src " + hash(style) + ";"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("policy %q lacks %q", said, want)
+		}
+	}
+	if strings.Contains(said, "unsafe") {
+		t.Errorf("policy %q allows something unsafe", said)
+	}
+}
+
+func TestPageIdsAreUniqueAndLinksLead(t *testing.T) {
+	ids := regexp.MustCompile(` id="([^"]*)"`)
+	links := regexp.MustCompile(` href="#([^"]*)"`)
+	for _, name := range []string{"whole", "small"} {
+		page := withoutScript(t, html(t, fixtures(t)[name]))
+		seen := make(map[string]bool)
+		for _, m := range ids.FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s: the id %q is used twice", name, m[1])
+			}
+			seen[m[1]] = true
+		}
+		for _, m := range links.FindAllStringSubmatch(page, -1) {
+			if !seen[m[1]] {
+				t.Errorf("%s: the link #%s leads nowhere", name, m[1])
+			}
+		}
+	}
+}
+
+func TestEveryPlotHasATextAlternativeAndItsNumbers(t *testing.T) {
+	for _, s := range newView(fixture(t, "analysis.json")).sections() {
+		if s.Finding == "" || s.HowTo == "" || s.Caption == "" {
+			t.Errorf("%s lacks a heading, a caption or how to read it: %+v", s.ID, s)
+		}
+		if len(s.Plots) > 0 && len(s.Shown)+len(s.Folded) == 0 {
+			t.Errorf("%s: plots without a table", s.ID)
+		}
+		for _, p := range s.Plots {
+			if len(p.Label) < 20 {
+				t.Errorf("%s: the text alternative is %q", p.ID, p.Label)
+			}
+		}
+	}
+}
+
+// TestScriptKnowsTheAnalysis compares the field names of web/src/analysis.ts
+// with those of package lab: a renamed field would leave a plot empty.
+func TestScriptKnowsTheAnalysis(t *testing.T) {
+	source, err := os.ReadFile("web/src/analysis.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]reflect.Type{
+		"Ratio": reflect.TypeFor[lab.Ratio](), "Metric": reflect.TypeFor[lab.Metric](), "Variant": reflect.TypeFor[lab.Variant](),
+		"Result": reflect.TypeFor[lab.Result](), "Comparison": reflect.TypeFor[lab.Comparison](), "TrendLine": reflect.TypeFor[lab.TrendLine](),
+		"Rung": reflect.TypeFor[lab.Rung](), "PublishedFigure": reflect.TypeFor[lab.PublishedFigure](),
+		"AuditSum": reflect.TypeFor[lab.AuditSum](), "Analysis": reflect.TypeFor[lab.Analysis](),
+	}
+	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
+	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)
+	for _, block := range blocks.FindAllStringSubmatch(string(source), -1) {
+		goType, ok := types[block[1]]
+		if !ok {
+			if block[1] != "Point" {
+				t.Errorf("analysis.ts: no Go type is named for %s", block[1])
+			}
+			continue
+		}
+		delete(types, block[1])
+		known := jsonNames(goType)
+		for _, field := range fields.FindAllStringSubmatch(block[2], -1) {
+			if !known[field[1]] {
+				t.Errorf("analysis.ts: %s.%s is no field of lab.%s", block[1], field[1], goType.Name())
+			}
+		}
+	}
+	for name := range types {
+		t.Errorf("analysis.ts has no interface %s", name)
+	}
+}
+
+// jsonNames are the names under which the fields of a struct are written.
+func jsonNames(goType reflect.Type) map[string]bool {
+	names := make(map[string]bool)
+	for _, field := range reflect.VisibleFields(goType) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}

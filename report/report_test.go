@@ -1,0 +1,135 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// fixture reads an analysis from testdata. three-variants.json is small and
+// made for these tests: it holds every verdict, a variant that broke a rule, a
+// twin, and figures without intervals. Its times are those of Table 1 of the
+// study rego2021. analysis.json is a whole analysis as an experiment leaves it.
+func fixture(t *testing.T, name string) lab.Analysis {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a lab.Analysis
+	if err := json.Unmarshal(data, &a); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return a
+}
+
+// fixtures are the analyses that every format must survive, by situation.
+func fixtures(t *testing.T) map[string]lab.Analysis {
+	t.Helper()
+	return map[string]lab.Analysis{
+		"whole":   fixture(t, "analysis.json"),
+		"small":   fixture(t, "three-variants.json"),
+		"hostile": hostile(t),
+		"empty":   {},
+		"lonely":  lonely(t),
+	}
+}
+
+// venom is what a hostile text field holds: markup, the end of a script, an
+// attribute's end, a template action, terminal escapes and a text reversal.
+const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"
+
+// hostile is the small analysis with venom at the end of every text, map keys
+// included, so that names still refer to each other.
+func hostile(t *testing.T) lab.Analysis {
+	t.Helper()
+	a := fixture(t, "three-variants.json")
+	poison(reflect.ValueOf(&a).Elem())
+	return a
+}
+
+// poison appends venom to every non-empty text in v.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.String() != "" {
+			v.SetString(v.String() + venom)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			poison(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem())
+		}
+	case reflect.Interface:
+		if text, ok := v.Interface().(string); ok {
+			v.Set(reflect.ValueOf(text + venom))
+		}
+	case reflect.Map:
+		poisonMap(v)
+	}
+}
+
+func poisonMap(m reflect.Value) {
+	if m.IsNil() {
+		return
+	}
+	poisoned := reflect.MakeMap(m.Type())
+	for _, key := range m.MapKeys() {
+		newKey, value := reflect.New(key.Type()).Elem(), reflect.New(m.Type().Elem()).Elem()
+		newKey.Set(key)
+		value.Set(m.MapIndex(key))
+		poison(newKey)
+		poison(value)
+		poisoned.SetMapIndex(newKey, value)
+	}
+	m.Set(poisoned)
+}
+
+// lonely is one variant at one point, measured once: no intervals, no
+// comparisons, no trends.
+func lonely(t *testing.T) lab.Analysis {
+	t.Helper()
+	a := fixture(t, "three-variants.json")
+	a.Blocks, a.Variants, a.Points = 1, a.Variants[:1], a.Points[:1]
+	a.Comparisons, a.Averages, a.Trends, a.Claims, a.Published, a.NoiseFloor = nil, nil, nil, nil, nil, nil
+	a.Results = a.Results[:1]
+	r := &a.Results[0]
+	r.N, r.Low, r.High, r.Values, r.Blocks = 1, nil, nil, r.Values[:1], r.Blocks[:1]
+	a.Ladder = a.Ladder[:1]
+	a.Ladder[0].ToBaseline, a.Ladder[0].ToNext = nil, nil
+	return a
+}
+
+// golden compares a text with a file of testdata, or writes it with -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; write it with: go test ./report -update", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; look at the change with: go test ./report -update && git diff report/testdata\ngot:\n%s", name, got)
+	}
+}

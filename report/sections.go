@@ -1,0 +1,162 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// section is one part of the page: a finding, its plots, how to read them and
+// the tables with the same numbers.
+type section struct {
+	ID      string
+	Kicker  string // what the part is about, in a word or two
+	Finding string // the heading
+	Caption string // unit, base, n, scale
+	HowTo   string
+	Plots   []plot
+	Shown   []table // always open
+	Folded  []table // in <details>: the data behind the plots
+	// Filter puts a filter over the first shown table, drawn by the script.
+	Filter bool
+	Notes  []string
+}
+
+// plot is a place that the script draws into. Kind names the drawing.
+type plot struct {
+	ID    string
+	Kind  string
+	Index int // which trend line or cost, for kinds "trend" and "cost"
+	Title string
+	Label string // the text alternative
+	Note  string // under the plot
+}
+
+// sections are the parts of the page after the answer; parts without any data
+// are left out.
+func (v view) sections() []section {
+	var kept []section
+	for _, build := range []func() section{v.verdictSection, v.forestSection, v.ladderSection, v.pointsSection,
+		v.trendsSection, v.costSection, v.claimsSection, v.publishedSection, v.trustSection} {
+		s := build()
+		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
+		if len(s.Shown)+len(s.Folded) == 0 {
+			continue
+		}
+		s.Finding, s.Caption = clean(s.Finding), clean(s.Caption)
+		for i, p := range s.Plots {
+			s.Plots[i].Title = clean(p.Title)
+			s.Plots[i].Label = clean(p.Label + ". " + s.Caption + " The table below has the same numbers.")
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// one is a section's only plot, labelled with the finding.
+func one(kind, finding string) []plot {
+	return []plot{{ID: "plot-" + kind, Kind: kind, Label: finding}}
+}
+
+func (v view) verdictSection() section {
+	t := v.matrixTable()
+	return section{ID: "verdicts", Kicker: "Verdicts", Finding: v.verdictFinding(), Caption: t.Note, Shown: []table{t},
+		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red needs more, green needs less, both by more than the margin of %s. "+
+			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the data do not decide.", v.Baseline, setting(v.Margin))}
+}
+
+func (v view) forestSection() section {
+	m := v.headline()
+	s := section{ID: "ratios", Kicker: "Ratios", Finding: v.forestFinding(),
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its left less. The grey band is the margin (%s, or the noise floor where that reaches farther): bars inside it are equivalent. "+
+			"The dotted box is the noise floor, the same variant against itself. Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
+	s.Plots = one("forest", s.Finding)
+	for _, metric := range v.matrixMetrics(v.reference()) {
+		s.Folded = append(s.Folded, v.ratiosTable(metric.Name))
+	}
+	return s
+}
+
+func (v view) ladderSection() section {
+	t := v.ladderTable()
+	s := section{ID: "ladder", Kicker: "Ladder", Finding: v.ladderFinding(), Caption: t.Title + ", log axis; " + t.Note + ".", Shown: []table{t},
+		HowTo: fmt.Sprintf("From the cheapest to the dearest way to do one %s. Filled marks are CPU time of all units together, hollow marks are wall time divided by the number of %ss; "+
+			"wall lies below CPU where units work side by side. The distance between two rungs is the price of the step between them.", v.Operation, v.Operation)}
+	s.Plots = one("ladder", s.Finding)
+	return s
+}
+
+func (v view) pointsSection() section {
+	m := v.headline()
+	s := section{ID: "points", Kicker: "Ratio by point", Finding: v.pointsFinding(), Shown: []table{v.averagesTable()},
+		Folded:  []table{v.pairsTable(), v.ratiosTable(m.Name)},
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title), v.Baseline, v.sample()),
+		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. Where they do not, an average over points hides the finding: " +
+			"the prediction interval in the table says what to expect at a new point."}
+	if len(v.swept(m.Name)) == 0 {
+		return section{Folded: nil}
+	}
+	s.Plots = one("points", s.Finding)
+	return s
+}
+
+func (v view) trendsSection() section {
+	t := v.trendsTable()
+	s := section{ID: "trends", Kicker: "Scaling", Finding: v.trendFinding(), Shown: []table{t}, Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
+		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. Linear axes, each panel its own scale; %s.", v.sample()),
+		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below 1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
+			"which cannot be: a straight line is the wrong model there, however near R2 is to 1."}
+	for i, l := range v.Trends {
+		label := fmt.Sprintf("%s, line %s per step of %s", panelFinding(l), plusMinus(l.Slope, l.SlopeSE, l.Unit), l.Factor)
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i, Title: sentenceCase(panelFinding(l)), Label: label,
+			Note: strings.Join(cleanAll(l.Warnings), "; ")})
+	}
+	if t.empty() {
+		return section{}
+	}
+	return s
+}
+
+func (v view) costSection() section {
+	s := section{ID: "cost", Kicker: "Cost per operation", Finding: v.costFinding(),
+		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("A level row means that a %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
+			"a rising row pays more for each: contention, queues, scheduling.", v.Operation)}
+	for _, metric := range costMetrics() {
+		s.Folded = append(s.Folded, v.meansTable(metric))
+	}
+	for i, metric := range costMetrics() {
+		title := v.metric(metric).Title
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Index: i, Title: title, Label: title + ". " + s.Finding})
+	}
+	return s
+}
+
+func (v view) claimsSection() section {
+	t := v.claimsTable()
+	return section{ID: "claims", Kicker: "Claims", Finding: v.claimsFinding(), Caption: t.Note, Shown: []table{t},
+		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided is an answer: more blocks might tell. Untestable claims say what this host lacks."}
+}
+
+func (v view) publishedSection() section {
+	t := v.publishedTable()
+	s := section{ID: "published", Kicker: "Published figures", Finding: v.publishedFinding(), Shown: []table{t}, Filter: true,
+		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.", v.Operation, plainNumber(v.Scale)),
+		HowTo: "A dot on the line took as long here as in the study. Dots off the line by the same factor mean another machine, not another finding: compare ratios, not times. " +
+			"The status in the table says what recomputing the study's own data said of each figure: wrong and inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
+	for _, f := range v.Published {
+		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
+			s.Plots = one("published", s.Finding)
+		}
+	}
+	return s
+}
+
+func (v view) trustSection() section {
+	s := section{ID: "trust", Kicker: "Trust", Finding: v.trustFinding(), Shown: v.trustTables(), Notes: cleanAll(v.Notes),
+		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.", sentenceCase(v.headline().Title), v.sample()),
+		HowTo: "A cloud that drifts up or down with the blocks says that the host changed during the experiment; because every block holds every variant in random order, " +
+			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the answer: another host, more processors, a larger scale."}
+	s.Plots = one("drift", strings.TrimSpace(s.Finding))
+	return s
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// tone says what a cell means beyond its text; each format shows it its way.
+type tone string
+
+const (
+	toneNone  tone = ""
+	toneGood  tone = "good"
+	toneBad   tone = "bad"
+	toneWarn  tone = "warn"
+	toneMuted tone = "muted"
+)
+
+// column heads a table column.
+type column struct {
+	Name string
+	// Number columns are aligned to the right.
+	Number bool
+	// Flexible columns may be wrapped; at most one per table.
+	Flexible bool
+}
+
+// cell is one field of a table.
+type cell struct {
+	Text string
+	Tone tone
+}
+
+// table is what the terminal and the page both show.
+type table struct {
+	ID      string
+	Title   string
+	Note    string // unit, base, n: what every number in it shares
+	Columns []column
+	// Keys is how many leading columns name a row. They are repeated where a
+	// wide table is cut in two.
+	Keys int
+	Rows [][]cell
+}
+
+// words heads a text column, numbers a numeric one, prose a flexible one.
+func words(name string) column   { return column{Name: clean(name)} }
+func numbers(name string) column { return column{Name: clean(name), Number: true} }
+func prose(name string) column   { return column{Name: clean(name), Flexible: true} }
+
+// text is a cell without a tone.
+func text(s string) cell { return toned(s, toneNone) }
+
+// toned is a cell with a tone. Every cell is cleaned here, once.
+func toned(s string, t tone) cell {
+	s = clean(s)
+	if s == "" {
+		s = absent
+	}
+	return cell{s, t}
+}
+
+// add appends a row.
+func (t *table) add(cells ...cell) { t.Rows = append(t.Rows, cells) }
+
+// empty reports whether there is nothing to show.
+func (t table) empty() bool { return len(t.Rows) == 0 }
+
+// filled keeps the tables that have rows, with clean headings.
+func filled(tables ...table) []table {
+	kept := slices.DeleteFunc(tables, table.empty)
+	for i, t := range kept {
+		kept[i].ID, kept[i].Title, kept[i].Note = slug(t.ID), clean(t.Title), clean(t.Note)
+	}
+	return kept
+}
+
+// slug makes a name fit for an id: small letters, digits and dashes.
+func slug(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name), "-")
+}
+
+// Interval is the bracketed end of a cell, which the page keeps in one piece
+// and may set below the number.
+func (c cell) Interval() string {
+	if i := strings.LastIndex(c.Text, " ["); i > 0 && strings.HasSuffix(c.Text, "]") {
+		return c.Text[i+1:]
+	}
+	return ""
+}
+
+// Head is the cell without its interval.
+func (c cell) Head() string {
+	return strings.TrimSuffix(strings.TrimSuffix(c.Text, c.Interval()), " ")
+}
+
+// Short cells are never broken.
+func (c cell) Short() bool {
+	const brief = 26 // characters
+	return c.Interval() == "" && utf8.RuneCountInString(c.Text) <= brief
+}

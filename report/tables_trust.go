@@ -1,0 +1,135 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// trustTables are what lets a reader judge how far to believe the numbers.
+func (v view) trustTables() []table {
+	return filled(v.designTable(), v.noiseTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
+}
+
+// designTable says how the experiment was played.
+func (v view) designTable() table {
+	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{words("what"), prose("value")}}
+	t.add(text("blocks"), text(fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks)))
+	t.add(text("seed"), text(fmt.Sprint(v.Seed)))
+	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile, plainNumber(v.Scale))))
+	t.add(text("intervals"), text(setting(v.Confidence)+", trials are the sample"))
+	t.add(text("margin"), text(setting(v.Margin)+": smaller differences do not matter"))
+	t.add(text("trials"), text(fmt.Sprintf("%d planned, %d counted, %d attempts struck out", v.Trials.Planned, v.Trials.Valid, len(v.Trials.Invalid))))
+	return t
+}
+
+// noiseTable shows the A/A comparison: a variant against its own twin.
+func (v view) noiseTable() table {
+	t := table{ID: "noise", Title: "Noise floor", Keys: 1, Note: "a variant against itself (A/A); a smaller difference is noise here",
+		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("margin of verdicts")}}
+	for _, name := range v.noiseMetrics() {
+		r := v.NoiseFloor[name]
+		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(figure.Percent(v.margin(name))))
+	}
+	return t
+}
+
+// noiseMetrics are the metrics with a noise floor, in the order of the metrics.
+func (v view) noiseMetrics() []string {
+	order := func(name string) int {
+		i := slices.IndexFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == name })
+		if i < 0 {
+			return len(v.Metrics)
+		}
+		return i
+	}
+	return slices.SortedFunc(maps.Keys(v.NoiseFloor), func(a, b string) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a, b))
+	})
+}
+
+// invalidTable lists the attempts that did not count and why.
+func (v view) invalidTable() table {
+	t := table{ID: "invalid", Title: "Attempts that did not count", Keys: 1,
+		Columns: []column{numbers("trial"), numbers("attempt"), words("variant"), words("point"), prose("why")}}
+	for _, i := range v.Trials.Invalid {
+		t.add(text(fmt.Sprint(i.Trial)), text(fmt.Sprint(i.Attempt)), text(i.Variant), text(i.Point), text(i.Reason))
+	}
+	return t
+}
+
+// auditTable shows the checks of every variant over all its trials.
+func (v view) auditTable() table {
+	t := table{ID: "audit", Title: "Audit", Keys: 1, Note: "the same rules for every variant; counts added over trials, figures are medians",
+		Columns: []column{words("variant"), words("verdict"), numbers("trials"), prose("counts, figures, problems")}}
+	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
+		sum := v.Audit[name]
+		t.add(text(name), toned(string(sum.Verdict), auditTone(sum.Verdict)), text(fmt.Sprint(sum.Trials)), text(auditWords(sum)))
+	}
+	return t
+}
+
+// auditTone colours the verdict of an audit.
+func auditTone(verdict lab.AuditVerdict) tone {
+	switch verdict {
+	case lab.AuditValid:
+		return toneGood
+	case lab.AuditInvalid:
+		return toneBad
+	default:
+		return toneWarn
+	}
+}
+
+// auditWords lists problems first, then counts and figures by name.
+func auditWords(sum lab.AuditSum) string {
+	parts := cleanAll(sum.Problems)
+	for _, name := range slices.Sorted(maps.Keys(sum.Counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, sum.Counts[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(sum.Figures)) {
+		parts = append(parts, name+" "+single(sum.Figures[name]).number())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// conditionsTable shows how the host fared and what metering cost.
+func (v view) conditionsTable() table {
+	c := v.Conditions
+	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1, Columns: []column{words("what"), numbers("value"), prose("meaning")}}
+	t.add(text("calibration"), text(single(c.CalibrationMedian).quantity("s")), toned("median time of a fixed computation", toneMuted))
+	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)), toned("(slowest - fastest) / median", toneMuted))
+	t.add(text("steal, most"), text(figure.Percent(c.MaxStealShare)), toned("of all processors, withheld by the hypervisor", toneMuted))
+	t.add(text("others, median"), text(figure.Percent(c.MedianOthersShare)), toned("of all processors, used by other processes", toneMuted))
+	t.add(text("meter, median"), text(figure.Percent(c.MeterShareMedian)), toned("of one core, used by metering itself", toneMuted))
+	t.add(text("meter, most"), text(figure.Percent(c.MeterShareMax)), toned("of one core", toneMuted))
+	return t
+}
+
+// environmentTable shows what the host is, and what could not be had and why.
+func (v view) environmentTable() table {
+	t := table{ID: "environment", Title: "Environment", Keys: 1, Columns: []column{words("fact"), prose("value")}}
+	for _, name := range slices.Sorted(maps.Keys(v.Environment)) {
+		t.add(text(name), factCell(v.Environment[name]))
+	}
+	return t
+}
+
+// factCell shows a fact or the reason why there is none.
+func factCell(f lab.Fact) cell {
+	if f.Unavailable != "" {
+		return toned("not available here: "+f.Unavailable, toneWarn)
+	}
+	if number, ok := f.Value.(float64); ok {
+		if f.Unit == "s" || f.Unit == "B" {
+			return text(single(number).quantity(f.Unit))
+		}
+		return text(plainNumber(number) + " " + unitWord(f.Unit))
+	}
+	return text(fmt.Sprint(f.Value) + " " + unitWord(f.Unit))
+}

@@ -1,0 +1,223 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// Options say how the terminal report looks.
+type Options struct {
+	// Colour allows colour codes. The caller sets it only where the output is a
+	// terminal and NO_COLOR is not in the environment.
+	Colour bool
+	// Full adds the long tables: raw values, means, ratios at every point,
+	// averages, trend lines, cost per operation, environment.
+	Full bool
+}
+
+// Terminal writes the report as text, at most 100 columns wide: the answer
+// first, then the ladder, the claims and what speaks for or against trusting
+// them. Options.Full adds every other table.
+func Terminal(w io.Writer, a lab.Analysis, o Options) error {
+	p := printer{colour: o.Colour}
+	v := newView(a)
+	p.head(v)
+	p.answer(v)
+	p.table(v.matrixTable())
+	if o.Full {
+		p.tables(v.fullTables())
+	}
+	p.table(v.ladderTable())
+	p.table(v.claimsTable())
+	if o.Full {
+		p.table(v.doubtfulTable())
+	}
+	p.trust(v, o.Full)
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("write the terminal report: %w", err)
+	}
+	return nil
+}
+
+// fullTables are the long tables in the order of the study: raw values, means,
+// ratios, averages, trend lines, cost per operation.
+func (v view) fullTables() []table {
+	m := v.headline().Name
+	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(), v.trendsTable()}
+	for _, cost := range costMetrics() {
+		tables = append(tables, v.meansTable(cost))
+	}
+	return filled(tables...)
+}
+
+// costMetrics are the costs per operation that are shown at every point.
+func costMetrics() []string { return []string{"cpu_per_operation", "elapsed_per_operation"} }
+
+// doubtfulTable keeps the published figures that recomputation did not confirm.
+func (v view) doubtfulTable() table {
+	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1, Columns: []column{
+		words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
+	for _, f := range v.Published {
+		if badStatus(f.Status) {
+			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)), text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
+		}
+	}
+	return t
+}
+
+// printer collects the report. It alone writes colour codes.
+type printer struct {
+	b      strings.Builder
+	colour bool
+}
+
+// paint wraps a text in a colour code, where colours are allowed.
+func (p *printer) paint(s, code string) string {
+	if !p.colour || code == "" || strings.TrimSpace(s) == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// code is the colour code of a tone.
+func (t tone) code() string {
+	switch t {
+	case toneGood:
+		return "32"
+	case toneBad:
+		return "31"
+	case toneWarn:
+		return "33"
+	case toneMuted:
+		return "2"
+	default:
+		return ""
+	}
+}
+
+// println writes one line without trailing spaces.
+func (p *printer) println(s string) {
+	p.b.WriteString(strings.TrimRight(s, " ") + "\n")
+}
+
+// paragraph writes a text wrapped and indented, first line with the lead.
+func (p *printer) paragraph(lead, s, code string) {
+	indent := strings.Repeat(" ", len(lead))
+	for i, part := range wrap(s, pageWidth-len(lead)) {
+		if i > 0 {
+			lead = indent
+		}
+		p.println(lead + p.paint(part, code))
+	}
+}
+
+// title writes the heading of a section.
+func (p *printer) title(s string) {
+	p.println("")
+	p.println(p.paint(cut(clean(s), pageWidth), "1"))
+}
+
+// head names the study and the sample that all numbers come from.
+func (p *printer) head(v view) {
+	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
+	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, margin %s, seed %d",
+		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.Trials.Planned, setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+}
+
+// answer writes the sentences.
+func (p *printer) answer(v view) {
+	if len(v.Answer) == 0 {
+		return
+	}
+	p.title("Answer")
+	for _, s := range v.Answer {
+		p.paragraph("  * ", clean(s.Text), "")
+	}
+}
+
+// tables writes several tables.
+func (p *printer) tables(tables []table) {
+	for _, t := range tables {
+		p.table(t)
+	}
+}
+
+// table writes a table under its title; an empty one is left out.
+func (p *printer) table(t table) {
+	if t.empty() {
+		return
+	}
+	p.title(t.Title)
+	if t.Note != "" {
+		p.paragraph("  ", clean(t.Note), "2")
+	}
+	gap := strings.Repeat(" ", columnGap)
+	for _, l := range layOut(t, pageWidth-columnGap) {
+		out := ""
+		for _, f := range l {
+			code := f.tone.code()
+			if f.head {
+				code = "4"
+			}
+			out += gap + p.padded(f.text, code)
+		}
+		p.println(out)
+	}
+}
+
+// padded colours the words of a field, not the spaces around them.
+func (p *printer) padded(s, code string) string {
+	body := strings.Trim(s, " ")
+	return strings.Replace(s, body, p.paint(body, code), 1)
+}
+
+// trust writes what the reader needs to judge the numbers by.
+func (p *printer) trust(v view, full bool) {
+	p.table(v.noiseTable())
+	p.table(v.invalidTable())
+	if full || v.anyAuditFailed() {
+		p.table(v.auditTable())
+	}
+	if full {
+		p.tables(filled(v.conditionsTable(), v.environmentTable()))
+	}
+	p.title("Trust")
+	for _, s := range v.trustSentences() {
+		p.paragraph("  * ", s, "")
+	}
+	for _, note := range cleanAll(v.Notes) {
+		p.paragraph("  * ", note, "2")
+	}
+}
+
+// anyAuditFailed reports whether the audit of some variant is not valid.
+func (v view) anyAuditFailed() bool {
+	for _, sum := range v.Audit {
+		if sum.Verdict != lab.AuditValid {
+			return true
+		}
+	}
+	return false
+}
+
+// trustSentences sum up the audits, the host and the meter.
+func (v view) trustSentences() []string {
+	c := v.Conditions
+	rules := fmt.Sprintf("all %d audited variants kept the rules of the system in every trial", len(v.Audit))
+	if len(v.Audit) == 0 {
+		rules = "no variant was audited"
+	} else if v.anyAuditFailed() {
+		rules = "not every variant kept the rules of the system: see the audit"
+	}
+	return []string{
+		fmt.Sprintf("%d of %d planned trials counted; %d attempts struck out", v.Trials.Valid, v.Trials.Planned, len(v.Trials.Invalid)),
+		rules,
+		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors (median)",
+			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
+		fmt.Sprintf("the meter used %s of one core (median), at most %s", figure.Percent(c.MeterShareMedian), figure.Percent(c.MeterShareMax)),
+	}
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func terminal(t *testing.T, a lab.Analysis, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Terminal(&out, a, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTerminalLooksAsAgreed(t *testing.T) {
+	a := fixture(t, "three-variants.json")
+	golden(t, "terminal.golden", []byte(terminal(t, a, Options{})))
+	golden(t, "terminal-full.golden", []byte(terminal(t, a, Options{Full: true})))
+}
+
+func TestTerminalStaysWithinAHundredColumns(t *testing.T) {
+	for name, a := range fixtures(t) {
+		for _, full := range []bool{false, true} {
+			for i, l := range strings.Split(terminal(t, a, Options{Full: full}), "\n") {
+				if n := utf8.RuneCountInString(l); n > pageWidth {
+					t.Errorf("%s: line %d has %d characters, want at most %d: %q", name, i+1, n, pageWidth, l)
+				}
+				if strings.TrimRight(l, " ") != l {
+					t.Errorf("%s: line %d ends with spaces: %q", name, i+1, l)
+				}
+			}
+		}
+	}
+}
+
+func TestTerminalPassesNoControlCharactersOn(t *testing.T) {
+	for name, a := range fixtures(t) {
+		for _, r := range terminal(t, a, Options{Full: true}) {
+			if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+				t.Fatalf("%s: the report holds %U", name, r)
+			}
+		}
+	}
+}
+
+// TestTerminalColoursOnlyOnRequest also holds that colours add nothing but
+// their codes.
+func TestTerminalColoursOnlyOnRequest(t *testing.T) {
+	codes := regexp.MustCompile("\x1b\\[[0-9]*m")
+	for name, a := range fixtures(t) {
+		plain, coloured := terminal(t, a, Options{Full: true}), terminal(t, a, Options{Full: true, Colour: true})
+		if !codes.MatchString(coloured) {
+			t.Errorf("%s: no colour where it was asked for", name)
+		}
+		if stripped := codes.ReplaceAllString(coloured, ""); stripped != plain {
+			t.Errorf("%s: colours change the text", name)
+		}
+	}
+}
+
+func TestTerminalSaysTheAnswerFirst(t *testing.T) {
+	a := fixture(t, "analysis.json")
+	out := terminal(t, a, Options{})
+	answer := strings.Index(out, "\nAnswer\n")
+	if answer < 0 {
+		t.Fatalf("no answer in:\n%s", out)
+	}
+	for _, later := range []string{"\nVerdicts at", "\nLadder", "\nClaims", "\nTrust"} {
+		if at := strings.Index(out, later); at >= 0 && at < answer {
+			t.Errorf("%q stands before the answer", later)
+		}
+	}
+}
+
+func TestABrokenRuleStrikesOutOfEverySpeedComparison(t *testing.T) {
+	a := fixture(t, "three-variants.json")
+	v := newView(a)
+	for _, table := range []table{v.matrixTable(), v.ratiosTable("elapsed"), v.ladderTable()} {
+		found := false
+		for _, row := range table.Rows {
+			for i, c := range row {
+				if c.Text == "shared-memory" || table.Columns[i].Name == "shared-memory" {
+					found = true
+				}
+			}
+			for i, c := range row[1:] {
+				own := row[0].Text == "shared-memory" || table.Columns[i+1].Name == "shared-memory"
+				if own && strings.Contains(c.Text, "x [") {
+					t.Errorf("%s shows the ratio %q of a variant that broke a rule", table.ID, c.Text)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s does not name the struck-out variant", table.ID)
+		}
+	}
+}
+
+// failing fails on every write.
+type failing struct{}
+
+var errDisk = errors.New("no space left")
+
+func (failing) Write([]byte) (int, error) { return 0, errDisk }
+
+func TestWriteErrorsComeBack(t *testing.T) {
+	a := fixture(t, "three-variants.json")
+	for name, err := range map[string]error{
+		"terminal": Terminal(failing{}, a, Options{}), "json": JSON(failing{}, a), "csv": CSV(failing{}, a), "html": HTML(failing{}, a),
+	} {
+		if !errors.Is(err, errDisk) {
+			t.Errorf("%s: error %v, want one that wraps %v", name, err, errDisk)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+/**
+ * The shape of the embedded analysis, as far as the plots need it. The fields
+ * and units are those of lab/analysis.go; a Go test compares the names.
+ */
+
+export interface Ratio {
+  ratio: number;
+  low: number | null;
+  high: number | null;
+  n: number;
+}
+
+export interface Metric {
+  name: string;
+  title: string;
+  unit: string;
+  better: "lower" | "higher";
+}
+
+export interface Variant {
+  name: string;
+  twin_of?: string;
+}
+
+/** A point is flat: its name beside its levels. */
+export interface Point {
+  name: string;
+  [factor: string]: number | string;
+}
+
+export interface Result {
+  variant: string;
+  point: Point;
+  metric: string;
+  unit: string;
+  mean: number;
+  low: number | null;
+  high: number | null;
+  values: number[] | null;
+  blocks: number[] | null;
+}
+
+export interface Comparison extends Ratio {
+  metric: string;
+  point: Point;
+  variant: string;
+  baseline: string;
+  verdict: "slower" | "faster" | "equivalent" | "undecided";
+}
+
+export interface TrendLine {
+  metric: string;
+  unit: string;
+  variant: string;
+  factor: string;
+  points: string[] | null;
+  x: number[] | null;
+  y: number[] | null;
+  slope: number;
+  intercept: number;
+}
+
+export interface Rung {
+  variant: string;
+  point: string;
+  cpu_per_operation: number;
+  elapsed_per_operation: number;
+}
+
+export interface PublishedFigure {
+  metric: string;
+  variant: string;
+  point?: string;
+  published_per_operation: number | null;
+  measured_per_operation: number | null;
+}
+
+export interface AuditSum {
+  verdict: "valid" | "invalid" | "unknown";
+}
+
+export interface Analysis {
+  study: string;
+  seed: number;
+  margin: number;
+  operation: string;
+  baseline: string;
+  metrics: Metric[];
+  variants: Variant[];
+  points: Point[];
+  noise_floor: Record<string, Ratio>;
+  margins: Record<string, number>;
+  results: Result[];
+  comparisons: Comparison[];
+  trends: TrendLine[];
+  ladder: Rung[];
+  published: PublishedFigure[];
+  audit: Record<string, AuditSum>;
+}
+
+/** The text of the embedded document, exactly as the report was given it. */
+export function embeddedText(page: Document): string {
+  return page.getElementById("analysis")?.textContent ?? "";
+}
+
+/** Reads the embedded document, its texts cleaned as clean.go does; the report writes every list, so none is null. */
+export function readAnalysis(text: string): Analysis {
+  return cleanDeep(JSON.parse(text)) as Analysis;
+}
+
+/** Drops control characters and marks that reorder text: a label must read as it is written. */
+export function clean(text: string): string {
+  return text.replace(/[\n\r\t\u2028\u2029]/g, " ").replace(/[\p{Cc}\p{Bidi_Control}]/gu, "").trim();
+}
+
+/** Cleans every text and key alike, so that names still refer to each other. */
+function cleanDeep(value: unknown): unknown {
+  if (typeof value === "string") return clean(value);
+  if (Array.isArray(value)) return value.map(cleanDeep);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), cleanDeep(inner)]));
+}
+
+/** What is compared: every variant but the twins of the noise floor. */
+export function comparedVariants(a: Analysis): string[] {
+  return a.variants.filter((v) => v.twin_of === undefined || v.twin_of === "").map((v) => v.name);
+}
+
+/** The metric of the headline tables: elapsed, else the first. */
+export function headline(a: Analysis): Metric {
+  const found = a.metrics.find((m) => m.name === "elapsed") ?? a.metrics[0];
+  return found ?? { name: "elapsed", title: "elapsed", unit: "s", better: "lower" };
+}
+
+/** A variant that broke a rule of its system is in no speed comparison. */
+export function struckOut(a: Analysis, variant: string): boolean {
+  return a.audit[variant]?.verdict === "invalid";
+}
+
+/** Comparisons of the metric with the baseline, struck-out variants left out. */
+export function ratiosToBaseline(a: Analysis, metric: string): Comparison[] {
+  const shown = new Set(comparedVariants(a).filter((v) => !struckOut(a, v)));
+  const order = new Map(a.points.map((p, i) => [p.name, i]));
+  return a.comparisons
+    .filter((c) => c.metric === metric && c.baseline === a.baseline && shown.has(c.variant))
+    .filter((c) => Number.isFinite(c.ratio) && c.ratio > 0)
+    .sort((x, y) => (order.get(x.point.name) ?? 0) - (order.get(y.point.name) ?? 0));
+}
+
+/** Results of a metric by variant, in the order of the points. */
+export function resultsOf(a: Analysis, metric: string): Map<string, Result[]> {
+  const byVariant = new Map<string, Result[]>();
+  for (const variant of comparedVariants(a)) {
+    if (struckOut(a, variant)) continue;
+    const rows = a.points.flatMap((p) => a.results.filter((r) => r.metric === metric && r.variant === variant && r.point.name === p.name));
+    if (rows.length > 0) byVariant.set(variant, rows);
+  }
+  return byVariant;
+}

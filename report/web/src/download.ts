@@ -1,0 +1,52 @@
+const PAINTED = ["fill", "stroke", "color"] as const;
+
+/** The text of an SVG file: colours of the style sheet resolved, background set. */
+export function standalone(svg: SVGSVGElement): string {
+  const copy = svg.cloneNode(true) as SVGSVGElement;
+  const originals = [svg, ...svg.querySelectorAll<SVGElement>("*")];
+  const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
+  originals.forEach((original, i) => {
+    const target = copies[i];
+    if (target) resolve(original, target);
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("color", getComputedStyle(svg).color);
+  const paper = svg.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect");
+  paper.setAttribute("width", "100%");
+  paper.setAttribute("height", "100%");
+  paper.setAttribute("fill", getComputedStyle(svg.ownerDocument.body).backgroundColor);
+  copy.prepend(paper);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function resolve(original: SVGElement, copy: SVGElement): void {
+  for (const name of PAINTED) {
+    if (original.getAttribute(name)?.includes("var(")) copy.setAttribute(name, getComputedStyle(original).getPropertyValue(name));
+  }
+}
+
+/** A file name without anything that a file system could mistake. */
+export function fileName(parts: string[], extension: string): string {
+  const safe = parts.map((p) => p.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|[-.]+$/g, "")).filter((p) => p !== "");
+  return `${safe.join("-").slice(0, 80) || "report"}.${extension}`;
+}
+
+/** Hands a text to the reader as a file. */
+export function save(page: Document, name: string, type: string, text: string): void {
+  const link = page.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  page.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** A button with a text and an action. */
+export function button(page: Document, text: string, action: () => void): HTMLButtonElement {
+  const made = page.createElement("button");
+  made.type = "button";
+  made.textContent = text;
+  made.addEventListener("click", action);
+  return made;
+}

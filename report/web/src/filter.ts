@@ -1,0 +1,53 @@
+import { button } from "./download";
+
+/** Puts a text filter and one select per named column over a table. */
+export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: string[]): void {
+  const page = place.ownerDocument;
+  const rows = [...table.querySelectorAll<HTMLTableRowElement>("tbody tr")];
+  const heads = [...table.querySelectorAll("thead th")].map((h) => h.textContent ?? "");
+  const search = page.createElement("input");
+  search.type = "search";
+  search.placeholder = "filter";
+  search.setAttribute("aria-label", "filter the rows by text");
+  const selects = columns.flatMap((name) => {
+    const at = heads.indexOf(name);
+    return at < 0 ? [] : [{ at, select: columnSelect(page, name, rows.map((r) => r.cells[at]?.textContent ?? "")) }];
+  });
+  const count = page.createElement("span");
+  count.setAttribute("role", "status");
+  const apply = (): void => {
+    const wanted = search.value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const fits = (row.textContent ?? "").toLowerCase().includes(wanted) && selects.every((s) => s.select.value === "" || row.cells[s.at]?.textContent === s.select.value);
+      row.hidden = !fits;
+      if (fits) shown++;
+    }
+    count.textContent = `${shown} of ${rows.length}`;
+  };
+  const reset = button(page, "clear", () => {
+    search.value = "";
+    for (const s of selects) s.select.value = "";
+    apply();
+  });
+  search.addEventListener("input", apply);
+  for (const s of selects) s.select.addEventListener("change", apply);
+  place.append(search, ...selects.map((s) => s.select), reset, count);
+  apply();
+}
+
+function columnSelect(page: Document, name: string, values: string[]): HTMLSelectElement {
+  const select = page.createElement("select");
+  select.setAttribute("aria-label", `show only this ${name}`);
+  select.append(option(page, "", `every ${name}`));
+  for (const value of [...new Set(values)].sort()) select.append(option(page, value, value));
+  return select;
+}
+
+/** An entry of a select. */
+export function option(page: Document, value: string, text: string): HTMLOptionElement {
+  const made = page.createElement("option");
+  made.value = value;
+  made.textContent = text;
+  return made;
+}

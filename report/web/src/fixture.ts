@@ -1,0 +1,7 @@
+import { readFileSync } from "node:fs";
+import { type Analysis, readAnalysis } from "./analysis";
+
+/** The small analysis that the Go tests use too. For tests only. */
+export function smallAnalysis(): Analysis {
+  return readAnalysis(readFileSync("../testdata/three-variants.json", "utf8"));
+}

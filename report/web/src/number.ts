@@ -1,0 +1,121 @@
+/**
+ * Numbers for the eye, rounded as the tables of the page are: report/figure
+ * and this file pass the same examples (report/testdata/numbers.json).
+ */
+
+export const ABSENT = "-";
+
+export interface Scale {
+  unit: string;
+  factor: number;
+}
+
+/** Picks the unit in which a value in seconds or bytes is easy to read. */
+export function scaleFor(value: number, unit: string): Scale {
+  const size = Math.abs(value);
+  if (unit === "1" || unit === "") return { unit: "", factor: 1 };
+  const steps = stepsOf(unit);
+  if (size === 0) return { unit, factor: 1 };
+  return steps.find((s) => size * s.factor >= 0.9995) ?? steps.at(-1) ?? { unit, factor: 1 };
+}
+
+function stepsOf(unit: string): Scale[] {
+  switch (unit) {
+    case "s":
+      return [{ unit: "s", factor: 1 }, { unit: "ms", factor: 1e3 }, { unit: "us", factor: 1e6 }, { unit: "ns", factor: 1e9 }];
+    case "B":
+      return [{ unit: "GiB", factor: 2 ** -30 }, { unit: "MiB", factor: 2 ** -20 }, { unit: "KiB", factor: 2 ** -10 }, { unit: "B", factor: 1 }];
+    default:
+      return [{ unit, factor: 1 }];
+  }
+}
+
+export interface Estimate {
+  value: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** Digits after the point: two significant ones of the half-width of the interval, else three of the value. */
+export function decimals(e: Estimate, factor: number): number {
+  const shown = e.value * factor;
+  const half = halfWidth(e);
+  const digits = half !== null && half > 0 ? 1 - magnitude(half * factor) : 2 - magnitude(shown * 1.0005);
+  return Math.min(digits, 5 - magnitude(shown));
+}
+
+/** The power of ten of a number's first digit; 0 for 0. */
+function magnitude(value: number): number {
+  return value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+}
+
+function halfWidth(e: Estimate): number | null {
+  if (e.low === null || e.high === null) return null;
+  const half = (e.high - e.low) / 2;
+  return Number.isFinite(half) ? half : null;
+}
+
+/** Writes a number with the given digits after the point; negative digits round to tens, hundreds. */
+export function fixed(value: number, digits: number): string {
+  if (digits < 0) {
+    const step = 10 ** -digits;
+    return fixed(Math.round(value / step) * step, 0);
+  }
+  const text = value.toFixed(Math.min(digits, 20));
+  return Number(text) === 0 ? (0).toFixed(Math.min(digits, 20)) : text;
+}
+
+function write(e: Estimate, factor: number, suffix: string): string {
+  if (!Number.isFinite(e.value)) return ABSENT;
+  const digits = decimals(e, factor);
+  const text = fixed(e.value * factor, digits) + suffix;
+  if (e.low === null || e.high === null || halfWidth(e) === null) return text;
+  return `${text} [${fixed(e.low * factor, digits)}, ${fixed(e.high * factor, digits)}]`;
+}
+
+/** An estimate with its unit: "32.66 s [31.58, 33.75]". */
+export function quantity(e: Estimate, unit: string): string {
+  const s = scaleFor(e.value, unit);
+  return write(e, s.factor, s.unit === "" ? "" : ` ${s.unit}`);
+}
+
+/** An estimate as a ratio to a base: "3.68x [3.46, 3.91]". */
+export function times(e: Estimate): string {
+  return write(e, 1, "x");
+}
+
+/** A tick: short, exact for round numbers. */
+export function tick(value: number, unit: string): string {
+  const s = scaleFor(value, unit);
+  const shown = Number((value * s.factor).toPrecision(6));
+  return s.unit === "" ? String(shown) : `${shown} ${s.unit}`;
+}
+
+/** Ticks for a log axis: decades, or 1-2-5 steps where there are few decades. */
+export function logTicks(low: number, high: number, most: number): number[] {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    const ticks: number[] = [];
+    for (let decade = first; decade <= last; decade++) {
+      for (const step of steps) ticks.push(Number(`${step}e${decade}`));
+    }
+    const inside = ticks.filter((t) => t >= low * 0.9999 && t <= high * 1.0001);
+    if (inside.length <= most) return inside;
+  }
+  const stride = Math.ceil((last - first) / most);
+  const ticks: number[] = [];
+  for (let decade = first; decade <= last; decade += stride) ticks.push(Number(`1e${decade}`));
+  return ticks.filter((t) => t >= low * 0.9999 && t <= high * 1.0001);
+}
+
+/** The positive finite numbers of a list: what a log axis can show. */
+export function positive(values: (number | null | undefined)[]): number[] {
+  return values.filter((v): v is number => typeof v === "number" && Number.isFinite(v) && v > 0);
+}
+
+/** A log domain around the values with a little air; [0.5, 2] for none. */
+export function logDomain(values: number[], air = 1.15): [number, number] {
+  if (values.length === 0) return [0.5, 2];
+  return [Math.min(...values) / air, Math.max(...values) * air];
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import type { Analysis } from "./analysis";
+import { smallAnalysis } from "./fixture";
+import { type Drawing, render } from "./frame";
+import { costByPoint, ratiosByPoint } from "./plots/bypoint";
+import { drift, ratioTicks } from "./plots/drift";
+import { forest, forestRows } from "./plots/forest";
+import { ladder } from "./plots/ladder";
+import { publishedAgainstMeasured } from "./plots/published";
+import { compact, linearTicks, trend, trialsOf } from "./plots/trend";
+import { looks } from "./style";
+
+const drawings: Record<string, (a: Analysis, width: number) => Drawing> = {
+  forest: (a, width) => forest(a, looks(a), width, "elapsed"),
+  ladder: (a, width) => ladder(a, looks(a), width),
+  points: (a, width) => ratiosByPoint(a, looks(a), width),
+  cost: (a, width) => costByPoint(a, looks(a), width, "cpu_per_operation"),
+  trend: (a) => trend(a, looks(a), 0),
+  published: (a, width) => publishedAgainstMeasured(a, width),
+  drift: (a, width) => drift(a, looks(a), width),
+};
+
+describe.each(Object.keys(drawings))("plot %s", (kind) => {
+  const make = drawings[kind] as (a: Analysis, width: number) => Drawing;
+  it.each([280, 400, 900])("has marks, a label and no style element at %d pixels", (width) => {
+    const svg = render(make(smallAnalysis(), width), width, "what it shows");
+    expect(svg.querySelectorAll("path, circle, line").length).toBeGreaterThan(3);
+    expect(svg.getAttribute("aria-label")).toBe("what it shows");
+    expect(svg.getAttribute("role")).toBe("img");
+    expect(svg.querySelector("style")).toBeNull();
+    expect(svg.outerHTML).not.toContain("NaN");
+  });
+  it("survives an analysis without figures", () => {
+    const a = smallAnalysis();
+    const bare: Analysis = { ...a, results: [], comparisons: [], trends: [], ladder: [], published: [], noise_floor: {}, audit: {}, points: [] };
+    expect(() => render(make(bare, 600), 600, "nothing")).not.toThrow();
+  });
+});
+
+describe("forest", () => {
+  it("has a heading for a variant with several points and one row else", () => {
+    const a = smallAnalysis();
+    a.audit = {};
+    expect(forestRows(a, "elapsed", 900).map((r) => [r.label, r.heading])).toEqual([
+      ["unix-sockets", true], ["s1", false], ["s2", false], ["s5", false],
+      ["http-json", true], ["s1", false], ["s2", false], ["s5", false],
+      ["shared-memory (s1)", false],
+    ]);
+  });
+});
+
+describe("trend", () => {
+  it("shows every trial at its level", () => {
+    const a = smallAnalysis();
+    const line = a.trends[0];
+    const at = line ? trialsOf(a, line) : [];
+    expect(new Set(at.map((t) => t.x))).toEqual(new Set([10, 20, 50]));
+    expect(at.length).toBe(15);
+  });
+  it("has round ticks in the shown unit", () => {
+    const ticks = linearTicks(-16.4, 230, 4, 1);
+    expect(ticks).toEqual([0, 100, 200]);
+    expect(linearTicks(0, 0.41, 4, 1000).map((t) => Math.round(t * 1000))).toEqual([0, 200, 400]);
+    expect([10, 50_000, 2_500_000].map(compact)).toEqual(["10", "50k", "2.5M"]);
+  });
+});
+
+describe("drift", () => {
+  it("has ticks around one", () => {
+    expect(ratioTicks(0.8, 1.25)).toEqual([0.8, 0.9, 1, 1.1, 1.2]);
+    for (const t of ratioTicks(0.001, 1000)) expect(t).toBeGreaterThan(0);
+  });
+});

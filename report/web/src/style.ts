@@ -1,0 +1,38 @@
+import { symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye, symbolTimes, type SymbolType } from "d3-shape";
+import { type Analysis, comparedVariants } from "./analysis";
+
+/** How one variant looks in every plot: colour, shape and dash, so that none depends on colour alone. */
+export interface Look {
+  colour: string;
+  symbol: SymbolType;
+  dash: string;
+}
+
+const SHAPES: readonly SymbolType[] = [symbolCircle, symbolSquare, symbolTriangle, symbolDiamond, symbolStar, symbolCross, symbolWye, symbolTimes];
+const DASHES: readonly string[] = ["none", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2 1 2", "3 6"];
+const COLOURS = 8; // --v0 .. --v7 in the style sheet
+
+/** The look of the i-th thing; past eight, colours come again with other shapes. */
+export function look(i: number): Look {
+  const turn = Math.floor(i / COLOURS);
+  return {
+    colour: `var(--v${i % COLOURS})`,
+    symbol: SHAPES[(i + turn * 3) % SHAPES.length] ?? symbolCircle,
+    dash: DASHES[(i + turn) % DASHES.length] ?? "none",
+  };
+}
+
+/** The looks of the study's variants, by name; the order of the study decides, so they never change between plots. */
+export function looks(a: Analysis): Map<string, Look> {
+  return new Map(comparedVariants(a).map((name, i) => [name, look(i)]));
+}
+
+/** The look of a name, the first look for an unknown one. */
+export function lookOf(all: Map<string, Look>, name: string): Look {
+  return all.get(name) ?? look(0);
+}
+
+/** Shortens a label so that it cannot push the plot off the page. */
+export function shorten(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
+}

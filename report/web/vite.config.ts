@@ -1,0 +1,18 @@
+import { readFileSync } from "node:fs";
+import { defineConfig } from "vitest/config";
+
+// The licences of what is bundled travel with every copy of it.
+const licences = ["@observablehq/plot", "d3", "d3-shape"].map((name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
+
+// One classic script: the page inlines it and allows it by its hash.
+export default defineConfig({
+  build: {
+    outDir: "dist",
+    emptyOutDir: false, // dist/README.md is committed: the embed needs the folder
+    target: "es2022",
+    reportCompressedSize: false,
+    lib: { entry: "src/main.ts", name: "cleaveReport", formats: ["iife"], fileName: () => "report.js" },
+    rolldownOptions: { output: { postBanner: `/*!\n${licences.join("\n")}*/` } },
+  },
+  test: { environment: "happy-dom", include: ["src/**/*.test.ts"] },
+});
