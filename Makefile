@@ -1,0 +1,86 @@
+# Cleave's build. `make help` lists what there is.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)"
+WEB     := report/web
+TOOLS   := $(addprefix bin/tools/,staticcheck errcheck protoc-gen-go protoc-gen-go-grpc)
+SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: web ## build bin/cleave and bin/cleave-unit
+	@scripts/need.sh build
+	$(GOBUILD) -o bin/cleave ./cmd/cleave
+	$(GOBUILD) -o bin/cleave-unit ./cmd/cleave-unit
+
+.PHONY: web
+web: $(WEB)/dist/report.js ## build the script of the report
+
+# The two files are also the marks of when npm last did its work.
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	@scripts/need.sh build
+	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+$(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config.ts $(WEB)/tsconfig.json $(shell find $(WEB)/src -type f)
+	cd $(WEB) && npm run --silent build
+	touch $@
+
+.PHONY: demo
+demo: build ## reproduce a published study in a small version
+	bin/cleave reproduce rego2021 --quick
+
+.PHONY: test
+test: ## install what is missing, then lint and run all tests
+	scripts/need.sh test
+	$(MAKE) --no-print-directory lint web-test
+	scripts/test.sh
+
+.PHONY: web-test
+web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report
+	cd $(WEB) && npm test --silent
+
+.PHONY: lint
+lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
+	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted (type: gofmt -w FILE):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	bin/tools/staticcheck ./...
+	bin/tools/errcheck -ignoretests -exclude tools/errcheck-exclude.txt ./...
+	cd $(WEB) && npm run --silent lint
+	shellcheck $(SCRIPTS)
+
+# Linters and generators are built from their own module, so that go.mod stays
+# clean; one build brings them all.
+$(TOOLS) &: tools/go.mod tools/go.sum
+	mkdir -p bin/tools
+	cd tools && go build -o ../bin/tools/ tool
+	touch $(TOOLS)
+
+PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
+
+.PHONY: generate
+generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc ## write all generated files anew
+	@scripts/need.sh generate
+	go run ./docs/schema/generate
+	PATH="$$PWD/bin/tools:$$PATH" protoc --go_out=. --go_opt=paths=source_relative \
+	  --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
+
+.PHONY: bench-big
+bench-big: build ## compare our bindings with their peers on the Big benchmark
+	go run ./systems/big/bench
+
+.PHONY: bench-meter
+bench-meter: ## measure what the meter itself costs (2 minutes)
+	go run ./meter/bench -out results/bench/meter.json
+
+.PHONY: clean
+clean: ## remove what was built; results stay
+	rm -rf bin $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map

@@ -1,0 +1,308 @@
+package house
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cleave-lab/cleave"
+
+// rule says what one room may import. Rooms are named by their folder; the
+// longest matching name counts.
+type rule struct {
+	room string
+	// rooms that this one may import, with all that is below them.
+	rooms []string
+	// outside: third-party packages by prefix; "*" means any that the
+	// dependency list explains.
+	outside []string
+	// joined are rooms that tests of this one may use beside it.
+	joined []string
+	why    string
+}
+
+// rules is the house plan of DESIGN.md as a table. A room may always import
+// what is below its own folder.
+func rules() []rule {
+	noun := []string{"lab"}
+	any := []string{"*"}
+	return []rule{
+		{"lab", nil, nil, nil,
+			"lab holds the nouns that all rooms share; whatever it imported, everybody would"},
+		{"run", noun, nil, nil,
+			"the conductor plays any experiment through the interfaces of lab; cmd hands it the rooms"},
+		{"study", noun, any, []string{"studies", "systems"},
+			"a study file is parsed and expanded without knowing systems, deployers or results"},
+		{"studies", noun, nil, []string{"stats"},
+			"the built-in studies are files with their published figures, not code"},
+		{"systems", []string{"lab", "binding", "backing"}, any, nil,
+			"business code knows neither how it is deployed, loaded, metered nor reported"},
+		{"systems/big/bench", []string{""}, any, nil,
+			"a program that measures joins the rooms, as cmd does; nobody imports it"},
+		{"binding", noun, any, nil,
+			"a binding carries calls; it must serve every system and every deployment alike"},
+		{"backing", noun, any, nil,
+			"a backing service is started and reset without knowing who uses it"},
+		{"deploy", noun, any, nil,
+			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
+		{"load", noun, any, nil,
+			"the load engine must be usable alone, against anything"},
+		{"meter", noun, any, nil,
+			"the meter reads processes; what they are for must not change a reading"},
+		{"fault", noun, any, nil,
+			"a fault is injected into units, not into a known system"},
+		{"audit", noun, any, nil,
+			"an audit judges histories; it must not share code with what it judges"},
+		{"stats", noun, []string{"gonum.org/"}, nil,
+			"statistics are numbers in, estimates and verdicts out, with one numeric library that can be checked"},
+		{"store", noun, any, nil,
+			"result folders outlive every other room; they are written from the nouns alone"},
+		{"report", []string{"lab", "stats", "studies/published"}, any, nil,
+			"a report is made from records; it starts, loads and measures nothing"},
+		{"cmd/cleave-unit", []string{"lab", "systems", "binding", "backing"}, any, nil,
+			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
+		{"cmd", []string{""}, any, nil,
+			"the command line joins all rooms"},
+		{"docs/schema", noun, []string{"github.com/santhosh-tekuri/jsonschema/"}, nil,
+			"schemas describe the nouns and nothing else"},
+		{"internal", nil, nil, nil,
+			"what checks the house must not depend on it"},
+	}
+}
+
+// forTests may be imported by the tests of any room, beside what the room may.
+func forTests() []string {
+	return []string{module + "/docs/schema", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
+}
+
+// edge is one import.
+type edge struct {
+	from, to string
+	inTest   bool
+}
+
+// ruleFor is the rule of the room that a package belongs to.
+func ruleFor(path string) (rule, bool) {
+	room := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+	var best rule
+	for _, r := range rules() {
+		if within(room, r.room) && len(r.room) > len(best.room) {
+			best = r
+		}
+	}
+	return best, best.room != ""
+}
+
+// within reports whether a path is a folder or below it.
+func within(path, folder string) bool {
+	return folder == "" || path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+// check returns nil where the edge is allowed.
+func check(e edge) error {
+	r, known := ruleFor(e.from)
+	if !known {
+		return fmt.Errorf("%s belongs to no room: give it one in the table of internal/house", e.from)
+	}
+	if e.inTest && slices.ContainsFunc(forTests(), func(p string) bool { return strings.HasPrefix(e.to, p) }) {
+		return nil
+	}
+	allowed := r.rooms
+	if e.inTest {
+		allowed = slices.Concat(r.rooms, r.joined)
+	}
+	target, ours := strings.CutPrefix(e.to, module)
+	target = strings.TrimPrefix(target, "/")
+	if ours && target == "" {
+		return nil // the embedded files at the top of the module
+	}
+	if ours && (within(target, r.room) || slices.ContainsFunc(allowed, func(room string) bool { return within(target, room) })) {
+		return nil
+	}
+	if !ours && (standard(e.to) || slices.ContainsFunc(r.outside, func(p string) bool { return p == "*" || strings.HasPrefix(e.to, p) })) {
+		return nil
+	}
+	where := ""
+	if e.inTest {
+		where = " (in a test)"
+	}
+	return fmt.Errorf("%s must not import %s%s: %s", e.from, e.to, where, r.why)
+}
+
+// standard reports whether a path is the standard library's: those have no dot
+// in their first element.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// pkg is what `go list -json` says of a package, as far as the rules need it.
+type pkg struct {
+	ImportPath   string
+	Dir          string
+	Doc          string
+	Name         string
+	GoFiles      []string
+	CgoFiles     []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Deps         []string
+}
+
+// packages lists every package of the module.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	command := exec.Command("go", "list", "-e", "-json", "./...")
+	command.Dir = root(t)
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	text, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, complaints.String())
+	}
+	var all []pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(text))); ; {
+		var p pkg
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		all = append(all, p)
+	}
+}
+
+// edges lists all imports of a package, those of its tests included.
+func (p pkg) edges() []edge {
+	var all []edge
+	for _, to := range p.Imports {
+		all = append(all, edge{p.ImportPath, to, false})
+	}
+	for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
+		all = append(all, edge{p.ImportPath, to, true})
+	}
+	return all
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, e := range p.edges() {
+			if err := check(e); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestArrowsAreGuarded(t *testing.T) {
+	cases := []struct {
+		from, to string
+		inTest   bool
+		reason   string // empty: allowed
+	}{
+		{"lab", "encoding/json", false, ""},
+		{"lab", module + "/stats", false, "nouns that all rooms share"},
+		{"lab", "golang.org/x/sys/unix", false, "nouns that all rooms share"},
+		{"run", module + "/lab", false, ""},
+		{"run", module + "/meter", false, "through the interfaces of lab"},
+		{"run", module + "/deploy/process", true, "through the interfaces of lab"},
+		{"run", "gopkg.in/yaml.v3", false, "through the interfaces of lab"},
+		{"stats", "gonum.org/v1/gonum/stat", false, ""},
+		{"stats", module + "/lab", false, ""},
+		{"stats", "example.org/statistics", false, "one numeric library"},
+		{"stats", module + "/store", true, "one numeric library"},
+		{"study", module + "/systems/big", true, ""},
+		{"study", module + "/systems/big", false, "without knowing systems"},
+		{"report/analysis", module + "/stats", false, ""},
+		{"report/analysis", module + "/studies/published", false, ""},
+		{"report/page", module + "/report/analysis", false, ""},
+		{"report/analysis", module + "/store", false, "made from records"},
+		{"report", module + "/studies", false, "made from records"},
+		{"systems/big", module + "/binding/http", false, ""},
+		{"systems/big", module + "/deploy/process", false, "neither how it is deployed"},
+		{"systems/big", module + "/meter", false, "neither how it is deployed"},
+		{"systems/big/bench", module + "/meter", false, ""},
+		{"binding/http", module + "/systems/big", false, "serve every system"},
+		{"deploy/process", module + "/deploy/leftovers", false, ""},
+		{"deploy/process", module + "/load", false, "what a layout says"},
+		{"meter", module + "/deploy/process", true, "what they are for"},
+		{"store", module + "/docs/schema", true, ""},
+		{"store", module + "/docs/schema", false, "outlive every other room"},
+		{"store", module + "/laboratory", false, "outlive every other room"},
+		{"cmd/cleave", module + "/meter", false, ""},
+		{"cmd/cleave-unit", module + "/systems/big", false, ""},
+		{"cmd/cleave-unit", module + "/deploy/process", false, "small and quick to start"},
+		{"cmd/cleave-unit", module + "/report", false, "small and quick to start"},
+		{"helpers", "fmt", false, "belongs to no room"},
+	}
+	for _, c := range cases {
+		t.Run(c.from+" to "+c.to, func(t *testing.T) {
+			err := check(edge{module + "/" + c.from, c.to, c.inTest})
+			switch {
+			case c.reason == "" && err != nil:
+				t.Errorf("forbidden: %v", err)
+			case c.reason != "" && err == nil:
+				t.Error("allowed")
+			case c.reason != "" && !strings.Contains(err.Error(), c.reason):
+				t.Errorf("reason = %v, want one with %q", err, c.reason)
+			}
+		})
+	}
+}
+
+// closures names what must not be in a binary, not even through others.
+func closures() map[string][]string {
+	return map[string][]string{
+		"cmd/cleave":      {"docs/schema", "internal", "testing"},
+		"cmd/cleave-unit": {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies", "store", "meter", "load"},
+	}
+}
+
+// surplus lists what a binary contains and must not.
+func surplus(p pkg) []string {
+	var found []string
+	for _, unwanted := range closures()[strings.TrimPrefix(p.ImportPath, module+"/")] {
+		for _, dependency := range p.Deps {
+			ours := within(dependency, module+"/"+unwanted)
+			if ours || unwanted == dependency {
+				found = append(found, fmt.Sprintf("%s contains %s", p.ImportPath, dependency))
+			}
+		}
+	}
+	return found
+}
+
+func TestBinariesHoldOnlyWhatTheyNeed(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, complaint := range surplus(p) {
+			t.Error(complaint)
+		}
+	}
+}
+
+func TestBinaryRuleCanFail(t *testing.T) {
+	cases := []struct {
+		binary string
+		deps   []string
+		want   int
+	}{
+		{"cmd/cleave-unit", []string{"fmt", "internal/abi", module + "/lab", module + "/systems/big"}, 0},
+		{"cmd/cleave-unit", []string{module + "/deploy/process", "testing"}, 2},
+		{"cmd/cleave", []string{module + "/deploy/process", "internal/testlog"}, 0},
+		{"cmd/cleave", []string{module + "/docs/schema", module + "/internal/tally"}, 2},
+	}
+	for _, c := range cases {
+		if found := surplus(pkg{ImportPath: module + "/" + c.binary, Deps: c.deps}); len(found) != c.want {
+			t.Errorf("%s with %v: %v, want %d complaints", c.binary, c.deps, found, c.want)
+		}
+	}
+}

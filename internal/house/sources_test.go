@@ -1,0 +1,244 @@
+package house
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxFileLines     = 450
+	maxFunctionLines = 60
+	// longBecause in a function's comment, with the reason, permits more lines.
+	longBecause = "Long because"
+)
+
+// root is the top of the checkout.
+func root(t *testing.T) string {
+	t.Helper()
+	directory, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
+
+// skipped reports whether a folder holds nothing that we wrote.
+func skipped(name string) bool {
+	return strings.HasPrefix(name, ".") ||
+		slices.Contains([]string{"node_modules", "dist", "third_party", "testdata", "target", "bin", "results"}, name)
+}
+
+// source reports whether the rules on length hold for a file.
+func source(name string) bool {
+	return slices.Contains([]string{".go", ".ts", ".tsx", ".css", ".sh", ".rs", ".java"}, filepath.Ext(name))
+}
+
+// generatedMark is the line by which generated files are known, in any language
+// (the Go tool's convention, https://go.dev/s/generatedcode).
+var generatedMark = regexp.MustCompile(`(?m)^.{0,3}\s*Code generated .*DO NOT EDIT`)
+
+// generated reports whether a file says so near its top.
+func generated(text []byte) bool {
+	return generatedMark.Match(text[:min(len(text), 2000)])
+}
+
+// eachSource visits all files that people wrote, by their path below the root.
+func eachSource(t *testing.T, visit func(path string, text []byte)) {
+	t.Helper()
+	top := root(t)
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path != top && skipped(entry.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !source(entry.Name()) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !generated(text) {
+			visit(strings.TrimPrefix(path, top+"/"), text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lengthOf complains about a file that is too long.
+func lengthOf(path string, text []byte) []string {
+	if lines := bytes.Count(text, []byte{'\n'}); lines > maxFileLines {
+		return []string{fmt.Sprintf("%s has %d lines, more than %d: it holds more than one thing", path, lines, maxFileLines)}
+	}
+	return nil
+}
+
+// complaints applies the rules for Go to one file.
+func complaints(path string, text []byte) []string {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, text, parser.ParseComments)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var found []string
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			found = append(found, functionComplaints(files, path, d)...)
+		case *ast.GenDecl:
+			if !strings.HasSuffix(path, "_test.go") {
+				found = append(found, undocumented(files, path, d)...)
+			}
+		}
+	}
+	return found
+}
+
+// functionComplaints checks one function's length, name and comment.
+func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []string {
+	var found []string
+	at := fmt.Sprintf("%s:%d", path, files.Position(f.Pos()).Line)
+	if f.Name.Name == "init" && f.Recv == nil {
+		found = append(found, at+" has an init function: nothing may happen before main; wire it in cmd")
+	}
+	lines := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1
+	if lines > maxFunctionLines && !strings.Contains(f.Doc.Text(), longBecause) {
+		found = append(found, fmt.Sprintf("%s: %s has %d lines, more than %d: split it, or say %q in its comment",
+			at, f.Name.Name, lines, maxFunctionLines, longBecause+" ..."))
+	}
+	if !strings.HasSuffix(path, "_test.go") && f.Name.IsExported() && receiverExported(f) && f.Doc == nil {
+		found = append(found, fmt.Sprintf("%s: %s is exported and has no comment", at, f.Name.Name))
+	}
+	return found
+}
+
+// receiverExported reports whether a method can be seen from outside. Functions
+// always can.
+func receiverExported(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return true
+	}
+	kind := f.Recv.List[0].Type
+	for {
+		switch k := kind.(type) {
+		case *ast.StarExpr:
+			kind = k.X
+		case *ast.IndexExpr:
+			kind = k.X
+		case *ast.IndexListExpr:
+			kind = k.X
+		case *ast.Ident:
+			return k.IsExported()
+		default:
+			return true
+		}
+	}
+}
+
+// undocumented finds exported types, constants and variables without a comment
+// of their own, of their line or of their group.
+func undocumented(files *token.FileSet, path string, d *ast.GenDecl) []string {
+	if d.Doc != nil && d.Lparen.IsValid() {
+		return nil
+	}
+	var found []string
+	missing := func(name *ast.Ident, comments ...*ast.CommentGroup) {
+		explained := slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return c != nil })
+		if name.IsExported() && !explained {
+			found = append(found, fmt.Sprintf("%s:%d: %s is exported and has no comment", path, files.Position(name.Pos()).Line, name.Name))
+		}
+	}
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			missing(s.Name, d.Doc, s.Doc)
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				missing(name, d.Doc, s.Doc, s.Comment)
+			}
+		}
+	}
+	return found
+}
+
+func TestSourcesKeepTheRules(t *testing.T) {
+	eachSource(t, func(path string, text []byte) {
+		found := lengthOf(path, text)
+		if filepath.Ext(path) == ".go" {
+			found = append(found, complaints(path, text)...)
+		}
+		for _, complaint := range found {
+			t.Error(complaint)
+		}
+	})
+}
+
+func TestSourceRulesCanFail(t *testing.T) {
+	long := strings.Repeat("\t_ = 0\n", maxFunctionLines)
+	cases := []struct {
+		name, path, text, complaint string // no complaint: allowed
+	}{
+		{"short", "a.go", "// Package a is.\npackage a\n\n// F does.\nfunc F() {}\n", ""},
+		{"long function", "a.go", "package a\n\nfunc f() {\n" + long + "}\n", "has 62 lines, more than 60"},
+		{"long with a reason", "a.go", "package a\n\n// f does. Long because it is a table.\nfunc f() {\n" + long + "}\n", ""},
+		{"long test", "a_test.go", "package a\n\nfunc f() {\n" + long + "}\n", "has 62 lines, more than 60"},
+		{"init", "a.go", "package a\n\nfunc init() {}\n", "has an init function"},
+		{"method called init", "a.go", "package a\n\ntype t int\n\nfunc (t) init() {}\n", ""},
+		{"function", "a.go", "package a\n\nfunc F() {}\n", "F is exported"},
+		{"function of a test", "a_test.go", "package a\n\nfunc F() {}\n", ""},
+		{"method", "a.go", "package a\n\n// T is.\ntype T[K any] int\n\nfunc (t *T[K]) M() {}\n", "M is exported"},
+		{"method nobody sees", "a.go", "package a\n\ntype t int\n\nfunc (t) M() {}\n", ""},
+		{"type", "a.go", "package a\n\ntype T int\n", "T is exported"},
+		{"constant", "a.go", "package a\n\nconst C = 1\n", "C is exported"},
+		{"variable in a group", "a.go", "package a\n\nvar (\n\tv = 1\n\tW = 2\n)\n", "W is exported"},
+		{"group with one comment", "a.go", "package a\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
+		{"comment on the line", "a.go", "package a\n\nconst (\n\tA = 1 // first\n)\n", ""},
+		{"not Go", "a.go", "pack a", "expected 'package'"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			found := strings.Join(complaints(c.path, []byte(c.text)), "\n")
+			if c.complaint == "" && found != "" || !strings.Contains(found, c.complaint) {
+				t.Errorf("complaints = %q, want %q", found, c.complaint)
+			}
+		})
+	}
+	if found := lengthOf("a.css", bytes.Repeat([]byte{'\n'}, maxFileLines+1)); len(found) != 1 {
+		t.Errorf("a file of %d lines: %v", maxFileLines+1, found)
+	}
+}
+
+func TestGeneratedFilesAreKnown(t *testing.T) {
+	cases := []struct {
+		text string
+		want bool
+	}{
+		{"// Code generated by protoc-gen-go. DO NOT EDIT.\npackage a\n", true},
+		{"# Code generated by make generate. DO NOT EDIT.\n", true},
+		{"// Package a is about code generated by others.\npackage a\n", false},
+		{"package a\n\nconst mark = `Code generated x DO NOT EDIT`\n", false},
+	}
+	for _, c := range cases {
+		if got := generated([]byte(c.text)); got != c.want {
+			t.Errorf("generated(%q) = %v", c.text, got)
+		}
+	}
+}

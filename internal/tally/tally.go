@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is one line of `go test -json` (cmd/test2json, cmd/go build events).
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+	Elapsed float64 // seconds
+}
+
+// tally counts tests. A test with subtests is not counted beside them.
+type tally struct {
+	passed, failed, skipped int
+	out                     io.Writer
+	err                     error // of writing
+	running                 map[string]*suite
+}
+
+// suite is a package whose tests run.
+type suite struct {
+	output  map[string]*strings.Builder // by test; "" is the package itself
+	order   []string
+	parents map[string]bool
+	blamed  map[string]bool // tests around a failed one
+	failed  int
+}
+
+// newTally counts nothing yet.
+func newTally(out io.Writer) *tally {
+	return &tally{out: out, running: make(map[string]*suite)}
+}
+
+// String is the closing line.
+func (t *tally) String() string {
+	text := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
+	if t.skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", t.skipped)
+	}
+	return text
+}
+
+// print writes and keeps the first error.
+func (t *tally) print(format string, arguments ...any) {
+	if _, err := fmt.Fprintf(t.out, format, arguments...); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+// line takes one line of the stream.
+func (t *tally) line(line []byte) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		t.print("%s", line)
+		return
+	}
+	switch e.Action {
+	case "build-output":
+		t.print("%s", e.Output)
+	case "output":
+		t.suite(e.Package).keep(e.Test, e.Output)
+	case "run":
+		t.suite(e.Package).begin(e.Test)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			t.finish(e)
+		} else {
+			t.count(e)
+		}
+	}
+}
+
+// suite is the running suite of a package.
+func (t *tally) suite(name string) *suite {
+	s, known := t.running[name]
+	if !known {
+		s = &suite{output: make(map[string]*strings.Builder), parents: make(map[string]bool), blamed: make(map[string]bool)}
+		t.running[name] = s
+	}
+	return s
+}
+
+// begin notes a test and that the tests around it are no leaves.
+func (s *suite) begin(test string) {
+	markAround(s.parents, test)
+}
+
+// markAround marks the tests around a subtest.
+func markAround(marks map[string]bool, test string) {
+	for at := strings.LastIndexByte(test, '/'); at > 0; at = strings.LastIndexByte(test[:at], '/') {
+		marks[test[:at]] = true
+	}
+}
+
+// keep holds output back until it is known whether anybody wants it.
+func (s *suite) keep(test, text string) {
+	builder, known := s.output[test]
+	if !known {
+		builder = new(strings.Builder)
+		s.output[test] = builder
+		s.order = append(s.order, test)
+	}
+	builder.WriteString(text)
+}
+
+// count takes the end of one test.
+func (t *tally) count(e event) {
+	s := t.suite(e.Package)
+	if e.Action != "fail" {
+		delete(s.output, e.Test)
+	}
+	if s.parents[e.Test] && (e.Action != "fail" || s.blamed[e.Test]) {
+		return // its subtests are counted
+	}
+	switch e.Action {
+	case "pass":
+		t.passed++
+	case "skip":
+		t.skipped++
+	case "fail":
+		t.failed++
+		s.failed++
+		markAround(s.blamed, e.Test)
+	}
+}
+
+// finish takes the end of a package's tests. A package that fails without a
+// failed test (it does not compile, it panicked) is one failure.
+func (t *tally) finish(e event) {
+	s := t.suite(e.Package)
+	delete(t.running, e.Package)
+	switch e.Action {
+	case "pass":
+		t.print("ok   %s %.1f s\n", e.Package, e.Elapsed)
+	case "skip":
+		t.print("-    %s has no tests\n", e.Package)
+	case "fail":
+		if s.failed == 0 {
+			t.failed++
+		}
+		t.show(s)
+		t.print("FAIL %s %.1f s\n", e.Package, e.Elapsed)
+	}
+}
+
+// show prints the output of what did not pass.
+func (t *tally) show(s *suite) {
+	for _, test := range s.order {
+		if kept, there := s.output[test]; there {
+			t.print("%s", kept.String())
+		}
+	}
+}
+
+// end takes the end of the stream: a package that never finished has failed.
+func (t *tally) end() {
+	for name, s := range t.running {
+		t.failed++
+		t.show(s)
+		t.print("FAIL %s did not finish\n", name)
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+// tallied runs streams of testdata through the tally, one after the other.
+func tallied(t *testing.T, names ...string) (*tally, string) {
+	t.Helper()
+	var stream, out bytes.Buffer
+	for _, name := range names {
+		text, err := os.ReadFile("testdata/" + name + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Write(text)
+	}
+	result, err := read(&stream, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, out.String()
+}
+
+func TestClosingLine(t *testing.T) {
+	cases := []struct {
+		name    string
+		streams []string
+		want    string
+	}{
+		{"subtests count, what holds them does not", []string{"passes"}, "3 passed, 0 failed, 1 skipped"},
+		{"a failed parent counts only for itself", []string{"fails"}, "3 passed, 3 failed"},
+		{"panic", []string{"panics"}, "0 passed, 1 failed"},
+		{"does not compile", []string{"broken"}, "0 passed, 1 failed"},
+		{"no tests", []string{"empty"}, "0 passed, 0 failed"},
+		{"several runs", []string{"passes", "empty", "fails", "passes"}, "9 passed, 3 failed, 2 skipped"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got, _ := tallied(t, c.streams...); got.String() != c.want {
+				t.Errorf("tally = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOutputOfFailuresOnly(t *testing.T) {
+	cases := []struct {
+		stream          string
+		shown, withheld string
+	}{
+		{"passes", "ok   example.org/fixture/passes", "seen only on failure"},
+		{"fails", "got 1, want 2", "good output"},
+		{"fails", "FAIL example.org/fixture/fails", "ok   "},
+		{"panics", "panic: no luck", "ok   "},
+		{"broken", "undefined: undefined", "ok   "},
+		{"empty", "has no tests", "FAIL"},
+	}
+	for _, c := range cases {
+		t.Run(c.stream+" "+c.shown, func(t *testing.T) {
+			_, out := tallied(t, c.stream)
+			if !strings.Contains(out, c.shown) || strings.Contains(out, c.withheld) {
+				t.Errorf("output %q: want %q and not %q", out, c.shown, c.withheld)
+			}
+		})
+	}
+}
+
+func TestStreamCutShort(t *testing.T) {
+	text, err := os.ReadFile("testdata/passes.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte{'\n'})
+	var out bytes.Buffer
+	got, err := read(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil)), &out)
+	if err != nil || got.failed != 1 || !strings.Contains(out.String(), "did not finish") {
+		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
+	}
+}
+
+func TestOtherLinesPass(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := read(strings.NewReader("once more with the race detector\n"), &out); err != nil || out.String() != "once more with the race detector\n" {
+		t.Errorf("output = %q, %v", out.String(), err)
+	}
+}
