@@ -21,8 +21,8 @@ type Analysis struct {
 	Points      []Point          `json:"points"`
 	Trials      TrialCounts      `json:"trials"`
 	NoiseFloor  map[string]Ratio `json:"noise_floor"` // by metric
-	// Margins are the margins of the verdicts, by metric: Margin, or the noise
-	// floor where that reaches farther.
+	// Margins are the widest margins of verdicts, by metric: Margin, or the
+	// noise floor where that reaches farther.
 	Margins     map[string]float64  `json:"margins"`
 	Results     []Result            `json:"results"`
 	Comparisons []Comparison        `json:"comparisons"`
@@ -103,6 +103,9 @@ type Comparison struct {
 	// RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to
 	// questions about totals. Nil where the denominator is not clear of zero.
 	RatioOfMeans *Ratio `json:"ratio_of_means"`
+	// Margin is what the verdict was judged with: the study's, or the noise of
+	// these two variants where that reaches farther. 0 without an interval.
+	Margin float64 `json:"margin"`
 	// HolmLow and HolmHigh: the interval at the family-wise level.
 	HolmLow  *float64          `json:"holm_low"`
 	HolmHigh *float64          `json:"holm_high"`

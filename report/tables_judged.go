@@ -55,7 +55,11 @@ func (v view) claimsTable() table {
 		if c.Published != nil {
 			published = plainNumber(*c.Published)
 		}
-		claim := fmt.Sprintf("%s (%s) - %s", clean(c.Text), clean(c.Source), clean(c.Reason))
+		claim := clean(c.Text)
+		if c.Source != "" {
+			claim += " (" + clean(c.Source) + ")"
+		}
+		claim += " - " + clean(c.Reason)
 		t.add(toned(string(c.Verdict), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)), text(claim))
 	}
 	return t

@@ -31,7 +31,7 @@ func (v view) designTable() table {
 // noiseTable shows the A/A comparison: a variant against its own twin.
 func (v view) noiseTable() table {
 	t := table{ID: "noise", Title: "Noise floor", Keys: 1, Note: "a variant against itself (A/A); a smaller difference is noise here",
-		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("margin of verdicts")}}
+		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
 		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(figure.Percent(v.margin(name))))

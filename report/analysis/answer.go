@@ -199,7 +199,7 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	var parts []string
 	if r, ok := a.NoiseFloor[elapsedPerOperation]; ok && r.Low != nil {
 		parts = append(parts, fmt.Sprintf("The same variant under a second name takes %s as long as itself: differences in elapsed time below %s are noise here.",
-			figure.Times(r.Ratio, r.Low, r.High), figure.Percent(e.gates(elapsedPerOperation).Floor)))
+			figure.Times(r.Ratio, r.Low, r.High), figure.Percent(e.widestGates(elapsedPerOperation).Floor)))
 	} else {
 		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
 	}

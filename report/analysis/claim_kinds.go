@@ -45,7 +45,7 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		return
 	}
 	metric, _ := lab.MetricNamed(c.Metric)
-	gates, words := e.gates(c.Metric), wording(metric)
+	gates, words := e.gates(c.Metric, pair{c.Variant, c.Against}), wording(metric)
 	smallest, slower := all[0], 0
 	var against, open []string
 	for _, r := range all {

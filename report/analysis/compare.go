@@ -136,7 +136,9 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 		out.MoreBlocks = 1
 		return out
 	}
-	verdict := stats.Judge(c.ratio.Estimate, e.gates(metric.Name), wording(metric))
+	gates := e.gates(metric.Name, p)
+	verdict := stats.Judge(c.ratio.Estimate, gates, wording(metric))
+	out.Margin = gates.Widest()
 	out.Verdict, out.Words, out.MoreBlocks = verdict.Kind, verdict.Words, verdict.MoreBlocks
 	out.P = number(c.ratio.P)
 	return out

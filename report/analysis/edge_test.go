@@ -38,6 +38,28 @@ func TestSlowerEverywhereIsMoreThanSlowerSomewhere(t *testing.T) {
 	}
 }
 
+func TestNoiseOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
+	in := table1(t).shift("uds.twin", "s1", 3, 1, 0.3, 2, 0.5)
+	noisy := Analyse(in)
+	if c := comparisonOf(t, noisy, "elapsed", "s2", "uds", "threads"); c.Margin < 1 {
+		t.Errorf("margin of a noisy variant is %g, want its own noise", c.Margin)
+	}
+	persistent := comparisonOf(t, noisy, "elapsed", "s1", "uds-persistent", "threads")
+	if persistent.Margin < 1 {
+		t.Errorf("margin of two variants without twins is %g, want the widest noise", persistent.Margin)
+	}
+	in.Plan.Study.Variants = append(in.Plan.Study.Variants, lab.Variant{Name: "http.twin", TwinOf: "http"})
+	for _, trial := range in.Trials {
+		if trial.Variant == "http" {
+			trial.Variant = "http.twin"
+			in.Trials = append(in.Trials, trial)
+		}
+	}
+	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http", "threads"); c.Margin != in.Plan.Study.Design.Margin {
+		t.Errorf("margin of a quiet variant is %g, want the study's %g", c.Margin, in.Plan.Study.Design.Margin)
+	}
+}
+
 func TestAnExponentTakesBlocksWithAllPoints(t *testing.T) {
 	in := table1(t).only(func(trial lab.Trial) bool {
 		return !(trial.Variant == "uds" && trial.Point.Name == "s3" && trial.Block == 2)

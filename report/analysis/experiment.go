@@ -20,6 +20,7 @@ type experiment struct {
 	struck  map[string]string
 	noise   map[string]lab.Ratio
 	margins map[string]float64
+	floors  map[cell]float64 // noise of a variant in a metric, over all points
 	notes   []string
 }
 

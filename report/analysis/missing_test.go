@@ -20,7 +20,50 @@ func (in Input) only(keep func(lab.Trial) bool) Input {
 // and wants a document that encodes (JSON knows no NaN), judges every claim with
 // a reason, and shows lists where there is nothing.
 func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
+	for name, in := range cutDown(t) {
+		t.Run(name, func(t *testing.T) { checkDocument(t, Analyse(in)) })
+	}
+}
+
+// cutDown is the experiment with parts missing or spoilt.
+func cutDown(t *testing.T) map[string]Input {
+	t.Helper()
 	full := table1(t)
+	wild := full.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
+	for i := range wild.Trials {
+		wild.Trials[i].ElapsedSeconds *= math.Pow(10, float64(i%7*20))
+	}
+	zeroDesign := full
+	zeroDesign.Plan.Study.Design = lab.Design{}
+	nonsense := full
+	nonsense.Plan.Study.Design = lab.Design{Confidence: 2, Margin: math.NaN(), Scale: math.Inf(1)}
+	nonsense.Environment = lab.Environment{"load": {Value: math.NaN()}}
+	return map[string]Input{
+		"all":                   full,
+		"nothing at all":        {},
+		"a plan without trials": full.only(func(lab.Trial) bool { return false }),
+		"one block":             full.only(func(trial lab.Trial) bool { return trial.Block == 3 }),
+		"two blocks":            full.only(func(trial lab.Trial) bool { return trial.Block < 3 }),
+		"one point":             full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" }),
+		"two points":            full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" || trial.Point.Name == "s5" }),
+		"no baseline":           full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
+		"baseline alone":        full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
+		"no twin":               full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
+		"no block in common": full.only(func(trial lab.Trial) bool {
+			return (trial.Variant == "threads") == (trial.Block < 3)
+		}),
+		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
+		"numbers not finite":    notFinite(t),
+		"wild spread":           wild,
+		"design of zeros":       zeroDesign,
+		"design of nonsense":    nonsense,
+		"trials from elsewhere": {Trials: full.Trials, Published: full.Published},
+	}
+}
+
+// notFinite is the experiment with numbers that no JSON can hold.
+func notFinite(t *testing.T) Input {
+	t.Helper()
 	broken := table1(t)
 	for i := range broken.Trials {
 		trial := &broken.Trials[i]
@@ -36,65 +79,39 @@ func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
 			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
 		}
 	}
-	wild := full.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
-	for i := range wild.Trials {
-		wild.Trials[i].ElapsedSeconds *= math.Pow(10, float64(i%7*20))
+	return broken
+}
+
+// checkDocument holds a document against what must always be true.
+func checkDocument(t *testing.T, a lab.Analysis) {
+	t.Helper()
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(encode(t, a), &top); err != nil {
+		t.Fatal(err)
 	}
-	zeroDesign := full
-	zeroDesign.Plan.Study.Design = lab.Design{}
-	nonsense := full
-	nonsense.Plan.Study.Design = lab.Design{Confidence: 2, Margin: math.NaN(), Scale: math.Inf(1)}
-	nonsense.Environment = lab.Environment{"load": {Value: math.NaN()}}
-	tests := map[string]Input{
-		"all":                   full,
-		"nothing at all":        {},
-		"a plan without trials": full.only(func(lab.Trial) bool { return false }),
-		"one block":             full.only(func(trial lab.Trial) bool { return trial.Block == 3 }),
-		"two blocks":            full.only(func(trial lab.Trial) bool { return trial.Block < 3 }),
-		"one point":             full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" }),
-		"two points":            full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" || trial.Point.Name == "s5" }),
-		"no baseline":           full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
-		"baseline alone":        full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
-		"no twin":               full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
-		"no block in common": full.only(func(trial lab.Trial) bool {
-			return (trial.Variant == "threads") == (trial.Block < 3)
-		}),
-		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
-		"numbers not finite":    broken,
-		"wild spread":           wild,
-		"design of zeros":       zeroDesign,
-		"design of nonsense":    nonsense,
-		"trials from elsewhere": {Trials: full.Trials, Published: full.Published},
+	for _, list := range []string{
+		"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder",
+		"claims", "published", "notes", "noise_floor", "margins", "audit", "environment",
+	} {
+		if text := string(top[list]); text == "null" || text == "" {
+			t.Errorf("%s is %q", list, text)
+		}
 	}
-	for name, in := range tests {
-		t.Run(name, func(t *testing.T) {
-			a := Analyse(in)
-			var top map[string]json.RawMessage
-			if err := json.Unmarshal(encode(t, a), &top); err != nil {
-				t.Fatal(err)
-			}
-			for _, list := range []string{"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit", "environment"} {
-				if text := string(top[list]); text == "null" || text == "" {
-					t.Errorf("%s is %q", list, text)
-				}
-			}
-			for _, c := range a.Claims {
-				if c.Reason == "" || c.Verdict == "" {
-					t.Errorf("claim %s: verdict %q, reason %q", c.ID, c.Verdict, c.Reason)
-				}
-			}
-			for _, f := range a.Published {
-				if f.Measured == nil && f.Reason == "" {
-					t.Errorf("figure %s has neither a number nor a reason", f.ID)
-				}
-			}
-			for _, c := range a.Comparisons {
-				checkComparison(t, c)
-			}
-			if len(a.Answer) == 0 || a.Answer[0].Text == "" {
-				t.Error("no answer")
-			}
-		})
+	for _, c := range a.Claims {
+		if c.Reason == "" || c.Verdict == "" {
+			t.Errorf("claim %s: verdict %q, reason %q", c.ID, c.Verdict, c.Reason)
+		}
+	}
+	for _, f := range a.Published {
+		if f.Measured == nil && f.Reason == "" {
+			t.Errorf("figure %s has neither a number nor a reason", f.ID)
+		}
+	}
+	for _, c := range a.Comparisons {
+		checkComparison(t, c)
+	}
+	if len(a.Answer) == 0 || a.Answer[0].Text == "" {
+		t.Error("no answer")
 	}
 }
 
