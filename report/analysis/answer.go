@@ -26,7 +26,7 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 	add(e.saysRatio(a), "ratios")
 	add(e.saysAverage(a), "ratios")
 	add(e.saysLadder(a), "ladder")
-	add(saysTrends(a), "trends")
+	add(e.saysTrends(a), "trends")
 	add(saysClaims(a), "claims")
 	add(e.saysTrust(a), "trust")
 	return sentences
@@ -149,8 +149,13 @@ func (e *experiment) saysLadder(a lab.Analysis) string {
 		dear.Variant, show(dear), cheap.Variant, show(cheap), len(a.Ladder))
 }
 
-// saysTrends tells which variants do not grow in proportion to their factor.
-func saysTrends(a lab.Analysis) string {
+// saysTrends tells which variants do not grow in proportion to their factor. It
+// leaves that to the claims where the study makes some on it: they are judged
+// block by block, which sees more than a line through means.
+func (e *experiment) saysTrends(a lab.Analysis) string {
+	if slices.ContainsFunc(e.study.Claims, func(c lab.Claim) bool { return c.Kind == lab.ClaimLinear }) {
+		return ""
+	}
 	var off []string
 	lines := 0
 	for _, t := range a.Trends {
@@ -186,11 +191,19 @@ func saysClaims(a lab.Analysis) string {
 		return ""
 	}
 	counts := map[lab.ClaimVerdict]int{}
+	var contradicted []string
 	for _, c := range a.Claims {
 		counts[c.Verdict]++
+		if c.Verdict == lab.ClaimContradicted {
+			contradicted = append(contradicted, c.ID)
+		}
 	}
-	return fmt.Sprintf("Of %s %d supported here, %d contradicted, %d undecided, %d untestable.", count(len(a.Claims), "claim"),
-		counts[lab.ClaimSupported], counts[lab.ClaimContradicted], counts[lab.ClaimUndecided], counts[lab.ClaimUntestable])
+	named := ""
+	if len(contradicted) > 0 {
+		named = " (" + some(contradicted) + ")"
+	}
+	return fmt.Sprintf("Of %s %d supported here, %d contradicted%s, %d undecided, %d untestable.", count(len(a.Claims), "claim"),
+		counts[lab.ClaimSupported], counts[lab.ClaimContradicted], named, counts[lab.ClaimUndecided], counts[lab.ClaimUntestable])
 }
 
 // saysTrust tells the noise floor, what is undecided, what did not count and

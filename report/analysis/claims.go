@@ -57,6 +57,9 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
+	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && j.Measured != nil {
+		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
+	}
 	return j
 }
 
