@@ -1,0 +1,213 @@
+//go:build linux
+
+package eventloop
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrPeerTooSlow means that a peer did not read what was sent to it.
+var ErrPeerTooSlow = errors.New("peer does not read")
+
+// watched is what epoll reports of a connection. Edge-triggered, so that epoll
+// does not look at the socket again before the next wait: a read that did not
+// fill the buffer has emptied the socket, and what comes later is a new edge.
+// Writability is only asked for while something is unsent; asking always would
+// wake the loop whenever a peer reads.
+const watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+
+// Conn is one stream connection of a loop.
+type Conn struct {
+	loop       *Loop
+	handler    Handler
+	descriptor int
+	unconsumed []byte // what came before and is not consumed yet
+	unsent     []byte
+	finishing  bool
+	closed     bool
+}
+
+// Handle sets who is told about the connection from now on.
+func (c *Conn) Handle(handler Handler) { c.handler = handler }
+
+// Write sends data, or keeps a copy of what the socket does not take now and
+// sends it as soon as the peer has read. It fails when the connection is lost;
+// the handler's Closed is then not called.
+func (c *Conn) Write(data []byte) error {
+	if c.closed || c.finishing {
+		return fmt.Errorf("write %d bytes: %w", len(data), io.ErrClosedPipe)
+	}
+	if len(c.unsent) > 0 {
+		return c.keep(data)
+	}
+	n, errno := write(c.descriptor, data)
+	if errno != 0 && errno != unix.EAGAIN {
+		c.Close()
+		return fmt.Errorf("write %d bytes: %w", len(data), errno)
+	}
+	if n == len(data) {
+		return nil
+	}
+	if err := c.keep(data[n:]); err != nil {
+		return err
+	}
+	return c.watch(watched | unix.EPOLLOUT)
+}
+
+// Close closes the connection at once. What is unsent is dropped. The handler
+// is not told. A second call does nothing.
+func (c *Conn) Close() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	c.loop.conns[c.descriptor] = nil
+	c.unconsumed, c.unsent = nil, nil
+	// Closing also ends the watch. An error would concern data that is dropped.
+	_ = unix.Close(c.descriptor)
+}
+
+// Finish closes the connection once everything is sent and the peer has closed
+// its side too. Until then what the peer sends is dropped: closing at once with
+// input unread would make the kernel take back what the peer has not read yet.
+// The handler is not told of anything any more.
+func (c *Conn) Finish() {
+	c.finishing = true
+	c.unconsumed = nil
+	if !c.closed && len(c.unsent) == 0 {
+		c.endSending()
+	}
+}
+
+func (c *Conn) endSending() {
+	if err := unix.Shutdown(c.descriptor, unix.SHUT_WR); err != nil {
+		c.Close() // the peer is gone already
+	}
+}
+
+func (c *Conn) keep(data []byte) error {
+	if len(c.unsent)+len(data) > c.loop.config.MaxUnsent {
+		unsent := len(c.unsent)
+		c.Close()
+		return fmt.Errorf("write %d bytes after %d unsent ones: %w", len(data), unsent, ErrPeerTooSlow)
+	}
+	c.unsent = append(c.unsent, data...)
+	return nil
+}
+
+// flush sends what is unsent after the socket has become writable.
+func (c *Conn) flush() {
+	for len(c.unsent) > 0 {
+		n, errno := write(c.descriptor, c.unsent)
+		if errno == unix.EAGAIN {
+			return
+		}
+		if errno != 0 {
+			c.lose(fmt.Errorf("write %d bytes: %w", len(c.unsent), errno))
+			return
+		}
+		c.unsent = c.unsent[n:]
+	}
+	c.unsent = nil
+	if err := c.watch(watched); err != nil {
+		c.lose(err)
+	}
+	if c.finishing && !c.closed {
+		c.endSending()
+	}
+}
+
+// readable reads what has come. ending is set when the peer has closed or the
+// connection is broken: then the end is read too.
+func (c *Conn) readable(ending bool) {
+	for {
+		n, errno := read(c.descriptor, c.loop.input)
+		switch {
+		case errno == unix.EAGAIN:
+			return
+		case errno != 0:
+			c.lose(fmt.Errorf("read: %w", errno))
+			return
+		case n == 0:
+			c.end()
+			return
+		}
+		c.deliver(c.loop.input[:n])
+		if c.closed {
+			return
+		}
+		if n == len(c.loop.input) {
+			// There may be more. Setting the watch again makes epoll report the
+			// rest behind the other connections' events.
+			if err := c.watch(c.interest()); err != nil {
+				c.lose(err)
+			}
+			return
+		}
+		if !ending {
+			return
+		}
+	}
+}
+
+// deliver hands new bytes to the handler, behind those not consumed before.
+func (c *Conn) deliver(data []byte) {
+	if c.finishing {
+		return
+	}
+	if len(c.unconsumed) > 0 {
+		c.unconsumed = append(c.unconsumed, data...)
+		data = c.unconsumed
+	}
+	consumed, err := c.handler.Data(c, data)
+	if c.closed || c.finishing {
+		return
+	}
+	if err != nil {
+		c.lose(err)
+		return
+	}
+	rest := data[consumed:]
+	if len(rest) == 0 {
+		c.unconsumed = nil
+		return
+	}
+	c.unconsumed = append(c.unconsumed[:0], rest...)
+}
+
+// end handles the peer's orderly end of its sending direction. The connection
+// is closed whole: none of the protocols here use half of one.
+func (c *Conn) end() {
+	if len(c.unconsumed) > 0 || len(c.unsent) > 0 {
+		c.lose(fmt.Errorf("peer closed with %d bytes unconsumed and %d unsent: %w",
+			len(c.unconsumed), len(c.unsent), io.ErrUnexpectedEOF))
+		return
+	}
+	c.lose(nil)
+}
+
+func (c *Conn) lose(err error) {
+	c.Close()
+	if !c.finishing {
+		c.handler.Closed(c, err)
+	}
+}
+
+func (c *Conn) interest() uint32 {
+	if len(c.unsent) > 0 {
+		return watched | unix.EPOLLOUT
+	}
+	return watched
+}
+
+func (c *Conn) watch(events uint32) error {
+	event := unix.EpollEvent{Events: events, Fd: int32(c.descriptor)}
+	if err := unix.EpollCtl(c.loop.poller, unix.EPOLL_CTL_MOD, c.descriptor, &event); err != nil {
+		return fmt.Errorf("watch connection: %w", err)
+	}
+	return nil
+}

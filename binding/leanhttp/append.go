@@ -1,0 +1,51 @@
+package leanhttp
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// AppendRequest appends a request to dst. A body is sent when contentType is not
+// empty.
+func AppendRequest(dst []byte, method, host, target, contentType string, body []byte) []byte {
+	dst = append(dst, method...)
+	dst = append(dst, ' ')
+	dst = append(dst, target...)
+	dst = append(dst, " HTTP/1.1\r\nHost: "...)
+	dst = append(dst, host...)
+	if contentType != "" || method == http.MethodPost || method == http.MethodPut {
+		dst = appendEntity(dst, contentType, len(body))
+	}
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// AppendResponse appends a response to dst. date is the value of its Date field,
+// left out where empty; last says that the connection will be closed behind it.
+func AppendResponse(dst []byte, status int, date, contentType string, body []byte, last bool) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	dst = append(dst, ' ')
+	dst = append(dst, http.StatusText(status)...)
+	if date != "" {
+		dst = append(dst, "\r\nDate: "...)
+		dst = append(dst, date...)
+	}
+	if last {
+		dst = append(dst, "\r\nConnection: close"...)
+	}
+	if status != http.StatusNoContent {
+		dst = appendEntity(dst, contentType, len(body))
+	}
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+func appendEntity(dst []byte, contentType string, length int) []byte {
+	if contentType != "" {
+		dst = append(dst, "\r\nContent-Type: "...)
+		dst = append(dst, contentType...)
+	}
+	dst = append(dst, "\r\nContent-Length: "...)
+	return strconv.AppendInt(dst, int64(length), 10)
+}

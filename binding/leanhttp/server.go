@@ -1,0 +1,109 @@
+//go:build linux
+
+package leanhttp
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+)
+
+// Handler answers requests, one at a time and in the order in which each
+// connection sent them.
+type Handler interface {
+	// Handle fills a in, which is an empty 200 before. The request is valid
+	// during the call; the body of the answer until the next one.
+	Handle(r *Request, a *Answer)
+}
+
+// Answer is what a handler says.
+type Answer struct {
+	Status      int
+	ContentType string
+	Body        []byte
+}
+
+// server handles all connections of one address: between messages HTTP/1.1 has
+// no state that would have to be kept per connection.
+type server struct {
+	limits  Limits
+	handler Handler
+	request Request
+	answer  Answer
+	output  []byte
+	second  int64 // that date tells
+	date    string
+}
+
+// Serve answers requests at an address (IP:port) of the loop from now on. What
+// is no request is answered with its status (400, 413, 431, 501, ...) and the
+// reason, and the connection is closed.
+func Serve(loop *eventloop.Loop, address string, limits Limits, handler Handler) (*eventloop.Listener, error) {
+	s := &server{limits: limits, handler: handler}
+	return loop.Listen("tcp", address, func(*eventloop.Conn) eventloop.Handler { return s })
+}
+
+// Data implements eventloop.Handler: it answers all requests that are complete,
+// with one write.
+func (s *server) Data(c *eventloop.Conn, data []byte) (consumed int, err error) {
+	s.output = s.output[:0]
+	last := false
+	for consumed < len(data) && !last {
+		n, err := ParseRequest(data[consumed:], s.limits, &s.request)
+		if err != nil {
+			s.refuse(err)
+			last = true
+			break
+		}
+		if n == 0 {
+			break
+		}
+		consumed += n
+		last = !s.request.KeepAlive
+		s.respond(last)
+	}
+	if len(s.output) > 0 {
+		if err := c.Write(s.output); err != nil {
+			return consumed, err
+		}
+	}
+	if last {
+		c.Finish()
+	}
+	return consumed, nil
+}
+
+// Closed implements eventloop.Handler. A client that goes away takes nothing
+// with it that the server needs.
+func (s *server) Closed(*eventloop.Conn, error) {}
+
+func (s *server) respond(last bool) {
+	s.answer = Answer{Status: http.StatusOK}
+	s.handler.Handle(&s.request, &s.answer)
+	a := &s.answer
+	s.output = AppendResponse(s.output, a.Status, s.now(), a.ContentType, a.Body, last)
+	if string(s.request.Method) == http.MethodHead {
+		s.output = s.output[:len(s.output)-len(a.Body)]
+	}
+}
+
+func (s *server) refuse(err error) {
+	status := http.StatusBadRequest
+	var refused *Error
+	if errors.As(err, &refused) {
+		status = refused.Status
+	}
+	s.output = AppendResponse(s.output, status, s.now(), "text/plain; charset=utf-8", []byte(err.Error()+"\n"), true)
+}
+
+// now is the Date that RFC 9110 section 6.6.1 asks of a server with a clock. It
+// is formatted once a second.
+func (s *server) now() string {
+	now := time.Now()
+	if second := now.Unix(); second != s.second {
+		s.second, s.date = second, now.UTC().Format(http.TimeFormat)
+	}
+	return s.date
+}

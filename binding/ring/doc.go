@@ -1,0 +1,23 @@
+// Package ring carries messages between processes through memory they share: an
+// Inbox is a bounded ring of 32-bit messages with many senders and one reader,
+// who can sleep on a futex until something arrives.
+//
+// It knows neither who the processes are nor what the messages mean, and it
+// neither creates nor maps the memory: Attach lays an inbox over bytes that the
+// caller has mapped. Zeroed memory is an empty inbox.
+//
+// What holds:
+//   - A message is delivered exactly once, in the order in which its sender sent
+//     it. (Between senders the order is that of their reservations.)
+//   - An inbox never blocks a sender and never loses a message: when it is full,
+//     Send fails with ErrFull. Choose the capacity so that this cannot happen,
+//     from how many messages can be unread at once; see systems/big/shm.
+//   - No lock is ever held, so a process that dies leaves nothing to release. If
+//     it dies between reserving a slot and filling it, the reader waits at that
+//     slot for ever. Nothing here detects that: whoever started the processes
+//     sees the death and ends the others.
+//
+// The ring follows Vyukov's bounded queue (2010, 1024cores.net, "Bounded MPMC
+// queue"), reduced to one reader, with the slot's lap and its message in one
+// 64-bit word, so that one store publishes both.
+package ring

@@ -1,0 +1,51 @@
+package ring
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The operations of futex(2), on words that processes share.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// All wakes every sleeper.
+const All = math.MaxInt32
+
+// Wait sleeps until the word in shared memory no longer has the value, or
+// somebody calls Wake, or without reason: callers look at the word again. Other
+// goroutines run meanwhile.
+func Wait(word *atomic.Uint32, value uint32) error {
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0, 0, 0)
+	return waited(errno)
+}
+
+// WaitAlone is Wait for a process with one goroutine; see Inbox.SleepAlone.
+func WaitAlone(word *atomic.Uint32, value uint32) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0, 0, 0)
+	return waited(errno)
+}
+
+func waited(errno unix.Errno) error {
+	switch errno {
+	case 0, unix.EAGAIN, unix.EINTR:
+		return nil
+	default:
+		return fmt.Errorf("sleep on a word in shared memory: %w", errno)
+	}
+}
+
+// Wake ends the sleep of up to sleepers processes that wait for the word.
+func Wake(word *atomic.Uint32, sleepers int) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, uintptr(sleepers), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("wake a sleeper on shared memory: %w", errno)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// ErrFull means that a message was not sent because the inbox has no free slot.
+var ErrFull = errors.New("the inbox is full")
+
+const (
+	// Line is the size of a cache line in bytes. Inboxes are aligned to it, so
+	// that senders to different inboxes do not disturb each other.
+	Line = 64
+	// MaxCapacity is the largest number of slots.
+	MaxCapacity = 1 << 30
+
+	slotBytes = 8
+	lapShift  = 32 // a slot is the lap in the upper half, the message in the lower
+	filled    = 1  // added to the lap of a slot that holds a message
+)
+
+// Row is one process's view of inboxes of equal capacity that lie next to each
+// other in shared memory. Any number of processes and goroutines may send. A row
+// is small and has no further memory of its own, so that a process that runs for
+// a microsecond at a time touches few pages.
+type Row struct {
+	start   unsafe.Pointer // of the first inbox
+	stride  uintptr
+	inboxes uint32
+	mask    uint32 // slots of an inbox - 1
+}
+
+// header is the first line of an inbox; the slots follow.
+type header struct {
+	tail     atomic.Uint32 // next position to be reserved by a sender
+	sleeping atomic.Uint32 // 1 while the reader sleeps or is about to
+	_        [Line - 8]byte
+}
+
+// Inbox is the reader's side of an inbox. It must be the first and only one in
+// the life of the memory.
+type Inbox struct {
+	header *header
+	mask   uint32
+	head   uint32 // next position to be read
+}
+
+// Slots is the number of slots an inbox gets that must hold capacity messages:
+// the next power of two.
+func Slots(capacity int) int {
+	return 1 << bits.Len(uint(max(capacity, 2)-1))
+}
+
+// Size is the number of bytes of an inbox that holds at least capacity unread
+// messages. It is a multiple of Line.
+func Size(capacity int) int {
+	bytes := Line + Slots(capacity)*slotBytes
+	return (bytes + Line - 1) / Line * Line
+}
+
+// Attach lays a row of inboxes over shared memory, which starts at a multiple of
+// Line and has inboxes * Size(capacity) bytes. All processes must name the same
+// numbers.
+func Attach(memory []byte, inboxes, capacity int) (Row, error) {
+	if capacity < 1 || capacity > MaxCapacity || inboxes < 1 {
+		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity, MaxCapacity)
+	}
+	if need := inboxes * Size(capacity); len(memory) < need {
+		return Row{}, fmt.Errorf("%d inboxes of %d messages need %d bytes, the memory has %d", inboxes, capacity, need, len(memory))
+	}
+	start := unsafe.Pointer(unsafe.SliceData(memory))
+	if uintptr(start)%Line != 0 {
+		return Row{}, fmt.Errorf("inboxes at address %p: align them to %d bytes", start, Line)
+	}
+	return Row{
+		start: start, stride: uintptr(Size(capacity)), inboxes: uint32(inboxes), mask: uint32(Slots(capacity) - 1),
+	}, nil
+}
+
+// header is the first line of an inbox of the row.
+func (r *Row) header(inbox int) *header {
+	if uint(inbox) >= uint(r.inboxes) {
+		panic(fmt.Sprintf("inbox %d of a row of %d", inbox, r.inboxes)) // like an index of a slice
+	}
+	return (*header)(unsafe.Add(r.start, uintptr(inbox)*r.stride))
+}
+
+// slot is the slot of a position of an inbox.
+func (h *header) slot(position, mask uint32) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Add(unsafe.Pointer(h), Line+uintptr(position&mask)*slotBytes))
+}
+
+// Reader returns the reader's side of an inbox.
+func (r *Row) Reader(inbox int) Inbox { return Inbox{header: r.header(inbox), mask: r.mask} }
+
+// Send puts a message into an inbox and wakes the reader if it sleeps. It
+// fails with ErrFull, and never blocks.
+//
+// A slot's lap says whose turn it is. Positions of one lap around the ring share
+// their upper bits, the lap; bit 0 of it is free because a ring has at least two
+// slots. A slot with the lap of a position is free for that position; with
+// filled added, it holds that position's message. The reader sets it to the
+// next lap. Positions wrap at 2^32, and laps with them.
+func (r *Row) Send(inbox int, message uint32) error {
+	h := r.header(inbox)
+	for {
+		position := h.tail.Load()
+		lap := position &^ r.mask
+		slot := h.slot(position, r.mask)
+		found := uint32(slot.Load() >> lapShift)
+		if found == lap {
+			if !h.tail.CompareAndSwap(position, position+1) {
+				continue // another sender was faster
+			}
+			slot.Store(uint64(lap|filled)<<lapShift | uint64(message))
+			if h.sleeping.Load() == 1 {
+				return h.rouse()
+			}
+			return nil
+		}
+		if int32(found-lap) < 0 {
+			return ErrFull // the message of the lap before has not been read
+		}
+	}
+}
+
+// Receive takes the oldest message. It returns false when there is none.
+func (i *Inbox) Receive() (message uint32, ok bool) {
+	lap := i.head &^ i.mask
+	slot := i.header.slot(i.head, i.mask)
+	word := slot.Load()
+	if uint32(word>>lapShift) != lap|filled {
+		return 0, false
+	}
+	slot.Store(uint64(lap+i.mask+1) << lapShift)
+	i.head++
+	return uint32(word), true
+}
+
+// Sleep returns when a message can be received. Other goroutines run meanwhile.
+func (i *Inbox) Sleep() error { return i.sleep(Wait) }
+
+// SleepAlone is Sleep for a process whose only goroutine is the reader: it does
+// not tell the Go scheduler, which would cost more than the switch to another
+// process. Any other goroutine may starve, and a collection cannot begin.
+func (i *Inbox) SleepAlone() error { return i.sleep(WaitAlone) }
+
+// sleep announces the reader's sleep, then looks into the ring once more. A
+// sender publishes its message, then looks for the announcement. Both are
+// sequentially consistent, so at least one of them sees the other.
+func (i *Inbox) sleep(wait func(word *atomic.Uint32, value uint32) error) error {
+	for {
+		i.header.sleeping.Store(1)
+		if i.pending() {
+			i.header.sleeping.Store(0)
+			return nil
+		}
+		if err := wait(&i.header.sleeping, 1); err != nil {
+			return err
+		}
+		if i.pending() {
+			return nil
+		}
+	}
+}
+
+// pending reports whether Receive would find a message.
+func (i *Inbox) pending() bool {
+	return uint32(i.header.slot(i.head, i.mask).Load()>>lapShift) == i.head&^i.mask|filled
+}
+
+// rouse ends the reader's sleep, once per announcement.
+func (h *header) rouse() error {
+	if !h.sleeping.CompareAndSwap(1, 0) {
+		return nil
+	}
+	return Wake(&h.sleeping, 1)
+}
