@@ -99,6 +99,7 @@ func startParts(t *testing.T, parts ...string) Row {
 		command.Env = append(os.Environ(), partVariable+"="+part)
 		command.ExtraFiles = []*os.File{memory}
 		command.Stderr = os.Stderr
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}

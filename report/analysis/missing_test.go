@@ -16,26 +16,15 @@ func (in Input) only(keep func(lab.Trial) bool) Input {
 	return in
 }
 
-// TestWhateverIsMissingTheDocumentStands cuts the experiment down in every way
-// and wants a document that encodes (JSON knows no NaN), judges every claim with
-// a reason, and shows lists where there is nothing.
-func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
-	for name, in := range cutDown(t) {
-		t.Run(name, func(t *testing.T) { checkDocument(t, Analyse(in)) })
-	}
-}
-
-// cutDown is the experiment with parts missing or spoilt.
+// cutDown are experiments in which something is missing or out of order.
 func cutDown(t *testing.T) map[string]Input {
-	t.Helper()
 	full := table1(t)
 	wild := full.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
 	for i := range wild.Trials {
 		wild.Trials[i].ElapsedSeconds *= math.Pow(10, float64(i%7*20))
 	}
-	zeroDesign := full
+	zeroDesign, nonsense := full, full
 	zeroDesign.Plan.Study.Design = lab.Design{}
-	nonsense := full
 	nonsense.Plan.Study.Design = lab.Design{Confidence: 2, Margin: math.NaN(), Scale: math.Inf(1)}
 	nonsense.Environment = lab.Environment{"load": {Value: math.NaN()}}
 	return map[string]Input{
@@ -49,9 +38,7 @@ func cutDown(t *testing.T) map[string]Input {
 		"no baseline":           full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
 		"baseline alone":        full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
 		"no twin":               full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
-		"no block in common": full.only(func(trial lab.Trial) bool {
-			return (trial.Variant == "threads") == (trial.Block < 3)
-		}),
+		"no block in common":    full.only(func(trial lab.Trial) bool { return (trial.Variant == "threads") == (trial.Block < 3) }),
 		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
 		"numbers not finite":    notFinite(t),
 		"wild spread":           wild,
@@ -61,12 +48,11 @@ func cutDown(t *testing.T) map[string]Input {
 	}
 }
 
-// notFinite is the experiment with numbers that no JSON can hold.
+// notFinite is an experiment whose records hold every number that JSON lacks.
 func notFinite(t *testing.T) Input {
-	t.Helper()
-	broken := table1(t)
-	for i := range broken.Trials {
-		trial := &broken.Trials[i]
+	in := table1(t)
+	for i := range in.Trials {
+		trial := &in.Trials[i]
 		switch i % 5 {
 		case 0:
 			trial.ElapsedSeconds = math.NaN()
@@ -79,39 +65,48 @@ func notFinite(t *testing.T) Input {
 			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
 		}
 	}
-	return broken
+	return in
 }
 
-// checkDocument holds a document against what must always be true.
-func checkDocument(t *testing.T, a lab.Analysis) {
+// TestWhateverIsMissingTheDocumentStands wants a document that encodes (JSON
+// knows no NaN), judges every claim with a reason, and shows lists where there
+// is nothing.
+func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
+	for name, in := range cutDown(t) {
+		t.Run(name, func(t *testing.T) {
+			a := Analyse(in)
+			checkTop(t, encode(t, a))
+			for _, c := range a.Claims {
+				if c.Reason == "" || c.Verdict == "" {
+					t.Errorf("claim %s: verdict %q, reason %q", c.ID, c.Verdict, c.Reason)
+				}
+			}
+			for _, f := range a.Published {
+				if f.Measured == nil && f.Reason == "" {
+					t.Errorf("figure %s has neither a number nor a reason", f.ID)
+				}
+			}
+			for _, c := range a.Comparisons {
+				checkComparison(t, c)
+			}
+			if len(a.Answer) == 0 || a.Answer[0].Text == "" {
+				t.Error("no answer")
+			}
+		})
+	}
+}
+
+// checkTop wants lists and objects, not null, at the top of the document.
+func checkTop(t *testing.T, data []byte) {
 	t.Helper()
 	var top map[string]json.RawMessage
-	if err := json.Unmarshal(encode(t, a), &top); err != nil {
+	if err := json.Unmarshal(data, &top); err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range []string{
-		"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder",
-		"claims", "published", "notes", "noise_floor", "margins", "audit", "environment",
-	} {
-		if text := string(top[list]); text == "null" || text == "" {
-			t.Errorf("%s is %q", list, text)
+	for _, name := range []string{"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit", "environment"} {
+		if text := string(top[name]); text == "null" || text == "" {
+			t.Errorf("%s is %q", name, text)
 		}
-	}
-	for _, c := range a.Claims {
-		if c.Reason == "" || c.Verdict == "" {
-			t.Errorf("claim %s: verdict %q, reason %q", c.ID, c.Verdict, c.Reason)
-		}
-	}
-	for _, f := range a.Published {
-		if f.Measured == nil && f.Reason == "" {
-			t.Errorf("figure %s has neither a number nor a reason", f.ID)
-		}
-	}
-	for _, c := range a.Comparisons {
-		checkComparison(t, c)
-	}
-	if len(a.Answer) == 0 || a.Answer[0].Text == "" {
-		t.Error("no answer")
 	}
 }
 
