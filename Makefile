@@ -81,6 +81,10 @@ bench-big: build ## compare our bindings with their peers on the Big benchmark
 bench-meter: ## measure what the meter itself costs (2 minutes)
 	go run ./meter/bench -out results/bench/meter.json
 
+.PHONY: bench-load
+bench-load: ## compare the load engine with its peers (10 minutes, two idle cores)
+	go run ./load/bench -out results/bench/load.json
+
 .PHONY: clean
 clean: ## remove what was built; results stay
 	rm -rf bin $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map

@@ -1,0 +1,80 @@
+package big
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Account is what a unit reports of its work when the job is over.
+type Account struct {
+	PID int `json:"pid"`
+	// OwnAddressSpace is true when the unit has proved that no other worker
+	// shares its memory; see ClaimAddressSpace.
+	OwnAddressSpace bool            `json:"own_address_space"`
+	Workers         []WorkerAccount `json:"workers,omitempty"`
+	Core            *CoreAccount    `json:"core,omitempty"`
+}
+
+// WorkerAccount is the account of one worker.
+type WorkerAccount struct {
+	Number   int `json:"number"`
+	Sent     int `json:"sent"`
+	Received int `json:"received"`
+	Answered int `json:"answered"`
+	// Targets has the number of pings sent to each neighbour, by index.
+	Targets []uint32 `json:"targets"`
+	// HalfNs and FinishNs are monotonic times of the host: half of the pings
+	// sent, all pongs received.
+	HalfNs   int64 `json:"half_ns"`
+	FinishNs int64 `json:"finish_ns"`
+}
+
+// CoreAccount is what the core saw.
+type CoreAccount struct {
+	Registered int   `json:"registered"`
+	Finished   int   `json:"finished"`
+	StartNs    int64 `json:"start_ns"`
+	EndNs      int64 `json:"end_ns"`
+}
+
+// Account returns what the worker has done so far.
+func (w *Worker) Account() WorkerAccount {
+	return WorkerAccount{
+		Number: w.number, Sent: w.sent, Received: w.received, Answered: w.answered,
+		Targets: w.targets, HalfNs: w.halfNs, FinishNs: w.finishNs,
+	}
+}
+
+// NewAccount returns the account of this process over the given workers.
+func NewAccount(workers ...*Worker) Account {
+	account := Account{PID: os.Getpid()}
+	for _, w := range workers {
+		account.Workers = append(account.Workers, w.Account())
+	}
+	return account
+}
+
+// Clock tells the host's monotonic time in nanoseconds. All processes of a host
+// share it, so that times of different workers can be compared.
+func Clock() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0 // cannot fail for this clock
+	}
+	return now.Nano()
+}
+
+// claimedAddress lies in the middle of the 47-bit user address space, far from
+// where Linux and Go put anything of their own.
+const claimedAddress = 0x3c1ea7e00000
+
+// ClaimAddressSpace maps one private page at a fixed address and refuses to
+// replace a page that is there. Two workers that shared an address space could
+// not both succeed, so success proves that this worker has its own.
+func ClaimAddressSpace() bool {
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+	address, _, errno := unix.Syscall6(unix.SYS_MMAP, claimedAddress, uintptr(os.Getpagesize()),
+		unix.PROT_NONE, flags, ^uintptr(0), 0)
+	return errno == 0 && address == claimedAddress
+}

@@ -1,0 +1,122 @@
+package big
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The architectures.
+const (
+	Threads       = "threads"
+	ThreadsFast   = "threads-fast"
+	HTTP          = "http"
+	HTTPLean      = "http-lean"
+	UDS           = "uds"
+	UDSPersistent = "uds-persistent"
+	GRPC          = "grpc"
+	SHM           = "shm"
+)
+
+// The knobs and their common values.
+const (
+	knobSelf      = "self"
+	knobPinned    = "pinned"
+	KnobKeepAlive = "keepalive" // on, off
+	KnobEncoding  = "encoding"  // json, binary
+	KnobGang      = "gang"      // on, off
+	on            = "on"
+	off           = "off"
+)
+
+// family is an architecture with what Layout needs to know of it.
+type family struct {
+	lab.Architecture
+	oneUnit bool // all workers in one process
+	listens bool // core and workers need a TCP address
+	// peerConnections is the number of descriptors that a worker holds per neighbour.
+	peerConnections int
+	sharedMemory    func(Job) int64
+	workerEnv       []string
+}
+
+// families lists the architectures in the order of the study: its own first,
+// each followed by what can be made of it.
+func families() []family {
+	none := func(Job) int64 { return 0 }
+	return []family{
+		{Architecture: architecture(Threads, "a goroutine per worker, channels (the study's multithreading)"), oneUnit: true},
+		{Architecture: architecture(ThreadsFast, "mailboxes and a stealing run queue per core"), oneUnit: true},
+		{
+			Architecture: architecture(HTTP, "a process per worker, net/http and JSON (the study's first approach)",
+				knob(KnobKeepAlive, "keep connections between pings", on, off)),
+			listens: true, peerConnections: 4, sharedMemory: none,
+		},
+		{
+			Architecture: architecture(HTTPLean, "the same endpoints and messages on a single-threaded event loop", pinKnob()),
+			listens:      true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+		},
+		{
+			Architecture: architecture(UDS, "a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
+			sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
+		},
+		{
+			Architecture: architecture(UDSPersistent, "Unix-socket connections kept, on a single-threaded event loop",
+				knob(KnobEncoding, "how messages are written", "binary", "json"), pinKnob()),
+			peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+		},
+		{
+			Architecture: architecture(GRPC, "a process per worker, unary gRPC over TCP"),
+			listens:      true, peerConnections: 4, sharedMemory: none,
+		},
+		{
+			Architecture: architecture(SHM, "a process per worker, rings in shared memory with futex",
+				knob(KnobGang, "one active neighbourhood per core at a time", off, on), pinKnob()),
+			sharedMemory: sharedMemory, workerEnv: singleThreaded(),
+		},
+	}
+}
+
+// singleThreaded is the environment of workers that run one loop on one thread:
+// without collection (they allocate nothing per ping) and without the signals
+// that preempt long-running goroutines.
+func singleThreaded() []string {
+	return []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}
+}
+
+func architecture(name, summary string, knobs ...lab.Knob) lab.Architecture {
+	self := knob(knobSelf, "a worker may ping itself", off, on)
+	return lab.Architecture{Name: name, Summary: summary, Knobs: append(knobs, self)}
+}
+
+func knob(name, summary string, values ...string) lab.Knob {
+	return lab.Knob{Name: name, Summary: summary, Values: values}
+}
+
+func pinKnob() lab.Knob {
+	return knob(knobPinned, "a neighbourhood's workers share one core, so that wake-ups stay local", on, off)
+}
+
+func familyNamed(name string) (family, error) {
+	var known []string
+	for _, f := range families() {
+		if f.Name == name {
+			return f, nil
+		}
+		known = append(known, f.Name)
+	}
+	return family{}, fmt.Errorf("big has no architecture %q (it has %s)", name, strings.Join(known, ", "))
+}
+
+// sharedMemory is room for a header page and one inbox per worker. An inbox
+// holds two messages per neighbour: at most one ping of each is outstanding,
+// and at most one pong awaits the owner.
+func sharedMemory(job Job) int64 {
+	const page, message = 4096, 16
+	slots := int64(1)
+	for slots < int64(2*job.Workers) {
+		slots *= 2
+	}
+	return page + int64(job.Total())*(page+slots*message)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+func figureNamed(t *testing.T, figures []figure, name string) figure {
+	t.Helper()
+	for _, f := range figures {
+		if f.Figure == name {
+			return f
+		}
+	}
+	t.Fatalf("there is no figure %q", name)
+	return figure{}
+}
+
+func TestDerive(t *testing.T) {
+	rounds := costs{}
+	add := func(name string, s size, values ...float64) {
+		for _, value := range values {
+			rounds.add(contender{name: name, size: s}, cost{cpu: value, elapsed: value / 2})
+		}
+	}
+	add(threads, small(), 400e-9, 500e-9, 450e-9)
+	add(threadsFast, small(), 40e-9, 50e-9, 45e-9)
+	add(uds, small(), 100e-6, 90e-6, 110e-6)
+	add(udsBinary, small(), 10e-6, 9e-6, 11e-6)
+	add(shm, small(), 2e-6, 2e-6, 2e-6)
+	add(shmGang, small(), 1e-6, 1e-6, 1e-6)
+	add(shmGang, large(), 1.5e-6, 1.5e-6, 1.5e-6)
+	figures, err := derive(rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		name                 string
+		value, must, stretch float64
+	}{
+		{"threads-fast / threads, CPU, 10x10", 1.0 / 10, 1.0 / 4, 1.0 / 8},
+		{"threads-fast / threads, wall, 10x10", 1.0 / 10, 1.0 / 4, 1.0 / 8},
+		{"uds-persistent binary / uds, CPU, 10x10", 1.0 / 10, 1.0 / 8, 1.0 / 16},
+		{"best process per worker, 10x50 / 10x10, CPU", 1.5, 2, 1.2},
+	} {
+		f := figureNamed(t, figures, want.name)
+		if math.Abs(f.Value-want.value) > 1e-9 || *f.Must != want.must || *f.Stretch != want.stretch || f.N != 3 {
+			t.Errorf("%s: got %v (must %v, stretch %v, n %d), want %v (%v, %v, 3)",
+				want.name, f.Value, *f.Must, *f.Stretch, f.N, want.value, want.must, want.stretch)
+		}
+	}
+	best := figureNamed(t, figures, "best process per worker / uds, CPU, 10x10")
+	if !strings.Contains(best.Note, "shm gang 10x10 1.00 µs over uds 10x10 100.00 µs") || best.Low >= best.Value || best.High <= best.Value {
+		t.Errorf("best process per worker: %+v", best)
+	}
+	if f := figureNamed(t, figures, "threads 10x10, CPU per round trip"); f.Value != 450e-9 || f.Low != 400e-9 || f.High != 500e-9 || f.Must != nil {
+		t.Errorf("threads: %+v, want the median, least and greatest round and no goal", f)
+	}
+	for _, f := range figures {
+		if strings.Contains(f.Figure, tokio) {
+			t.Errorf("figure %q of a contender that did not run", f.Figure)
+		}
+	}
+}
+
+func TestReached(t *testing.T) {
+	must, stretch := 0.25, 0.125
+	for _, test := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0.1, 0.12, "stretch"}, {0.1, 0.13, "must"}, {0.2, 0.3, "undecided"}, {0.26, 0.3, "missed"},
+	} {
+		f := figure{Low: test.low, High: test.high, Must: &must, Stretch: &stretch}
+		if got := f.reached(); got != test.want {
+			t.Errorf("%v..%v: %s, want %s", test.low, test.high, got, test.want)
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{share(0.125), "1/8"}, {share(3.456), "3.46"}, {perRoundTrip(42.34e-9), "42.3 ns"}, {perRoundTrip(97.31e-6), "97.31 µs"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	chosen, err := choose(contenders(), "shm gang,threads")
+	if err != nil || len(chosen) != 4 || chosen[0].name != threads {
+		t.Errorf("got %v, %v, want threads and shm gang in both sizes", chosen, err)
+	}
+	if _, err := choose(contenders(), "threads,shmem"); err == nil || !strings.Contains(err.Error(), `"shmem"`) {
+		t.Errorf("got %v, want an error that names shmem", err)
+	}
+}
+
+// Every contender must be one that the system can lay out.
+func TestContendersExist(t *testing.T) {
+	for _, c := range contenders() {
+		if c.architecture == "" {
+			continue
+		}
+		layout, err := big.System{}.Layout(c.variant(), c.point(), 1)
+		if err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+		if layout.Operations != c.roundTrips() {
+			t.Errorf("%s: %d round trips, the layout says %d", c, c.roundTrips(), layout.Operations)
+		}
+	}
+}
+
+func TestWrittenFigures(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench", "big.json")
+	must := 0.25
+	if err := writeFigures(path, []figure{{Figure: "a / b", Value: 0.1, Unit: "1", N: 8, Better: "lower", Must: &must}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []map[string]any
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"figure", "value", "low", "high", "unit", "n", "better", "must", "stretch"} {
+		if _, ok := read[0][name]; !ok {
+			t.Errorf("the file has no field %q: %s", name, text)
+		}
+	}
+}
+
+func TestPeerWithoutToolChain(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if err := buildPeer(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "install a Rust tool chain") {
+		t.Errorf("got %v, want what to install", err)
+	}
+}
+
+func TestBenchRefuses(t *testing.T) {
+	for _, test := range []struct {
+		o    options
+		want string
+	}{
+		{options{rounds: 1}, "-rounds 1"},
+		{options{rounds: 2, unit: filepath.Join(t.TempDir(), "none")}, "make build"},
+	} {
+		if err := bench(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want an error with %q", err, test.want)
+		}
+	}
+}

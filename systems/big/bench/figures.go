@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// confidence is the level of all intervals.
+const confidence = 0.95
+
+// costs are the costs of each contender, one per round, by contender.String().
+type costs map[string][]cost
+
+func (c costs) add(who contender, measured cost) {
+	c[who.String()] = append(c[who.String()], measured)
+}
+
+// measure is one of the two costs.
+type measure string
+
+const (
+	cpu  measure = "CPU"
+	wall measure = "wall"
+)
+
+func (m measure) of(c cost) float64 {
+	if m == cpu {
+		return c.cpu
+	}
+	return c.elapsed
+}
+
+// values returns one cost per round in seconds.
+func (c costs) values(name string, m measure) []float64 {
+	var values []float64
+	for _, one := range c[name] {
+		values = append(values, m.of(one))
+	}
+	return values
+}
+
+// figure is one line of the result, as all benchmarks of Cleave write it.
+// Absolute figures have the median, least and greatest of N rounds; ratios the
+// geometric mean of the rounds' ratios and its interval.
+type figure struct {
+	Figure  string        `json:"figure"`
+	Value   float64       `json:"value"`
+	Low     float64       `json:"low"`
+	High    float64       `json:"high"`
+	Unit    string        `json:"unit"`
+	N       int           `json:"n"`
+	Better  lab.Direction `json:"better"`
+	Must    *float64      `json:"must"`
+	Stretch *float64      `json:"stretch"`
+	// Note names what stands above and below the line, with its cost.
+	Note string `json:"note,omitempty"`
+}
+
+// question is a ratio that is asked for, with its goals.
+type question struct {
+	name          string // of the figure, with measure and size
+	above, below  string // contender and size
+	measure       measure
+	must, stretch float64
+}
+
+// questions lists the ratios. best is the architecture with a process per worker
+// that costs least CPU.
+func questions(best string) []question {
+	var all []question
+	ask := func(name, above, below string, s size, m measure, must, stretch float64) {
+		all = append(all, question{
+			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m, must, stretch,
+		})
+	}
+	for _, s := range []size{small(), large()} {
+		for _, m := range []measure{cpu, wall} {
+			ask("threads-fast / threads", threadsFast, threads, s, m, 1.0/4, 1.0/8)
+			ask("threads-fast / tokio mpsc", threadsFast, tokio, s, m, 1.0/2, 1.0/4)
+		}
+	}
+	ask("http-lean / http keep-alive", httpLean, httpKeep, small(), cpu, 1.0/4, 1.0/8)
+	ask("uds-persistent binary / uds", udsBinary, uds, small(), cpu, 1.0/8, 1.0/16)
+	for _, s := range []size{small(), large()} {
+		ask("best process per worker / uds", best, uds, s, cpu, 1.0/30, 1.0/60)
+		ask("best process per worker / threads", best, threads, s, cpu, 8, 3.5)
+	}
+	return append(all, question{
+		fmt.Sprintf("best process per worker, %s / %s, %s", large(), small(), cpu),
+		named(best, large()), named(best, small()), cpu, 2, 1.2,
+	})
+}
+
+// named is the key of a contender among costs.
+func named(name string, s size) string { return contender{name: name, size: s}.String() }
+
+// derive returns the absolute figures, then the ratios whose contenders ran.
+func derive(c costs) ([]figure, error) {
+	var figures []figure
+	for _, who := range contenders() {
+		for _, m := range []measure{cpu, wall} {
+			if values := c.values(who.String(), m); len(values) > 0 {
+				figures = append(figures, absolute(who, m, values))
+			}
+		}
+	}
+	for _, q := range questions(cheapest(c)) {
+		above, below := c.values(q.above, q.measure), c.values(q.below, q.measure)
+		if len(above) == 0 || len(below) == 0 {
+			continue
+		}
+		f, err := q.answer(above, below)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", q.name, err)
+		}
+		figures = append(figures, f)
+	}
+	return figures, nil
+}
+
+// cheapest is the architecture with a process per worker that costs least CPU
+// per round trip, by the median over the rounds of the small size.
+func cheapest(c costs) string {
+	return slices.MinFunc([]string{shmGang, shm, udsBinary}, func(a, b string) int {
+		median := func(name string) float64 {
+			return stats.Median(c.values(named(name, small()), cpu))
+		}
+		return compareKnown(median(a), median(b))
+	})
+}
+
+// compareKnown orders medians; 0 means that the contender did not run.
+func compareKnown(a, b float64) int {
+	switch {
+	case a == b, a == 0 && b == 0:
+		return 0
+	case b == 0, a != 0 && a < b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func absolute(who contender, m measure, values []float64) figure {
+	return figure{
+		Figure: fmt.Sprintf("%s, %s per round trip", who, m),
+		Value:  stats.Median(values), Low: slices.Min(values), High: slices.Max(values),
+		Unit: "s", N: len(values), Better: lab.LowerIsBetter,
+	}
+}
+
+// answer is the ratio by rounds on the log scale; see stats.PairedRatio.
+func (q question) answer(above, below []float64) (figure, error) {
+	ratio, err := stats.PairedRatio(above, below, confidence)
+	if err != nil {
+		return figure{}, err
+	}
+	return figure{
+		Figure: q.name, Value: ratio.Value, Low: ratio.Low, High: ratio.High, Unit: "1", N: ratio.N,
+		Better: lab.LowerIsBetter, Must: &q.must, Stretch: &q.stretch,
+		Note: fmt.Sprintf("%s %s over %s %s", q.above, perRoundTrip(stats.Median(above)),
+			q.below, perRoundTrip(stats.Median(below))),
+	}, nil
+}

@@ -1,0 +1,85 @@
+// Package big is the Big message-passing benchmark: neighbourhoods of workers
+// that ping random others of their own neighbourhood and answer every ping
+// until all have finished (Rêgo 2021, after Östlund 2016 and the Savina suite).
+//
+// Here are the rules of one worker (Worker), the core's list (Roll), what a
+// unit reports (Account), the audit over these reports, and System, which tells
+// the lab which architectures there are and which units each consists of. How a
+// ping crosses from one worker to another is the matter of the sub-packages,
+// one per architecture family; all of them drive the same Worker.
+package big
+
+import (
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Name is the name of the system in study files.
+const Name = "big"
+
+// The roles of units.
+const (
+	RoleAll    = "all" // the one unit of a multithreaded architecture
+	RoleCore   = "core"
+	RoleWorker = "worker"
+)
+
+// UnitJob is what one unit is started with, as its second argument in JSON.
+type UnitJob struct {
+	Job
+	Architecture string            `json:"architecture"`
+	Knobs        map[string]string `json:"knobs,omitempty"`
+	Role         string            `json:"role"`
+	Worker       int               `json:"worker"` // number of the worker, role worker only
+}
+
+// Knob returns the setting of a knob; Layout has filled in the defaults.
+func (u UnitJob) Knob(name string) string { return u.Knobs[name] }
+
+// System tells the lab about Big. The zero value is ready for use.
+type System struct{}
+
+var _ lab.System = System{}
+
+// Describe implements lab.System.
+func (System) Describe() lab.SystemInfo {
+	info := lab.SystemInfo{
+		Name:      Name,
+		Summary:   "the Big benchmark: workers ping random neighbours and answer their pings",
+		Operation: "round trip",
+		Parameters: []lab.Parameter{
+			{Name: "neighbourhoods", Summary: "groups of workers that know each other", Min: 1, Max: 1000},
+			{Name: "workers", Summary: "workers per neighbourhood", Min: 2, Max: 500},
+			{Name: "pings", Summary: "pings that each worker sends", Min: 1, Max: 10_000_000, Scaled: true},
+		},
+	}
+	for _, f := range families() {
+		info.Architectures = append(info.Architectures, f.Architecture)
+	}
+	return info
+}
+
+// Layout implements lab.System: one unit for a multithreaded architecture, a
+// core and one unit per worker for the others.
+func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	chosen, err := familyNamed(v.Architecture)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	unit := UnitJob{Job: jobAt(p, seed), Architecture: v.Architecture, Knobs: map[string]string{}}
+	for _, knob := range chosen.Knobs {
+		unit.Knobs[knob.Name] = chosen.KnobValue(v, knob.Name)
+	}
+	unit.SelfPings = unit.Knob(knobSelf) == on
+	if chosen.oneUnit {
+		return oneUnitLayout(unit)
+	}
+	return serviceLayout(unit, chosen)
+}
+
+func jobAt(p lab.Point, seed uint64) Job {
+	level := func(factor string) int {
+		value, _ := p.Level(factor)
+		return int(value)
+	}
+	return Job{Neighbourhoods: level("neighbourhoods"), Workers: level("workers"), Pings: level("pings"), Seed: seed}
+}

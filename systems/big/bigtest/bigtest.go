@@ -1,0 +1,179 @@
+// Package bigtest runs an architecture of Big end to end in that architecture's
+// own tests: the test binary starts itself once per unit, with the layout, the
+// environment and the control protocol that a deployer would use, and holds the
+// reports against big.System's audit. It is a small stand-in for a deployer and
+// is imported by tests only.
+//
+// Entry points: Main for TestMain, Run for whole trials, Start for tests that
+// meddle with the units in between.
+package bigtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// Architecture is what a package under test offers.
+type Architecture struct {
+	NewCore   func(big.UnitJob) (big.Crew, error)
+	RunWorker func(big.UnitJob) (big.Account, error)
+}
+
+// unitVariable marks, in the environment, a test binary that is a unit.
+const unitVariable = "CLEAVE_BIGTEST_UNIT"
+
+// Main is what a TestMain calls: it runs the tests, or the unit as which this
+// binary was started.
+func Main(m *testing.M, architectures map[string]Architecture) {
+	if os.Getenv(unitVariable) == "" {
+		os.Exit(m.Run())
+	}
+	channel := control.NewChannel(os.Stdin, os.Stdout)
+	if err := runUnit(channel, architectures); err != nil {
+		_ = channel.Failed(err) // the harness also sees the exit status
+		os.Exit(1)
+	}
+}
+
+func runUnit(channel *control.Channel, architectures map[string]Architecture) error {
+	var job big.UnitJob
+	if err := json.Unmarshal([]byte(os.Args[2]), &job); err != nil {
+		return fmt.Errorf("decode job: %w", err)
+	}
+	architecture, ok := architectures[job.Architecture]
+	if !ok {
+		return fmt.Errorf("this test binary has no architecture %q", job.Architecture)
+	}
+	if job.Role == big.RoleCore {
+		crew, err := architecture.NewCore(job)
+		if err != nil {
+			return err
+		}
+		return big.Lead(channel, crew)
+	}
+	account, err := architecture.RunWorker(job)
+	if err != nil {
+		return err
+	}
+	return channel.Report(account)
+}
+
+// Trial is what to run.
+type Trial struct {
+	Architecture                   string
+	Knobs                          map[string]string
+	Neighbourhoods, Workers, Pings int
+}
+
+// Name is a name for a subtest: "10x10 keepalive=off".
+func (t Trial) Name() string {
+	name := fmt.Sprintf("%dx%d", t.Neighbourhoods, t.Workers)
+	for _, knob := range slices.Sorted(maps.Keys(t.Knobs)) {
+		name += fmt.Sprintf(" %s=%s", knob, t.Knobs[knob])
+	}
+	return name
+}
+
+func (t Trial) variant() lab.Variant {
+	return lab.Variant{System: big.Name, Architecture: t.Architecture, Knobs: t.Knobs}
+}
+
+func (t Trial) point() lab.Point {
+	return lab.Point{Name: t.Name(), Levels: map[string]float64{
+		"neighbourhoods": float64(t.Neighbourhoods), "workers": float64(t.Workers), "pings": float64(t.Pings),
+	}}
+}
+
+// Outcome is what a trial gave.
+type Outcome struct {
+	Elapsed time.Duration // by the core's clock
+	CPU     time.Duration // of all workers, between ready and finished
+	Audit   lab.Audit
+}
+
+// CPUPerRoundTrip is the workers' processor time per ping with its pong.
+func (o Outcome) CPUPerRoundTrip() time.Duration {
+	return o.CPU / time.Duration(max(o.Audit.Counts["received"], 1))
+}
+
+// Run plays a whole trial and fails the test unless its audit is valid.
+func Run(tb testing.TB, trial Trial) Outcome {
+	tb.Helper()
+	d := Start(tb, trial)
+	outcome, err := d.play()
+	if err != nil {
+		tb.Fatalf("%s: %v", trial.Name(), err)
+	}
+	if outcome.Audit.Verdict != lab.AuditValid {
+		tb.Fatalf("%s: audit %s: %q", trial.Name(), outcome.Audit.Verdict, outcome.Audit.Problems)
+	}
+	if want := int64(trial.Neighbourhoods * trial.Workers * trial.Pings); outcome.Audit.Counts["received"] != want {
+		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), outcome.Audit.Counts["received"], want)
+	}
+	return outcome
+}
+
+func (d *Deployment) play() (Outcome, error) {
+	if _, err := d.Await(lab.EventReady); err != nil {
+		return Outcome{}, err
+	}
+	return d.finish()
+}
+
+// finish plays the rest of a trial whose units are ready.
+func (d *Deployment) finish() (Outcome, error) {
+	before, err := d.workersCPU()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := d.Command(lab.CommandStart); err != nil {
+		return Outcome{}, err
+	}
+	finished, err := d.Await(lab.EventFinished)
+	if err != nil {
+		return Outcome{}, err
+	}
+	after, err := d.workersCPU()
+	if err != nil {
+		return Outcome{}, err
+	}
+	reports, err := d.Stop()
+	return Outcome{
+		Elapsed: time.Duration(finished.ElapsedSeconds * float64(time.Second)), CPU: after - before,
+		Audit: big.System{}.Audit(d.trial.variant(), d.trial.point(), reports),
+	}, err
+}
+
+// Sizes are the trials that every architecture must pass: tiny, odd and full
+// neighbourhoods, and self-pings, each with every given setting of the knobs.
+func Sizes(architecture string, settings ...map[string]string) []Trial {
+	if len(settings) == 0 {
+		settings = []map[string]string{nil}
+	}
+	var trials []Trial
+	for _, knobs := range settings {
+		for _, size := range [][3]int{{2, 2, 50}, {4, 5, 40}, {10, 10, 30}} {
+			trials = append(trials, Trial{
+				Architecture: architecture, Knobs: knobs, Neighbourhoods: size[0], Workers: size[1], Pings: size[2],
+			})
+		}
+		withSelf := maps.Clone(knobs)
+		if withSelf == nil {
+			withSelf = map[string]string{}
+		}
+		withSelf["self"] = "on"
+		trials = append(trials, Trial{
+			Architecture: architecture, Knobs: withSelf, Neighbourhoods: 2, Workers: 5, Pings: 100,
+		})
+	}
+	return trials
+}

@@ -1,0 +1,325 @@
+package bigtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+// patience is how long the harness waits for an event before it gives up: far
+// longer than any trial of the tests takes.
+const patience = 3 * time.Minute
+
+// Deployment is a running trial.
+type Deployment struct {
+	trial     Trial
+	units     []*unit // the core first
+	addresses map[string]string
+	dir       string
+	memory    *os.File // that all units share, or nil
+	events    chan unitEvent
+	work      chan func() // for the thread that starts units
+}
+
+// unit is one started process.
+type unit struct {
+	spec    lab.UnitSpec
+	command *exec.Cmd
+	input   io.WriteCloser
+	done    bool
+}
+
+// unitEvent is what a unit said, or with ended set, that it is over.
+type unitEvent struct {
+	unit  *unit
+	event lab.Event
+	ended bool
+	err   error
+}
+
+// Start starts the named units of a trial, or all where none is named; the
+// test's end kills what is left of them. A test that names units plays the part
+// of those that it does not name.
+func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
+	tb.Helper()
+	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// Not tb.TempDir: a Unix socket's path may have 107 bytes only.
+	dir, err := os.MkdirTemp("", "big")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &Deployment{
+		trial: trial, dir: dir, events: make(chan unitEvent, 4*len(layout.Units)), work: make(chan func()),
+	}
+	tb.Cleanup(func() { d.close(tb) })
+	go d.startUnits()
+	if d.memory, err = sharedMemory(layout.SharedMemory); err != nil {
+		tb.Fatal(err)
+	}
+	if d.addresses, err = assignAddresses(layout); err != nil {
+		tb.Fatal(err)
+	}
+	for _, spec := range layout.Units {
+		if len(names) > 0 && !slices.Contains(names, spec.Name) {
+			continue
+		}
+		if err := d.start(spec); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return d
+}
+
+// startUnits runs on one thread as long as the deployment lives: the kernel
+// kills the units when the thread that started them ends, and units inherit the
+// processors to which it is bound.
+func (d *Deployment) startUnits() {
+	runtime.LockOSThread() // never unlocked: the thread ends here
+	for job := range d.work {
+		job()
+	}
+}
+
+func (d *Deployment) start(spec lab.UnitSpec) error {
+	command := exec.Command(os.Args[0], spec.Args...)
+	command.Env = append(os.Environ(), unitVariable+"=1", "CLEAVE_DIR="+d.dir)
+	command.Env = append(command.Env, d.addressVariables(spec)...)
+	command.Env = append(command.Env, spec.Env...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command.Stderr = os.Stderr
+	if d.memory != nil {
+		command.ExtraFiles = []*os.File{d.memory}
+	}
+	input, err := command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	result := make(chan error)
+	d.work <- func() { result <- startOn(command, spec.Cores) }
+	if err := <-result; err != nil {
+		return fmt.Errorf("start unit %s: %w", spec.Name, err)
+	}
+	u := &unit{spec: spec, command: command, input: input}
+	d.units = append(d.units, u)
+	go d.listen(u, output)
+	return nil
+}
+
+func (d *Deployment) addressVariables(spec lab.UnitSpec) []string {
+	var variables []string
+	if spec.Listens {
+		variables = append(variables, "CLEAVE_ADDRESS="+d.addresses[spec.Name])
+	}
+	for _, peer := range spec.Peers {
+		name := strings.ToUpper(strings.ReplaceAll(peer, "-", "_"))
+		variables = append(variables, "CLEAVE_ADDRESS_"+name+"="+d.addresses[peer])
+	}
+	return variables
+}
+
+// sharedMemory makes the memory that a layout asks for; nil where it asks for none.
+func sharedMemory(size int64) (*os.File, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	descriptor, err := unix.MemfdCreate("big", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make shared memory: %w", err)
+	}
+	memory := os.NewFile(uintptr(descriptor), "big")
+	return memory, memory.Truncate(size)
+}
+
+// startOn starts the command bound to the first of cores, wrapped around.
+func startOn(command *exec.Cmd, cores []int) error {
+	if len(cores) == 0 {
+		return command.Start()
+	}
+	var before, wanted unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return err
+	}
+	var usable []int
+	for cpu := range 64 * len(before) {
+		if before.IsSet(cpu) {
+			usable = append(usable, cpu)
+		}
+	}
+	wanted.Set(usable[cores[0]%len(usable)])
+	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
+		return err
+	}
+	return errors.Join(command.Start(), unix.SchedSetaffinity(0, &before))
+}
+
+// listen passes on what a unit says until it is over.
+func (d *Deployment) listen(u *unit, output io.Reader) {
+	decoder := json.NewDecoder(output)
+	for {
+		var event lab.Event
+		if err := decoder.Decode(&event); err != nil {
+			d.events <- unitEvent{unit: u, ended: true, err: u.command.Wait()}
+			return
+		}
+		d.events <- unitEvent{unit: u, event: event}
+	}
+}
+
+// Dir is the directory that the units share.
+func (d *Deployment) Dir() string { return d.dir }
+
+// Address is the address of a unit that listens.
+func (d *Deployment) Address(unit string) string { return d.addresses[unit] }
+
+// Kill ends a unit with signal 9.
+func (d *Deployment) Kill(name string) error {
+	for _, u := range d.units {
+		if u.spec.Name == name {
+			return u.command.Process.Kill()
+		}
+	}
+	return fmt.Errorf("no unit %q", name)
+}
+
+// Failure waits until a unit gives up and returns what it says.
+func (d *Deployment) Failure() (string, error) {
+	next, err := d.next()
+	switch {
+	case err != nil && next.unit != nil:
+		return next.event.Error, nil
+	case err != nil:
+		return "", err
+	}
+	return "", fmt.Errorf("unit %s said %q, or ended (%t), without giving up: %v",
+		next.unit.spec.Name, next.event.Event, next.ended, next.err)
+}
+
+// Command sends a command to the core.
+func (d *Deployment) Command(kind lab.CommandKind) error {
+	return json.NewEncoder(d.units[0].input).Encode(lab.Command{Command: kind})
+}
+
+// Await returns the core's next event of a kind. It fails as soon as any unit
+// fails or ends.
+func (d *Deployment) Await(kind lab.EventKind) (lab.Event, error) {
+	next, err := d.next()
+	switch {
+	case err != nil:
+		return lab.Event{}, err
+	case next.ended:
+		return lab.Event{}, fmt.Errorf("unit %s ended: %v", next.unit.spec.Name, next.err)
+	case next.unit != d.units[0] || next.event.Event != kind:
+		return lab.Event{}, fmt.Errorf("unit %s said %q, want %q", next.unit.spec.Name, next.event.Event, kind)
+	}
+	return next.event, nil
+}
+
+// next waits for the next thing that any unit says; a failure is an error.
+func (d *Deployment) next() (unitEvent, error) {
+	select {
+	case next := <-d.events:
+		if next.ended {
+			next.unit.done = true
+		}
+		if next.event.Event == lab.EventFailed {
+			return next, fmt.Errorf("unit %s failed: %s", next.unit.spec.Name, next.event.Error)
+		}
+		return next, nil
+	case <-time.After(patience):
+		return unitEvent{}, fmt.Errorf("no unit has said anything for %s", patience)
+	}
+}
+
+// Stop sends the stop command and collects the reports until all units have
+// ended by themselves.
+func (d *Deployment) Stop() ([]lab.UnitReport, error) {
+	if err := d.Command(lab.CommandStop); err != nil {
+		return nil, err
+	}
+	var reports []lab.UnitReport
+	for running := len(d.units); running > 0; {
+		next, err := d.next()
+		switch {
+		case err != nil:
+			return nil, err
+		case next.ended && next.err != nil:
+			return nil, fmt.Errorf("unit %s ended: %w", next.unit.spec.Name, next.err)
+		case next.ended:
+			running--
+		case next.event.Event == lab.EventReport:
+			u := next.unit
+			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid, Data: next.event.Data})
+		}
+	}
+	return reports, nil
+}
+
+// close kills and reaps what is left and removes the directory.
+func (d *Deployment) close(tb testing.TB) {
+	for _, u := range d.units {
+		_ = u.command.Process.Kill() // most have ended long ago
+	}
+	for _, u := range d.units {
+		for !u.done {
+			if _, err := d.next(); err != nil && !strings.Contains(err.Error(), "failed") {
+				tb.Error(err)
+				return
+			}
+		}
+	}
+	close(d.work)
+	if d.memory != nil {
+		_ = d.memory.Close() // nothing was written through it
+	}
+	if err := os.RemoveAll(d.dir); err != nil {
+		tb.Error(err)
+	}
+}
+
+// workersCPU is the processor time that the workers have used so far, from the
+// scheduler's own count in nanoseconds (the ticks of /proc/PID/stat are coarse).
+func (d *Deployment) workersCPU() (time.Duration, error) {
+	total := time.Duration(0)
+	for _, u := range d.units[1:] {
+		paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", u.command.Process.Pid))
+		if err != nil {
+			return 0, err
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return 0, err
+			}
+			onCPU, _, _ := strings.Cut(string(data), " ")
+			nanoseconds, err := strconv.ParseInt(onCPU, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", path, err)
+			}
+			total += time.Duration(nanoseconds)
+		}
+	}
+	return total, nil
+}

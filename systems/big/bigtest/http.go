@@ -1,0 +1,140 @@
+package bigtest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// MalformedHTTP sends a worker that serves HTTP what it must refuse before the
+// trial begins, and then has the trial played, which must come out valid.
+func MalformedHTTP(t *testing.T, architecture string) {
+	for _, test := range []struct {
+		name, method, path, body string
+		status                   int
+	}{
+		{"start without json", "POST", "/start", "go", http.StatusBadRequest},
+		{"start without neighbourhood", "POST", "/start", `{"pingLimit":20}`, http.StatusBadRequest},
+		{"start with strangers", "POST", "/start", `{"pingLimit":20,"neighbourhood":[1,2]}`, http.StatusBadRequest},
+		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[PORTS]}`, http.StatusBadRequest},
+		{"unknown path", "GET", "/pong", "", http.StatusNotFound},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := Start(t, Trial{Architecture: architecture, Neighbourhoods: 2, Workers: 2, Pings: 20})
+			if _, err := d.Await(lab.EventReady); err != nil {
+				t.Fatal(err)
+			}
+			ports := port(d.Address("worker-00002")) + "," + port(d.Address("worker-00003"))
+			body := strings.ReplaceAll(test.body, "PORTS", ports)
+			status, err := request(d.Address("worker-00002"), test.method, test.path, body)
+			if err != nil || status != test.status {
+				t.Errorf("status %d, error %v; want %d", status, err, test.status)
+			}
+			outcome, err := d.finish()
+			if err != nil || outcome.Audit.Verdict != lab.AuditValid {
+				t.Errorf("trial after it: %v, audit %s %q", err, outcome.Audit.Verdict, outcome.Audit.Problems)
+			}
+		})
+	}
+}
+
+// BrokenHTTP plays core and neighbour of one worker that serves HTTP: whatever
+// the neighbour does but answer "pong" must make the worker give up.
+func BrokenHTTP(t *testing.T, architecture string) {
+	for _, test := range []struct {
+		name   string
+		answer string // what the neighbour sends back; "" means it does not listen
+		want   string // in the worker's failure
+	}{
+		{"neighbour does not listen", "", "refused"},
+		{"neighbour closes", "close", "neighbour 1"},
+		{"neighbour says something else", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npang", "pang"},
+		{"neighbour is overloaded", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\npong", "503"},
+		{"neighbour does not speak HTTP", "pong\r\n\r\n", "neighbour 1"},
+		{"neighbour ends in the middle", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npo", "neighbour 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			trial := Trial{Architecture: architecture, Neighbourhoods: 1, Workers: 2, Pings: 20}
+			d := Start(t, trial, "worker-00000")
+			worker, neighbour := d.Address("worker-00000"), d.Address("worker-00001")
+			if test.answer != "" {
+				answerAll(t, neighbour, test.answer)
+			}
+			if err := acceptRegistration(d.Address("core")); err != nil {
+				t.Fatal(err)
+			}
+			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%s,%s]}`, port(worker), port(neighbour))
+			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
+				t.Logf("start: status %d, error %v", status, err) // the worker may be gone already
+			}
+			failure, err := d.Failure()
+			if err != nil || !strings.Contains(failure, test.want) || !strings.Contains(failure, "worker 0") {
+				t.Errorf("failure %q (%v), want one of worker 0 with %q", failure, err, test.want)
+			}
+		})
+	}
+}
+
+// acceptRegistration plays the core until one worker has registered.
+func acceptRegistration(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	registered := make(chan string, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // a cut body does not match below
+		registered <- r.Method + " " + r.URL.Path + " " + strings.TrimSpace(string(body))
+	})}
+	go func() { _ = server.Serve(listener) }() // ends with the test binary: the worker needs its core
+	got := <-registered
+	if !strings.HasPrefix(got, `POST /register {"port":`) {
+		return fmt.Errorf("registration %q", got)
+	}
+	return nil
+}
+
+// answerAll answers whatever comes at an address with the same bytes and closes.
+func answerAll(t *testing.T, address, answer string) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // the goroutine below ends by it
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil && answer != "close" {
+				_, _ = io.WriteString(conn, answer) // the worker judges what arrives
+			}
+			_ = conn.Close()
+		}
+	}()
+}
+
+func request(address, method, path, body string) (status int, err error) {
+	r, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+func port(address string) string {
+	_, port, _ := net.SplitHostPort(address) // the harness made the address
+	return port
+}

@@ -1,0 +1,202 @@
+// Package grpcservice is the architecture grpc of Big: one process per worker,
+// unary gRPC calls with protobuf messages over TCP, one client connection per
+// neighbour, kept. It is what a team would use today, written as the
+// documentation of grpc-go shows it, and the sibling of the architecture http:
+// the same endpoints, concurrent serving, a goroutine of its own that pings.
+//
+// The messages are in pb/big.proto; the Go files beside it are generated.
+//
+// Entry points: NewCore and RunWorker.
+package grpcservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// core is the crew of the trial as the core process sees it.
+type core struct {
+	pb.UnimplementedCoreServer
+	job        big.UnitJob
+	server     *grpc.Server
+	mu         sync.Mutex // guards roll
+	roll       *big.Roll
+	registered chan struct{} // closed when all workers are there
+	finished   chan struct{} // closed when all workers are done
+	failed     chan error    // the first failure
+	workers    [][]member    // by neighbourhood and index, once all are there
+}
+
+// member is the core's connection to a worker.
+type member struct {
+	address string
+	conn    *grpc.ClientConn
+}
+
+// NewCore serves registrations at the core's address.
+func NewCore(job big.UnitJob) (big.Crew, error) {
+	address, err := control.Address()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(address)
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		job: job, server: grpc.NewServer(), roll: big.NewRoll(job.Job),
+		registered: make(chan struct{}), finished: make(chan struct{}), failed: make(chan error, 1),
+	}
+	pb.RegisterCoreServer(c.server, c)
+	go func() {
+		if err := c.server.Serve(listener); err != nil {
+			c.fail(fmt.Errorf("serve: %w", err))
+		}
+	}()
+	return c, nil
+}
+
+// Register implements pb.CoreServer.
+func (c *core) Register(_ context.Context, request *pb.RegisterRequest) (*pb.RegisterResponse, error) {
+	if _, _, err := net.SplitHostPort(request.GetAddress()); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "address %q: %v", request.GetAddress(), err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	complete, err := c.roll.Register(request.GetAddress())
+	if err != nil {
+		c.fail(err)
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	if complete {
+		close(c.registered)
+	}
+	return &pb.RegisterResponse{}, nil
+}
+
+// Finish implements pb.CoreServer.
+func (c *core) Finish(context.Context, *pb.FinishRequest) (*pb.FinishResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.roll.Finish() {
+		close(c.finished)
+	}
+	return &pb.FinishResponse{}, nil
+}
+
+// Gather implements big.Crew. The core connects to the workers when it sends
+// them the kick-off, as in the architecture http.
+func (c *core) Gather() error {
+	if err := c.await(c.registered); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for number := range c.job.Neighbourhoods {
+		var members []member
+		for _, address := range c.roll.Neighbourhood(number) {
+			conn, err := dial(address)
+			if err != nil {
+				return err
+			}
+			members = append(members, member{address: address, conn: conn})
+		}
+		c.workers = append(c.workers, members)
+	}
+	return nil
+}
+
+// KickOff implements big.Crew: it sends every worker its neighbourhood, upon
+// which the worker begins.
+func (c *core) KickOff() error {
+	for _, members := range c.workers {
+		start := &pb.StartRequest{PingLimit: int32(c.job.Pings)}
+		for _, m := range members {
+			start.Neighbourhood = append(start.Neighbourhood, m.address)
+		}
+		for _, m := range members {
+			if _, err := pb.NewWorkerClient(m.conn).Start(context.Background(), start); err != nil {
+				return fmt.Errorf("start worker at %s: %w", m.address, err)
+			}
+		}
+	}
+	return nil
+}
+
+// AwaitFinish implements big.Crew.
+func (c *core) AwaitFinish() error { return c.await(c.finished) }
+
+// Dismiss implements big.Crew.
+func (c *core) Dismiss() error {
+	for _, members := range c.workers {
+		for _, m := range members {
+			_, err := pb.NewWorkerClient(m.conn).Stop(context.Background(), &pb.StopRequest{})
+			if err := errors.Join(err, m.conn.Close()); err != nil {
+				return fmt.Errorf("stop worker at %s: %w", m.address, err)
+			}
+		}
+	}
+	c.server.GracefulStop()
+	return nil
+}
+
+// Account implements big.Crew.
+func (c *core) Account(startNs, endNs int64) big.Account {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	account := big.NewAccount()
+	account.Core = c.roll.Account(startNs, endNs)
+	return account
+}
+
+// fail keeps the first failure for the crew method that waits.
+func (c *core) fail(err error) {
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+func (c *core) await(done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case err := <-c.failed:
+		return err
+	}
+}
+
+// listen opens the address that the deployer gave.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// dial returns a connection that connects with its first call. The address is
+// a number and needs no resolver.
+func dial(address string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,240 @@
+// Package httplean is the architecture http-lean of Big: the endpoints and the
+// JSON messages of the architecture http without its inefficiencies. A worker is
+// one thread with one event loop, keeps its connections, and reads and writes
+// HTTP itself (package leanhttp). The core is the one of package httpservice: it
+// takes no part in pinging.
+//
+// As there, the worker that answers a ping is known by the address that was
+// asked; here each connection leads to one neighbour for the whole trial.
+//
+// Entry points: NewCore and RunWorker.
+package httplean
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/httpservice"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// NewCore returns the core of the architecture http.
+func NewCore(job big.UnitJob) (big.Crew, error) { return httpservice.NewCore(job) }
+
+// limits bound what a peer may send: a start message has up to six bytes per
+// neighbour.
+var limits = leanhttp.Limits{Head: 4 << 10, Body: 64 << 10}
+
+const (
+	jsonType = "application/json"
+	textType = "text/plain; charset=utf-8"
+)
+
+// worker is one worker process.
+type worker struct {
+	job        big.UnitJob
+	rules      *big.Worker
+	loop       *eventloop.Loop
+	port       int
+	core       *leanhttp.Client
+	neighbours []neighbour // by index
+	started    bool
+	pong       []byte // the body of every answer
+}
+
+// neighbour receives the answers of one neighbour.
+type neighbour struct {
+	worker  *worker
+	index   int
+	address string
+	client  *leanhttp.Client // nil until the first ping
+}
+
+// RunWorker registers at the core and serves until POST /stop.
+func RunWorker(job big.UnitJob) (big.Account, error) {
+	own := big.ClaimAddressSpace()
+	loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
+	if err != nil {
+		return big.Account{}, err
+	}
+	w := &worker{job: job, rules: job.NewWorker(job.Worker, big.Clock), loop: loop, pong: []byte("pong")}
+	if err := errors.Join(w.run(), loop.Close()); err != nil {
+		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
+	}
+	account := big.NewAccount(w.rules)
+	account.OwnAddressSpace = own
+	return account, nil
+}
+
+// run listens, registers and serves.
+func (w *worker) run() error {
+	address, err := control.Address()
+	if err != nil {
+		return err
+	}
+	coreAddress, err := control.PeerAddress(big.RoleCore)
+	if err != nil {
+		return err
+	}
+	listener, err := leanhttp.Serve(w.loop, address, limits, w)
+	if err != nil {
+		return err
+	}
+	if w.port, err = portOf(listener); err != nil {
+		return err
+	}
+	err = rendezvous.WithCore(func() error {
+		w.core, err = leanhttp.Dial(w.loop, coreAddress, limits, &coreLink{worker: w})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.tellCore("/register", httpservice.RegisterMessage{Port: w.port}); err != nil {
+		return err
+	}
+	return w.loop.Run()
+}
+
+func portOf(listener *eventloop.Listener) (int, error) {
+	address, err := listener.Address()
+	if err != nil {
+		return 0, err
+	}
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return 0, fmt.Errorf("address of listener: %w", err)
+	}
+	return int(parsed.Port()), nil
+}
+
+// tellCore posts a message, or nothing where it is nil, to the core.
+func (w *worker) tellCore(path string, message any) error {
+	if message == nil {
+		return w.core.Send(http.MethodPost, path, jsonType, nil)
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("encode body of %s: %w", path, err)
+	}
+	return w.core.Send(http.MethodPost, path, jsonType, body)
+}
+
+// Handle implements leanhttp.Handler: the endpoints of a worker.
+func (w *worker) Handle(r *leanhttp.Request, a *leanhttp.Answer) {
+	switch {
+	case is(r, http.MethodGet, "/ping"):
+		w.rules.Answered()
+		a.ContentType, a.Body = textType, w.pong
+	case is(r, http.MethodPost, "/start"):
+		if status, err := w.start(r.Body); err != nil {
+			a.Status, a.ContentType, a.Body = status, textType, []byte(err.Error()+"\n")
+		}
+	case is(r, http.MethodPost, "/stop"):
+		w.loop.Stop()
+	default:
+		a.Status = http.StatusNotFound
+	}
+}
+
+func is(r *leanhttp.Request, method, target string) bool {
+	return string(r.Method) == method && string(r.Target) == target
+}
+
+// start checks the start message and sends the first ping.
+func (w *worker) start(body []byte) (status int, err error) {
+	var message httpservice.StartMessage
+	if err := json.Unmarshal(body, &message); err != nil {
+		return http.StatusBadRequest, fmt.Errorf("start message: %w", err)
+	}
+	if err := message.Check(w.rules.Index(), w.port, w.job.Workers, w.job.Pings); err != nil {
+		return http.StatusBadRequest, err
+	}
+	if w.started {
+		return http.StatusConflict, errors.New("started already")
+	}
+	w.started = true
+	w.neighbours = make([]neighbour, len(message.Neighbourhood))
+	for index, port := range message.Neighbourhood {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		w.neighbours[index] = neighbour{worker: w, index: index, address: address}
+	}
+	w.next()
+	return http.StatusOK, nil
+}
+
+// next pings a neighbour, or tells the core that the limit is reached.
+func (w *worker) next() {
+	target, more := w.rules.Next()
+	var err error
+	if more {
+		err = w.neighbours[target].ping()
+	} else {
+		err = w.tellCore("/finish", nil)
+	}
+	if err != nil {
+		w.loop.Fail(err)
+	}
+}
+
+func (n *neighbour) ping() (err error) {
+	if n.client == nil {
+		if n.client, err = leanhttp.Dial(n.worker.loop, n.address, limits, n); err != nil {
+			return fmt.Errorf("ping neighbour %d: %w", n.index, err)
+		}
+	}
+	return n.client.Send(http.MethodGet, "/ping", "", nil)
+}
+
+// Response implements leanhttp.Receiver: a pong leads to the next ping.
+func (n *neighbour) Response(_ *leanhttp.Client, r *leanhttp.Response) {
+	if r.Status != http.StatusOK || string(r.Body) != "pong" {
+		n.worker.loop.Fail(fmt.Errorf("neighbour %d answered ping with status %d and %.60q, want 200 and \"pong\"",
+			n.index, r.Status, r.Body))
+		return
+	}
+	if err := n.worker.rules.Pong(n.index); err != nil {
+		n.worker.loop.Fail(err)
+		return
+	}
+	n.worker.next()
+}
+
+// Lost implements leanhttp.Receiver. A neighbour may go when this worker has
+// all its pongs: then the core has begun to dismiss the workers.
+func (n *neighbour) Lost(_ *leanhttp.Client, err error) {
+	if n.worker.rules.Done() {
+		return
+	}
+	if err == nil {
+		err = errors.New("connection closed")
+	}
+	n.worker.loop.Fail(fmt.Errorf("neighbour %d is gone: %w", n.index, err))
+}
+
+// coreLink receives the core's answers.
+type coreLink struct{ worker *worker }
+
+// Response implements leanhttp.Receiver.
+func (c *coreLink) Response(_ *leanhttp.Client, r *leanhttp.Response) {
+	if r.Status != http.StatusOK {
+		c.worker.loop.Fail(fmt.Errorf("the core answered with status %d: %.200s", r.Status, r.Body))
+	}
+}
+
+// Lost implements leanhttp.Receiver. The worker cannot finish without its core.
+// A connection that the core has closed after the finish is not needed any more.
+func (c *coreLink) Lost(_ *leanhttp.Client, err error) {
+	if !c.worker.rules.Done() {
+		c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))
+	}
+}

@@ -1,0 +1,174 @@
+// Package httpservice is the architecture http of Big, the study's first
+// approach: one process per worker, each a complete HTTP server, messages as
+// JSON in requests over TCP. It is written with net/http and encoding/json as a
+// Go developer does it today. The core serves POST /register and POST /finish;
+// a worker serves POST /start, GET /ping (answered "pong") and POST /stop. As in
+// the study, requests are served concurrently and a goroutine of its own pings.
+//
+// Differences from the study: the deployer chooses the port; a worker goes on
+// answering until POST /stop; whether connections are kept is a knob, which the
+// study does not say.
+//
+// A ping does not name its sender and a pong not its: the worker that answers is
+// known by the address that was asked, which is that worker's own for the time
+// of the trial.
+//
+// Entry points: NewCore and RunWorker. Package httplean uses the same core.
+package httpservice
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// core is the crew of the trial as the core process sees it.
+type core struct {
+	job        big.UnitJob
+	server     *http.Server
+	client     *http.Client
+	mu         sync.Mutex // guards roll
+	roll       *big.Roll
+	registered chan struct{} // closed when all workers are there
+	finished   chan struct{} // closed when all workers are done
+	failed     chan error    // the first failure
+}
+
+// NewCore serves registrations at the core's address.
+func NewCore(job big.UnitJob) (big.Crew, error) {
+	address, err := control.Address()
+	if err != nil {
+		return nil, err
+	}
+	listener, _, err := listen(address)
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		job: job, client: &http.Client{Transport: &http.Transport{}}, roll: big.NewRoll(job.Job),
+		registered: make(chan struct{}), finished: make(chan struct{}), failed: make(chan error, 1),
+	}
+	c.server = &http.Server{Handler: c.routes()}
+	serve(c.server, listener, c.fail)
+	return c, nil
+}
+
+func (c *core) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /register", c.register)
+	mux.HandleFunc("POST /finish", c.finish)
+	return mux
+}
+
+// register notes the port of a worker. All ports have five digits, so that they
+// sort like numbers.
+func (c *core) register(w http.ResponseWriter, r *http.Request) {
+	var message RegisterMessage
+	if err := decode(r.Body, &message); err != nil || message.Port < 1 || message.Port > 65535 {
+		http.Error(w, `want a body like {"port":12345}`, http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	complete, err := c.roll.Register(fmt.Sprintf("%05d", message.Port))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+		c.fail(err)
+		return
+	}
+	if complete {
+		close(c.registered)
+	}
+}
+
+func (c *core) finish(http.ResponseWriter, *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.roll.Finish() {
+		close(c.finished)
+	}
+}
+
+// fail keeps the first failure for the crew method that waits.
+func (c *core) fail(err error) {
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+func (c *core) await(done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case err := <-c.failed:
+		return err
+	}
+}
+
+// Gather implements big.Crew.
+func (c *core) Gather() error { return c.await(c.registered) }
+
+// KickOff implements big.Crew: it sends every worker its neighbourhood, upon
+// which the worker begins.
+func (c *core) KickOff() error {
+	for number := range c.job.Neighbourhoods {
+		ports, err := c.neighbourhood(number)
+		if err != nil {
+			return err
+		}
+		for _, port := range ports {
+			if err := post(c.client, port, "/start", StartMessage{PingLimit: c.job.Pings, Neighbourhood: ports}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *core) neighbourhood(number int) ([]int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ports []int
+	for _, address := range c.roll.Neighbourhood(number) {
+		port, err := strconv.Atoi(address)
+		if err != nil {
+			return nil, fmt.Errorf("registered port %q: %w", address, err)
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// AwaitFinish implements big.Crew.
+func (c *core) AwaitFinish() error { return c.await(c.finished) }
+
+// Dismiss implements big.Crew.
+func (c *core) Dismiss() error {
+	for number := range c.job.Neighbourhoods {
+		ports, err := c.neighbourhood(number)
+		if err != nil {
+			return err
+		}
+		for _, port := range ports {
+			if err := post(c.client, port, "/stop", nil); err != nil {
+				return err
+			}
+		}
+	}
+	c.client.CloseIdleConnections()
+	return shutdown(c.server)
+}
+
+// Account implements big.Crew.
+func (c *core) Account(startNs, endNs int64) big.Account {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	account := big.NewAccount()
+	account.Core = c.roll.Account(startNs, endNs)
+	return account
+}

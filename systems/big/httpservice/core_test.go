@@ -1,0 +1,36 @@
+package httpservice
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+func TestCoreRefusesRegistrations(t *testing.T) {
+	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
+	c := &core{job: job, roll: big.NewRoll(job.Job), registered: make(chan struct{}), failed: make(chan error, 1)}
+	for _, test := range []struct {
+		method, body string
+		status       int
+	}{
+		{"POST", "12345", http.StatusBadRequest},
+		{"POST", `{"port":0}`, http.StatusBadRequest},
+		{"POST", `{"port":65536}`, http.StatusBadRequest},
+		{"POST", `{"port":12345,"host":"elsewhere"}`, http.StatusBadRequest},
+		{"GET", `{"port":12345}`, http.StatusMethodNotAllowed},
+		{"POST", `{"port":12345}`, http.StatusOK},
+		{"POST", `{"port":12346}`, http.StatusConflict}, // one more than the trial has
+	} {
+		recorder := httptest.NewRecorder()
+		c.routes().ServeHTTP(recorder, httptest.NewRequest(test.method, "/register", strings.NewReader(test.body)))
+		if recorder.Code != test.status {
+			t.Errorf("%s %s: status %d, want %d", test.method, test.body, recorder.Code, test.status)
+		}
+	}
+	if err := c.await(make(chan struct{})); err == nil {
+		t.Error("the core goes on after a worker too many")
+	}
+}

@@ -1,0 +1,60 @@
+package httpservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// shutdownTime is how long requests under way may take when a service ends.
+const shutdownTime = 5 * time.Second
+
+// listen opens the address that the deployer gave and returns its port.
+func listen(address string) (net.Listener, int, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, 0, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// portOf returns the port of a host:port.
+func portOf(address string) (int, error) {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0, fmt.Errorf("address %q: %w", address, err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("address %q: %w", address, err)
+	}
+	return port, nil
+}
+
+// serve runs the server in the background; failures of the server itself go to
+// failed.
+func serve(server *http.Server, listener net.Listener, failed func(error)) {
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed(fmt.Errorf("serve: %w", err))
+		}
+	}()
+}
+
+// shutdown ends a server after the requests under way.
+func shutdown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	return nil
+}

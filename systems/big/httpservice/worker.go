@@ -1,0 +1,173 @@
+package httpservice
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// worker is one worker process.
+type worker struct {
+	job      big.UnitJob
+	port     int
+	corePort int
+	client   *http.Client
+	mu       sync.Mutex // guards rules and started
+	rules    *big.Worker
+	started  bool
+	outcome  chan error // nil when dismissed, else the first failure
+}
+
+// RunWorker registers at the core and serves until POST /stop.
+func RunWorker(job big.UnitJob) (big.Account, error) {
+	own := big.ClaimAddressSpace()
+	w := &worker{
+		job: job, client: newClient(job), rules: job.NewWorker(job.Worker, big.Clock),
+		outcome: make(chan error, 1),
+	}
+	if err := w.run(); err != nil {
+		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
+	}
+	account := big.NewAccount(w.rules)
+	account.OwnAddressSpace = own
+	return account, nil
+}
+
+// newClient returns the client for pings. The default transport keeps two idle
+// connections per host, which is enough for one ping at a time, but a hundred in
+// all, which a worker with many neighbours would exceed.
+func newClient(job big.UnitJob) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives:   job.Knob(big.KnobKeepAlive) == "off",
+		MaxIdleConns:        2*job.Workers + 2,
+		MaxIdleConnsPerHost: 2,
+	}}
+}
+
+func (w *worker) run() error {
+	address, err := control.Address()
+	if err != nil {
+		return err
+	}
+	core, err := control.PeerAddress(big.RoleCore)
+	if err != nil {
+		return err
+	}
+	if w.corePort, err = portOf(core); err != nil {
+		return err
+	}
+	listener, port, err := listen(address)
+	if err != nil {
+		return err
+	}
+	w.port = port
+	server := &http.Server{Handler: w.routes()}
+	// The study registers before it serves: the kernel keeps connections that
+	// come in between.
+	err = rendezvous.WithCore(func() error {
+		return post(w.client, w.corePort, "/register", RegisterMessage{Port: port})
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	serve(server, listener, w.end)
+	if err := <-w.outcome; err != nil {
+		return errors.Join(err, server.Close())
+	}
+	w.client.CloseIdleConnections()
+	return shutdown(server)
+}
+
+// end keeps the first outcome for run.
+func (w *worker) end(err error) {
+	select {
+	case w.outcome <- err:
+	default:
+	}
+}
+
+func (w *worker) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /start", w.start)
+	mux.HandleFunc("GET /ping", w.ping)
+	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { w.end(nil) })
+	return mux
+}
+
+// start checks the start message and begins to ping.
+func (w *worker) start(response http.ResponseWriter, r *http.Request) {
+	var message StartMessage
+	err := decode(r.Body, &message)
+	if err == nil {
+		err = message.Check(w.rules.Index(), w.port, w.job.Workers, w.job.Pings)
+	}
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started {
+		http.Error(response, "started already", http.StatusConflict)
+		return
+	}
+	w.started = true
+	go func() {
+		if err := w.pingAll(message.Neighbourhood); err != nil {
+			w.end(err)
+		}
+	}()
+}
+
+// ping answers a neighbour.
+func (w *worker) ping(response http.ResponseWriter, _ *http.Request) {
+	w.mu.Lock()
+	w.rules.Answered()
+	w.mu.Unlock()
+	if _, err := response.Write([]byte("pong")); err != nil {
+		w.end(fmt.Errorf("answer ping: %w", err))
+	}
+}
+
+// pingAll pings until the limit is reached and tells the core.
+func (w *worker) pingAll(neighbourhood []int) error {
+	urls := make([]string, len(neighbourhood))
+	for index, port := range neighbourhood {
+		urls[index] = url(port, "/ping")
+	}
+	for {
+		w.mu.Lock()
+		target, more := w.rules.Next()
+		w.mu.Unlock()
+		if !more {
+			return post(w.client, w.corePort, "/finish", nil)
+		}
+		if err := w.pingOne(target, urls[target]); err != nil {
+			return err
+		}
+	}
+}
+
+// pingOne asks one neighbour and awaits its answer.
+func (w *worker) pingOne(target int, url string) error {
+	response, err := w.client.Get(url)
+	if err != nil {
+		return fmt.Errorf("ping neighbour %d: %w", target, err)
+	}
+	body, err := readAll(response)
+	if err != nil {
+		return fmt.Errorf("ping neighbour %d: %w", target, err)
+	}
+	if response.StatusCode != http.StatusOK || string(body) != "pong" {
+		return fmt.Errorf("neighbour %d answered ping with status %d and %.60q, want 200 and \"pong\"",
+			target, response.StatusCode, body)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rules.Pong(target)
+}

@@ -1,0 +1,73 @@
+package big
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// spareDescriptors are open in every unit whatever its neighbours: standard
+// streams, listener, poller, and what the Go runtime keeps.
+const spareDescriptors = 32
+
+// oneUnitLayout puts all workers into one process.
+func oneUnitLayout(unit UnitJob) (lab.Layout, error) {
+	unit.Role = RoleAll
+	spec, err := unit.spec(RoleAll)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	return lab.Layout{
+		Units: []lab.UnitSpec{spec}, Lead: RoleAll, Operations: unit.RoundTrips(), Descriptors: spareDescriptors,
+	}, nil
+}
+
+// serviceLayout puts the core and every worker into a process of its own.
+func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
+	unit.Role = RoleCore
+	core, err := unit.spec(RoleCore)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	core.Listens = f.listens
+	layout := lab.Layout{
+		Units: []lab.UnitSpec{core}, Lead: RoleCore, Operations: unit.RoundTrips(),
+		SharedMemory: f.sharedMemory(unit.Job),
+		Descriptors:  spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
+	}
+	unit.Role = RoleWorker
+	for number := range unit.Total() {
+		unit.Worker = number
+		spec, err := unit.spec(workerName(number))
+		if err != nil {
+			return lab.Layout{}, err
+		}
+		f.place(&spec, unit)
+		layout.Units = append(layout.Units, spec)
+	}
+	return layout, nil
+}
+
+// place gives a worker its address, its runtime settings and its processor.
+func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
+	spec.Env = f.workerEnv
+	if f.listens {
+		spec.Listens = true
+		spec.Peers = []string{RoleCore}
+	}
+	if unit.Knob(knobPinned) == on {
+		spec.Cores = []int{unit.Neighbourhood(unit.Worker)}
+	}
+}
+
+func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
+	data, err := json.Marshal(u)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode job of unit %s: %w", name, err)
+	}
+	return lab.UnitSpec{Name: name, Role: u.Role, Args: []string{Name, string(data)}}, nil
+}
+
+// workerName pads the number so that names sort like numbers.
+func workerName(number int) string { return fmt.Sprintf("worker-%05d", number) }

@@ -1,0 +1,58 @@
+package big
+
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// Crew is what the lead unit of an architecture can do with its workers. The
+// methods are called once each, in this order.
+type Crew interface {
+	// Gather returns when every worker is there and waits for the start signal.
+	Gather() error
+	// KickOff sends every worker the signal upon which it begins to ping.
+	KickOff() error
+	// AwaitFinish returns when every worker has reached its limit.
+	AwaitFinish() error
+	// Dismiss tells every worker to report and to end. Until then all workers
+	// go on answering pings.
+	Dismiss() error
+	// Account is the lead unit's own account; the clock readings are in it.
+	Account(startNs, endNs int64) Account
+}
+
+// Lead plays the lead unit's part of a trial over the control channel. The two
+// clock readings, just before the first start signal and just after the last
+// finish, are the same in every architecture.
+func Lead(channel *control.Channel, crew Crew) error {
+	if err := crew.Gather(); err != nil {
+		return err
+	}
+	if err := channel.Ready(); err != nil {
+		return err
+	}
+	if err := channel.Await(lab.CommandStart); err != nil {
+		return err
+	}
+	startNs := Clock()
+	err := crew.KickOff()
+	if err == nil {
+		err = crew.AwaitFinish()
+	}
+	endNs := Clock()
+	if err != nil {
+		return err
+	}
+	if err := channel.Finished(time.Duration(endNs - startNs)); err != nil {
+		return err
+	}
+	if err := channel.Await(lab.CommandStop); err != nil {
+		return err
+	}
+	if err := crew.Dismiss(); err != nil {
+		return err
+	}
+	return channel.Report(crew.Account(startNs, endNs))
+}

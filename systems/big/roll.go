@@ -1,0 +1,49 @@
+package big
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Roll is the core's list of registered workers. It is not safe for concurrent
+// use: a core that serves concurrently guards it, as the study's core does.
+type Roll struct {
+	job       Job
+	addresses []string
+	finished  int
+}
+
+// NewRoll returns the empty roll of a job.
+func NewRoll(job Job) *Roll { return &Roll{job: job} }
+
+// Register adds a worker's address and reports whether all are there.
+func (r *Roll) Register(address string) (complete bool, err error) {
+	if len(r.addresses) == r.job.Total() {
+		return false, fmt.Errorf("worker %q registers, but all %d are there", address, r.job.Total())
+	}
+	r.addresses = append(r.addresses, address)
+	return len(r.addresses) == r.job.Total(), nil
+}
+
+// Finish counts a worker that has reached its limit and reports whether it was
+// the last one.
+func (r *Roll) Finish() (last bool) {
+	r.finished++
+	return r.finished == r.job.Total()
+}
+
+// Account tells what the core saw, between the two clock readings.
+func (r *Roll) Account(startNs, endNs int64) *CoreAccount {
+	return &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs, EndNs: endNs}
+}
+
+// Addresses returns all registered addresses in ascending order, which is the
+// order of worker numbers where addresses are handed out in that order.
+func (r *Roll) Addresses() []string { return slices.Sorted(slices.Values(r.addresses)) }
+
+// Neighbourhood returns the addresses of a neighbourhood, by index. Addresses
+// are sorted first, so that the same workers are neighbours in every trial
+// whatever the order of registration.
+func (r *Roll) Neighbourhood(number int) []string {
+	return r.Addresses()[number*r.job.Workers : (number+1)*r.job.Workers]
+}

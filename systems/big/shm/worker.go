@@ -1,0 +1,126 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/binding/ring"
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+// worker is the worker of this process. What it needs for a round trip lies
+// together: after every switch of processes it has to be fetched anew.
+type worker struct {
+	rules      *big.Worker
+	inbox      ring.Inbox
+	neighbours ring.Row // by index, its own inbox included
+	rest       rest
+	home       *district
+	board      *board
+}
+
+// RunWorker registers the job's worker, plays its part and returns its account
+// when the core dismisses it.
+func RunWorker(job big.UnitJob) (big.Account, error) {
+	claimed := big.ClaimAddressSpace()
+	board, err := inheritBoard(job.Job)
+	if err != nil {
+		return big.Account{}, err
+	}
+	w, err := newWorker(board, job)
+	if err != nil {
+		return big.Account{}, err
+	}
+	if err := slackenMonitor(); err != nil {
+		return big.Account{}, err
+	}
+	if err := w.register(); err != nil {
+		return big.Account{}, err
+	}
+	if err := w.serve(); err != nil {
+		return big.Account{}, err
+	}
+	account := big.NewAccount(w.rules)
+	account.OwnAddressSpace = claimed
+	return account, nil
+}
+
+func newWorker(b *board, job big.UnitJob) (*worker, error) {
+	home := job.Neighbourhood(job.Worker)
+	w := &worker{board: b, home: &b.districts[home], rules: job.NewWorker(job.Worker, big.Clock)}
+	neighbours, err := b.inboxesOf(home*job.Workers, job.Workers)
+	if err != nil {
+		return nil, err
+	}
+	w.neighbours = neighbours
+	w.inbox = neighbours.Reader(w.rules.Index())
+	w.rest = rest{board: b, home: w.home, gang: gang(job), pauses: w.rules.Index()}
+	return w, nil
+}
+
+// register tells the core that the worker is there, and on which processor.
+func (w *worker) register() error {
+	pinned, err := pinnedTo()
+	if err != nil {
+		return err
+	}
+	w.home.pinned.Store(pinned)
+	return w.board.count(&w.board.roll.registered)
+}
+
+// serve handles messages until the dismissal.
+func (w *worker) serve() error {
+	fruitless := 0 // pauses in a row
+	for {
+		message, some := w.inbox.Receive()
+		if !some {
+			if err := w.rest.pause(&w.inbox, fruitless); err != nil {
+				return err
+			}
+			fruitless++
+			continue
+		}
+		fruitless = 0
+		if kindOf(message) == dismissal {
+			return nil
+		}
+		if err := w.handle(kindOf(message), senderOf(message)); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *worker) handle(k kind, from int) error {
+	switch k {
+	case ping:
+		if err := w.rules.Ping(from); err != nil {
+			return err
+		}
+		return w.send(from, pong)
+	case pong:
+		if err := w.rules.Pong(from); err != nil {
+			return err
+		}
+		return w.pingNext()
+	case kickOff:
+		return w.pingNext()
+	default:
+		return fmt.Errorf("worker got a message of unknown kind %d from neighbour %d", k, from)
+	}
+}
+
+// pingNext sends the next ping, or counts the worker as finished.
+func (w *worker) pingNext() error {
+	target, more := w.rules.Next()
+	if more {
+		return w.send(target, ping)
+	}
+	w.home.finished.Add(1)
+	return w.board.count(&w.board.roll.finished)
+}
+
+func (w *worker) send(neighbour int, k kind) error {
+	if err := w.neighbours.Send(neighbour, message(k, w.rules.Index())); err != nil {
+		return fmt.Errorf("send message of kind %d to neighbour %d: %w", k, neighbour, err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package threads
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+// crew is all workers of a job in this process.
+type crew struct {
+	job      big.Job
+	workers  []*worker // by number; a neighbourhood is a run of job.Workers
+	finished sync.WaitGroup
+	ended    sync.WaitGroup
+	broken   chan error // the first worker that broke off
+}
+
+// NewCrew returns the workers of the job; nothing runs before Gather.
+func NewCrew(job big.UnitJob) big.Crew {
+	c := &crew{job: job.Job, broken: make(chan error, 1)}
+	for number := range job.Total() {
+		c.workers = append(c.workers, newWorker(job.Job, number))
+	}
+	return c
+}
+
+// Gather implements big.Crew: it starts a goroutine per worker.
+func (c *crew) Gather() error {
+	c.finished.Add(len(c.workers))
+	for number, w := range c.workers {
+		first := number - c.job.Index(number)
+		neighbourhood := c.workers[first : first+c.job.Workers]
+		c.ended.Go(func() {
+			if err := w.work(neighbourhood, &c.finished); err != nil {
+				c.report(err)
+			}
+		})
+	}
+	return nil
+}
+
+func (c *crew) report(err error) {
+	select {
+	case c.broken <- err:
+	default: // an earlier one is told already
+	}
+}
+
+// KickOff implements big.Crew: a pong to every worker, as in the study.
+func (c *crew) KickOff() error {
+	for _, w := range c.workers {
+		w.pong <- kickOff
+	}
+	return nil
+}
+
+// AwaitFinish implements big.Crew.
+func (c *crew) AwaitFinish() error {
+	done := make(chan struct{})
+	go func() {
+		c.finished.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case err := <-c.broken:
+		return fmt.Errorf("multithreaded workers: %w", err)
+	}
+}
+
+// Dismiss implements big.Crew. All workers have finished, so no ping is on its
+// way and nobody sends into the channels that are closed here.
+func (c *crew) Dismiss() error {
+	for _, w := range c.workers {
+		close(w.ping)
+	}
+	c.ended.Wait()
+	select {
+	case err := <-c.broken:
+		return fmt.Errorf("multithreaded workers: %w", err)
+	default:
+		return nil
+	}
+}
+
+// Account implements big.Crew.
+func (c *crew) Account(startNs, endNs int64) big.Account {
+	rules := make([]*big.Worker, 0, len(c.workers))
+	for _, w := range c.workers {
+		rules = append(rules, w.rules)
+	}
+	account := big.NewAccount(rules...)
+	total := len(c.workers)
+	account.Core = &big.CoreAccount{Registered: total, Finished: total, StartNs: startNs, EndNs: endNs}
+	return account
+}

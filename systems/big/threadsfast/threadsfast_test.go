@@ -1,0 +1,224 @@
+package threadsfast
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/bigtest"
+)
+
+func TestWholeTrials(t *testing.T) {
+	for _, processors := range []int{1, 2, 4} {
+		for _, trial := range bigtest.Sizes(big.ThreadsFast) {
+			t.Run(fmt.Sprintf("%s on %d", trial.Name(), processors), func(t *testing.T) {
+				onProcessors(t, processors)
+				bigtest.RunCrew(t, NewCrew, trial)
+			})
+		}
+	}
+}
+
+// onProcessors sets GOMAXPROCS until the end of the test.
+func onProcessors(t *testing.T, processors int) {
+	before := runtime.GOMAXPROCS(processors)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+func TestNothingIsAllocatedPerRoundTrip(t *testing.T) {
+	const pings = 20_000
+	trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 5, Pings: pings}
+	crew := NewCrew(bigtest.Job(t, trial))
+	if err := crew.Gather(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := crew.KickOff(); err != nil {
+		t.Fatal(err)
+	}
+	if err := crew.AwaitFinish(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if allocated := after.Mallocs - before.Mallocs; allocated > pings/10 {
+		t.Errorf("%d allocations for %d round trips", allocated, 10*pings)
+	}
+	if err := crew.Dismiss(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCrewReportsBrokenRule(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		put  func(c *crew) (wasIdle bool)
+		want string
+	}{
+		{"pong without a ping", func(c *crew) bool {
+			c.messages[firstPlace].from = firstPlace + 1
+			return c.workers[firstPlace].inbox.putPong()
+		}, "awaited -1"},
+		{"ping of a stranger", func(c *crew) bool {
+			c.messages[firstPlace+2].from = firstPlace + 2
+			return c.workers[firstPlace].inbox.putPing(c.messages, firstPlace+2)
+		}, "got a ping from 2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 2, Pings: 5}
+			c := NewCrew(bigtest.Job(t, trial)).(*crew)
+			if err := c.Gather(); err != nil {
+				t.Fatal(err)
+			}
+			if !test.put(c) {
+				t.Fatal("a fresh worker is not idle")
+			}
+			c.processors[0].queue.push(firstPlace)
+			c.bench.begin()
+			if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+			if err := c.Dismiss(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Several senders ping one reader at the same time, each again when its pong is
+// there. The reader may be queued only once at a time, and must get every ping
+// once; a mailbox must keep a pong that comes beside pings.
+func TestMailboxUnderManySenders(t *testing.T) {
+	const senders, each = 4, 20_000
+	var reader mailbox
+	homes := make([]mailbox, int(firstPlace)+senders)
+	messages := make([]message, int(firstPlace)+senders)
+	queued := make(chan struct{}, 1)
+	wake := func() {
+		select {
+		case queued <- struct{}{}:
+		default:
+			t.Error("the reader was queued twice")
+		}
+	}
+	for sender := firstPlace; sender < firstPlace+senders; sender++ {
+		go func() {
+			for range each {
+				messages[sender].from = sender
+				if reader.putPing(messages, sender) {
+					wake()
+				}
+				for back := false; !back; back, _ = homes[sender].takeAll() {
+					runtime.Gosched()
+				}
+			}
+		}()
+	}
+	pings := make([]int, len(homes))
+	for got := 0; got < senders*each; {
+		<-queued
+		pong, at := reader.takeAll()
+		if pong {
+			t.Error("the reader got a pong that nobody sent")
+		}
+		for at != vacant {
+			from, next := messages[at].from, messages[at].next
+			pings[from]++
+			got++
+			homes[from].putPong()
+			at = next
+		}
+		if !reader.rest() {
+			wake()
+		}
+	}
+	for sender := firstPlace; sender < firstPlace+senders; sender++ {
+		if pings[sender] != each {
+			t.Errorf("%d pings of sender %d, want %d", pings[sender], sender, each)
+		}
+	}
+	if state := reader.state.Load(); state != idle {
+		t.Errorf("the mailbox ends as %d, want idle", state)
+	}
+}
+
+func TestMailboxTakesPongBesidePings(t *testing.T) {
+	messages := make([]message, firstPlace+3)
+	for _, test := range []struct {
+		name string
+		put  []place // a ping each, kickOff for the pong
+		want []place // pings, newest first
+	}{
+		{"pong alone", []place{kickOff}, nil},
+		{"pong first", []place{kickOff, firstPlace, firstPlace + 1}, []place{firstPlace + 1, firstPlace}},
+		{"pong between", []place{firstPlace, kickOff, firstPlace + 1}, []place{firstPlace + 1, firstPlace}},
+		{"pong last", []place{firstPlace, firstPlace + 2, kickOff}, []place{firstPlace + 2, firstPlace}},
+	} {
+		var m mailbox
+		for i, at := range test.put {
+			put := func() bool { return m.putPing(messages, at) }
+			if at == kickOff {
+				put = m.putPong
+			}
+			if wasIdle := put(); wasIdle != (i == 0) {
+				t.Errorf("%s: message %d found the mailbox idle: %t", test.name, i, wasIdle)
+			}
+		}
+		pong, at := m.takeAll()
+		var got []place
+		for ; at != vacant; at = messages[at].next {
+			got = append(got, at)
+		}
+		if !pong || !slices.Equal(got, test.want) || !m.rest() {
+			t.Errorf("%s: pong %t, pings %v, want %v", test.name, pong, got, test.want)
+		}
+	}
+}
+
+func TestQueueKeepsOrderAroundTheRing(t *testing.T) {
+	q := newQueue(5)
+	next, oldest := place(0), place(0)
+	for range 100 {
+		for q.length() < 5 {
+			q.push(next)
+			next++
+		}
+		for q.length() > 2 {
+			if got := q.pop(); got != oldest {
+				t.Fatalf("got %d, want %d", got, oldest)
+			}
+			oldest++
+		}
+	}
+}
+
+func TestBench(t *testing.T) {
+	busy, sleeper := newProcessor(10), newProcessor(10)
+	for at := range place(7) {
+		busy.queue.push(at)
+	}
+	var b bench
+	b.share(busy) // to nobody
+	if busy.queue.length() != 7 {
+		t.Fatalf("%d of 7 workers left without a taker", busy.queue.length())
+	}
+	var sat sync.WaitGroup
+	stays := false
+	sat.Go(func() { stays = b.sit(sleeper) })
+	for b.waiting.Load() == 0 {
+		runtime.Gosched()
+	}
+	b.share(busy)
+	sat.Wait()
+	if !stays || busy.queue.length() != 4 || sleeper.queue.length() != 3 || sleeper.queue.pop() != 0 {
+		t.Errorf("the sleeper got %d workers, %d were kept; want the 3 oldest", sleeper.queue.length(), busy.queue.length())
+	}
+	b.close()
+	if b.sit(sleeper) {
+		t.Error("a processor stays when the bench is closed")
+	}
+}

@@ -1,0 +1,168 @@
+package udspersistent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/systems/big/udsservice"
+)
+
+// op is what a message between workers says.
+type op byte
+
+const (
+	ping op = 1
+	pong op = 2
+)
+
+// codec writes and reads the pings and pongs of one link. It checks that what it
+// reads was sent by the worker at the other end.
+type codec interface {
+	// encode returns the whole message; it is valid until the next call.
+	encode(o op) []byte
+	// decode reads a message from the front of data. n is its length, 0 where
+	// data does not hold the whole of it yet.
+	decode(data []byte) (o op, n int, err error)
+}
+
+// frameSize is the length of a binary message in bytes: the op, three zeros, and
+// the sender's place in the neighbourhood as a little-endian number.
+const frameSize = 8
+
+// binaryCodec writes fixed frames.
+type binaryCodec struct {
+	own, peer int // places in the neighbourhood
+	frame     [frameSize]byte
+}
+
+func (b *binaryCodec) encode(o op) []byte {
+	binary.LittleEndian.PutUint64(b.frame[:], uint64(o)|uint64(b.own)<<32)
+	return b.frame[:]
+}
+
+func (b *binaryCodec) decode(data []byte) (o op, n int, err error) {
+	if len(data) < frameSize {
+		return 0, 0, nil
+	}
+	frame := binary.LittleEndian.Uint64(data)
+	o = op(frame)
+	if uint32(frame) != uint32(o) || o != ping && o != pong {
+		return 0, 0, fmt.Errorf("frame % x: op %d, want %d or %d", data[:frameSize], uint32(frame), ping, pong)
+	}
+	if sender := frame >> 32; sender != uint64(b.peer) {
+		return 0, 0, fmt.Errorf("frame % x: sender %d on the link to %d", data[:frameSize], sender, b.peer)
+	}
+	return o, frameSize, nil
+}
+
+// maxLine is the longest JSON message in bytes: a path of 107 bytes, escaped,
+// with its op.
+const maxLine = 1 << 10
+
+// jsonCodec writes the messages of udsservice, one per line. Reading is
+// hand-written for the form in which this codec itself writes; a line in any
+// other form goes through encoding/json, to the same effect.
+type jsonCodec struct {
+	own, peer []byte // addresses, as JSON strings
+	line      []byte
+}
+
+func newJSONCodec(own, peer string) (*jsonCodec, error) {
+	ownText, err := json.Marshal(own)
+	if err != nil {
+		return nil, fmt.Errorf("encode address: %w", err)
+	}
+	peerText, err := json.Marshal(peer)
+	if err != nil {
+		return nil, fmt.Errorf("encode address: %w", err)
+	}
+	return &jsonCodec{own: ownText, peer: peerText}, nil
+}
+
+func (j *jsonCodec) encode(o op) []byte {
+	name := udsservice.OpPing
+	if o == pong {
+		name = udsservice.OpPong
+	}
+	j.line = append(j.line[:0], `{"op":"`...)
+	j.line = append(j.line, name...)
+	j.line = append(j.line, `","content":`...)
+	j.line = append(j.line, j.own...)
+	j.line = append(j.line, "}\n"...)
+	return j.line
+}
+
+func (j *jsonCodec) decode(data []byte) (o op, n int, err error) {
+	end := bytes.IndexByte(data, '\n')
+	if end < 0 {
+		if len(data) > maxLine {
+			return 0, 0, fmt.Errorf("message %.40q...: longer than %d bytes", data, maxLine)
+		}
+		return 0, 0, nil
+	}
+	line := data[:end]
+	name, content, plain := splitPlain(line)
+	if !plain {
+		if name, content, err = splitAny(line); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !bytes.Equal(content, j.peer) {
+		return 0, 0, fmt.Errorf("message %.120q: sender %s on the link to %s", line, content, j.peer)
+	}
+	switch string(name) {
+	case udsservice.OpPing:
+		return ping, end + 1, nil
+	case udsservice.OpPong:
+		return pong, end + 1, nil
+	}
+	return 0, 0, fmt.Errorf("message %.120q: op %q, want %s or %s", line, name, udsservice.OpPing, udsservice.OpPong)
+}
+
+// splitPlain takes a line of exactly the form {"op":"name","content":"text"}
+// apart, without blanks and without escapes.
+func splitPlain(line []byte) (name, content []byte, ok bool) {
+	const beginning, middle = `{"op":"`, `","content":`
+	if len(line) < len(beginning) || string(line[:len(beginning)]) != beginning {
+		return nil, nil, false
+	}
+	rest := line[len(beginning):]
+	quote := bytes.IndexByte(rest, '"')
+	if quote < 0 {
+		return nil, nil, false
+	}
+	name, rest = rest[:quote], rest[quote:]
+	if len(rest) < len(middle)+3 || string(rest[:len(middle)]) != middle || rest[len(rest)-1] != '}' {
+		return nil, nil, false
+	}
+	content = rest[len(middle) : len(rest)-1]
+	return name, content, isPlain(name) && content[0] == '"' && content[len(content)-1] == '"' && isPlain(content[1:len(content)-1])
+}
+
+// isPlain reports whether text stands for itself in a JSON string.
+func isPlain(text []byte) bool {
+	for _, b := range text {
+		if b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// splitAny takes any JSON message apart.
+func splitAny(line []byte) (name, content []byte, err error) {
+	var message udsservice.Message
+	if err := json.Unmarshal(line, &message); err != nil {
+		return nil, nil, fmt.Errorf("message %.120q: %w", line, err)
+	}
+	address, err := message.Address()
+	if err != nil {
+		return nil, nil, err
+	}
+	if content, err = json.Marshal(address); err != nil {
+		return nil, nil, fmt.Errorf("message %.120q: %w", line, err)
+	}
+	return []byte(message.Op), content, nil
+}

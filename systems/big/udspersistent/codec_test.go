@@ -1,0 +1,112 @@
+package udspersistent
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big/udsservice"
+)
+
+// The addresses hold what JSON must escape.
+const ownAddress, peerAddress = `/tmp/a "b"/w1.sock`, `/tmp/a "b"/w2.sock`
+
+func codecs(t testing.TB) map[string][2]codec {
+	t.Helper()
+	out, err := newJSONCodec(ownAddress, peerAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := newJSONCodec(peerAddress, ownAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][2]codec{
+		"binary": {&binaryCodec{own: 3, peer: 499}, &binaryCodec{own: 499, peer: 3}},
+		"json":   {out, in},
+	}
+}
+
+func TestCodecsReadWhatTheyWrite(t *testing.T) {
+	for name, pair := range codecs(t) {
+		var stream []byte
+		for _, o := range []op{ping, pong, ping} {
+			stream = append(stream, pair[0].encode(o)...)
+		}
+		for _, want := range []op{ping, pong, ping} {
+			length := len(pair[0].encode(want))
+			for cut := range length {
+				if _, n, err := pair[1].decode(stream[:cut]); n != 0 || err != nil {
+					t.Errorf("%s: %d of %d bytes: took %d, error %v", name, cut, length, n, err)
+				}
+			}
+			o, n, err := pair[1].decode(stream)
+			if o != want || n != length || err != nil {
+				t.Fatalf("%s: op %d, %d bytes, error %v; want op %d, %d bytes", name, o, n, err, want, length)
+			}
+			stream = stream[n:]
+		}
+	}
+}
+
+func TestJSONCodecTakesAnyForm(t *testing.T) {
+	codec, err := newJSONCodec("/tmp/w1.sock", "/tmp/w2.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`{"op":"pong","content":"/tmp/w2.sock"}`,
+		`{ "op": "pong", "content": "/tmp/w2.sock" }`,
+		`{"content":"/tmp/w2.sock","op":"pong"}`,
+		`{"op":"\u0070ong","content":"\/tmp\/w2.sock"}`,
+	} {
+		o, n, err := codec.decode([]byte(line + "\n"))
+		if o != pong || n != len(line)+1 || err != nil {
+			t.Errorf("%s: op %d, %d bytes, error %v", line, o, n, err)
+		}
+	}
+}
+
+// FuzzJSONCodec holds the hand-written reading against encoding/json.
+func FuzzJSONCodec(f *testing.F) {
+	for _, seed := range []string{
+		`{"op":"ping","content":"/w"}`, `{"op":"pong","content":"/w"}`, `{"op":"pong","content":"/x"}`,
+		`{"op":"ping","content":"\/w"}`, `{"op":"ping","content":"/w"}}`, `{"op":"ping","content":"/w","op":"pong"}`,
+		`{"op":"ping"}`, `{"op":"ping","content":3}`, `{"op":"pi`, "", "{\"op\":\"ping\",\"content\":\"/w\"}\r",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if bytes.IndexByte(line, '\n') >= 0 {
+			return
+		}
+		codec, err := newJSONCodec("/own", "/w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _, err := codec.decode(append(bytes.Clone(line), '\n'))
+		var message udsservice.Message
+		wellFormed := json.Unmarshal(line, &message) == nil
+		address, addressErr := message.Address()
+		wants := wellFormed && addressErr == nil && address == "/w" && (message.Op == "ping" || message.Op == "pong")
+		if wants != (err == nil) || err == nil && (o == ping) != (message.Op == "ping") {
+			t.Errorf("%q: op %d, error %v; encoding/json reads %+v", line, o, err, message)
+		}
+	})
+}
+
+// FuzzBinaryCodec checks that an accepted frame is exactly what the peer writes.
+func FuzzBinaryCodec(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x05\x00\x00\x00"))
+	f.Add([]byte("\x02\x00\x00\x00\x05\x00\x00\x00\x01"))
+	f.Add([]byte("\x01\x01\x00\x00\x05\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, n, err := (&binaryCodec{own: 1, peer: 5}).decode(data)
+		if err != nil || n == 0 {
+			return
+		}
+		if want := (&binaryCodec{own: 5, peer: 1}).encode(o); !bytes.Equal(data[:n], want) {
+			t.Errorf("accepted % x, the peer writes % x", data[:n], want)
+		}
+	})
+}

@@ -1,0 +1,175 @@
+// Package udspersistent is the architecture uds-persistent of Big: the study's
+// second approach as its author would improve it, with connections between
+// workers kept for the whole trial. One process and one thread per worker, an
+// event loop over Unix sockets, one connection per pair of neighbours that
+// carries the pings and pongs of both directions.
+//
+// Core and workers exchange the messages of package udsservice, one JSON object
+// per line, and two more: a worker greets a neighbour with hello, and tells the
+// core that all its connections stand with ready. Pings and pongs are binary
+// frames of eight bytes or, by the knob encoding, lines of JSON.
+//
+// Entry points: NewCore and RunWorker.
+package udspersistent
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/udsservice"
+)
+
+// The messages that udsservice does not have.
+const (
+	opHello = "hello" // worker to worker, content: its address; the first message of a connection
+	opReady = "ready" // worker to core: all connections stand
+)
+
+// core is the crew of the trial as the core process sees it. Its loop runs while
+// a method waits.
+type core struct {
+	job      big.UnitJob
+	address  string
+	loop     *eventloop.Loop
+	roll     *big.Roll
+	members  map[string]*member // by address
+	ready    int
+	dismiss  bool
+	complete bool // all are registered and know their neighbourhood
+}
+
+// member is the connection of one worker.
+type member struct {
+	core    *core
+	conn    *eventloop.Conn
+	address string // known once registered
+}
+
+// NewCore listens for registrations.
+func NewCore(job big.UnitJob) (big.Crew, error) {
+	address, err := udsservice.CoreAddress()
+	if err != nil {
+		return nil, err
+	}
+	loop, err := eventloop.New(eventloop.Config{})
+	if err != nil {
+		return nil, err
+	}
+	c := &core{job: job, address: address, loop: loop, roll: big.NewRoll(job.Job), members: map[string]*member{}}
+	_, err = loop.Listen("unix", address, func(conn *eventloop.Conn) eventloop.Handler {
+		return &member{core: c, conn: conn}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Gather implements big.Crew: it returns when all connections stand.
+func (c *core) Gather() error { return c.loop.Run() }
+
+// KickOff implements big.Crew with a pong to every worker.
+func (c *core) KickOff() error { return c.sendAll(udsservice.OpPong, c.address) }
+
+// AwaitFinish implements big.Crew.
+func (c *core) AwaitFinish() error { return c.loop.Run() }
+
+// Dismiss implements big.Crew.
+func (c *core) Dismiss() error {
+	c.dismiss = true
+	if err := c.sendAll(udsservice.OpStop, nil); err != nil {
+		return err
+	}
+	return c.loop.Close()
+}
+
+// Account implements big.Crew.
+func (c *core) Account(startNs, endNs int64) big.Account {
+	account := big.NewAccount()
+	account.Core = c.roll.Account(startNs, endNs)
+	return account
+}
+
+func (c *core) sendAll(op string, content any) error {
+	for _, address := range c.roll.Addresses() {
+		if err := sendLine(c.members[address].conn, op, content); err != nil {
+			return fmt.Errorf("worker %s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// introduce tells every worker its neighbourhood.
+func (c *core) introduce() error {
+	for number := range c.job.Neighbourhoods {
+		neighbourhood := c.roll.Neighbourhood(number)
+		for _, address := range neighbourhood {
+			if err := sendLine(c.members[address].conn, udsservice.OpNeighbourhood, neighbourhood); err != nil {
+				return fmt.Errorf("worker %s: %w", address, err)
+			}
+		}
+	}
+	c.complete = true
+	return nil
+}
+
+// Data implements eventloop.Handler.
+func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
+	for {
+		message, n, err := readLine(data[consumed:])
+		if n == 0 || err != nil {
+			return consumed, err
+		}
+		consumed += n
+		if err := m.take(message); err != nil {
+			return consumed, err
+		}
+	}
+}
+
+// Closed implements eventloop.Handler: the trial needs every worker.
+func (m *member) Closed(_ *eventloop.Conn, err error) {
+	if !m.core.dismiss {
+		m.core.loop.Fail(fmt.Errorf("worker %q is gone: %v", m.address, err))
+	}
+}
+
+func (m *member) take(message udsservice.Message) error {
+	c := m.core
+	switch {
+	case message.Op == udsservice.OpRegister && m.address == "":
+		return m.register(message)
+	case message.Op == opReady && c.complete && c.ready < c.job.Total():
+		if c.ready++; c.ready == c.job.Total() {
+			c.loop.Stop()
+		}
+		return nil
+	case message.Op == udsservice.OpFinish && c.ready == c.job.Total():
+		if c.roll.Finish() {
+			c.loop.Stop()
+		}
+		return nil
+	}
+	return fmt.Errorf("got a %q message out of turn", message.Op)
+}
+
+func (m *member) register(message udsservice.Message) error {
+	address, err := message.Address()
+	if err != nil {
+		return err
+	}
+	if _, twice := m.core.members[address]; twice {
+		return fmt.Errorf("address %s registers twice", address)
+	}
+	complete, err := m.core.roll.Register(address)
+	if err != nil {
+		return err
+	}
+	m.address = address
+	m.core.members[address] = m
+	if complete {
+		return m.core.introduce()
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package udspersistent
+
+import (
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+func TestCoreRefuses(t *testing.T) {
+	for _, test := range []struct{ name, message, want string }{
+		{"no json", "register\n", "invalid character"},
+		{"no address", `{"op":"register"}` + "\n", "want an address"},
+		{"ready before all are there", `{"op":"register","content":"/a"}` + "\n" + `{"op":"ready"}` + "\n", "out of turn"},
+		{"finish before the kick-off", `{"op":"register","content":"/a"}` + "\n" + `{"op":"finish"}` + "\n", "out of turn"},
+		{"register twice", `{"op":"register","content":"/a"}` + "\n" + `{"op":"register","content":"/b"}` + "\n", "out of turn"},
+		{"a worker that leaves", `{"op":"register","content":"/a"}` + "\n", `worker "/a" is gone`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("CLEAVE_DIR", dir)
+			crew, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := net.Dial("unix", filepath.Join(dir, "core.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, test.message); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := crew.Gather(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+			if err := crew.(*core).loop.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

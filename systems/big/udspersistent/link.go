@@ -1,0 +1,110 @@
+package udspersistent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+)
+
+// unknown is the index of a neighbour that has not said who it is.
+const unknown = -1
+
+// link is the connection to one neighbour.
+type link struct {
+	worker *worker
+	conn   *eventloop.Conn
+	index  int    // of the neighbour, or unknown
+	hello  string // the address that it gave, on connections that it opened
+	codec  codec  // nil until the neighbour is known
+}
+
+// send writes a ping or a pong.
+func (l *link) send(o op) error {
+	if err := l.conn.Write(l.codec.encode(o)); err != nil {
+		return fmt.Errorf("neighbour %d: %w", l.index, err)
+	}
+	return nil
+}
+
+// Data implements eventloop.Handler.
+func (l *link) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
+	if l.hello == "" && l.index == unknown {
+		if consumed, err = l.greet(data); consumed == 0 || err != nil {
+			return consumed, err
+		}
+	}
+	// A neighbour pings only after the kick-off, when all links are settled.
+	for l.codec != nil && consumed < len(data) {
+		o, n, err := l.codec.decode(data[consumed:])
+		if n == 0 || err != nil {
+			return consumed, err
+		}
+		consumed += n
+		if err := l.take(o); err != nil {
+			return consumed, err
+		}
+	}
+	return consumed, nil
+}
+
+// Closed implements eventloop.Handler. A neighbour may go when this worker has
+// all its pongs: then the core has begun to dismiss the workers.
+func (l *link) Closed(_ *eventloop.Conn, err error) {
+	if l.worker.rules.Done() && err == nil {
+		return
+	}
+	l.worker.loop.Fail(fmt.Errorf("neighbour %d is gone: %w", l.index, errors.Join(err, net.ErrClosed)))
+}
+
+func (l *link) take(o op) error {
+	if o == ping {
+		if err := l.worker.rules.Ping(l.index); err != nil {
+			return err
+		}
+		return l.send(pong)
+	}
+	if err := l.worker.rules.Pong(l.index); err != nil {
+		return err
+	}
+	return l.worker.next()
+}
+
+// greet reads who opened the connection.
+func (l *link) greet(data []byte) (consumed int, err error) {
+	message, n, err := readLine(data)
+	if n == 0 || err != nil {
+		return 0, err
+	}
+	if message.Op != opHello {
+		return 0, fmt.Errorf("a connection begins with %q, want %q", message.Op, opHello)
+	}
+	if l.hello, err = message.Address(); err != nil {
+		return 0, err
+	}
+	if l.worker.neighbourhood == nil {
+		l.worker.greeted = append(l.worker.greeted, l)
+		return n, nil
+	}
+	return n, l.settle()
+}
+
+// settle gives the link its neighbour, once both are known.
+func (l *link) settle() (err error) {
+	w := l.worker
+	if l.index, err = w.place(l.hello); err != nil {
+		return err
+	}
+	own := w.rules.Index()
+	if l.index > own || l.index == own && !w.job.SelfPings || l.index < own && w.links[l.index] != nil {
+		return fmt.Errorf("unexpected connection from neighbour %d (this is %d)", l.index, own)
+	}
+	if l.codec, err = w.codecFor(l.index); err != nil {
+		return err
+	}
+	if l.index != own { // its own connection is pinged on at the end that it opened
+		w.links[l.index] = l
+	}
+	return w.connected()
+}

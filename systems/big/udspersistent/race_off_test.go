@@ -1,0 +1,5 @@
+//go:build !race
+
+package udspersistent
+
+const racing = false

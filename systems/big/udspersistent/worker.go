@@ -1,0 +1,198 @@
+package udspersistent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
+	"github.com/cleave-lab/cleave/systems/big/udsservice"
+)
+
+// worker is one worker process.
+type worker struct {
+	job           big.UnitJob
+	rules         *big.Worker
+	loop          *eventloop.Loop
+	address       string
+	coreAddress   string
+	core          *eventloop.Conn
+	neighbourhood []string // addresses, by index; nil until the core has told
+	greeted       []*link  // links whose hello came before the neighbourhood
+	links         []*link  // to ping on, by index; nil where not connected
+	missing       int      // connections that do not stand yet
+	started       bool
+	stopped       bool
+}
+
+// RunWorker registers at the core, connects to its neighbours and serves until
+// the stop message.
+func RunWorker(job big.UnitJob) (big.Account, error) {
+	own := big.ClaimAddressSpace()
+	loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
+	if err != nil {
+		return big.Account{}, err
+	}
+	w := &worker{job: job, rules: job.NewWorker(job.Worker, big.Clock), loop: loop}
+	if err := errors.Join(w.run(), loop.Close()); err != nil {
+		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
+	}
+	account := big.NewAccount(w.rules)
+	account.OwnAddressSpace = own
+	return account, nil
+}
+
+func (w *worker) run() (err error) {
+	if w.address, err = udsservice.WorkerAddress(w.job.Worker); err != nil {
+		return err
+	}
+	if w.coreAddress, err = udsservice.CoreAddress(); err != nil {
+		return err
+	}
+	_, err = w.loop.Listen("unix", w.address, func(conn *eventloop.Conn) eventloop.Handler {
+		return &link{worker: w, conn: conn, index: unknown}
+	})
+	if err != nil {
+		return err
+	}
+	err = rendezvous.WithCore(func() error {
+		w.core, err = w.loop.Dial("unix", w.coreAddress, &coreLink{worker: w})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := sendLine(w.core, udsservice.OpRegister, w.address); err != nil {
+		return err
+	}
+	return w.loop.Run()
+}
+
+// meet learns who the neighbours are and connects to those behind this worker;
+// those before it do so themselves. A worker that may ping itself does it over a
+// connection like any other.
+func (w *worker) meet(message udsservice.Message) error {
+	neighbourhood, err := message.Addresses()
+	if err != nil {
+		return err
+	}
+	own := w.rules.Index()
+	if len(neighbourhood) != w.job.Workers || neighbourhood[own] != w.address {
+		return fmt.Errorf("neighbourhood %q: want %d with %s at place %d", neighbourhood, w.job.Workers, w.address, own)
+	}
+	w.neighbourhood, w.links = neighbourhood, make([]*link, len(neighbourhood))
+	first := own + 1
+	w.missing = len(neighbourhood) - 1
+	if w.job.SelfPings {
+		first = own
+		w.missing = len(neighbourhood) + 1 // both ends of its own connection
+	}
+	for index := first; index < len(neighbourhood); index++ {
+		if err := w.connect(index); err != nil {
+			return err
+		}
+	}
+	for _, l := range w.greeted {
+		if err := l.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) connect(index int) (err error) {
+	l := &link{worker: w, index: index}
+	if l.codec, err = w.codecFor(index); err != nil {
+		return err
+	}
+	if l.conn, err = w.loop.Dial("unix", w.neighbourhood[index], l); err != nil {
+		return fmt.Errorf("neighbour %d: %w", index, err)
+	}
+	if err := sendLine(l.conn, opHello, w.address); err != nil {
+		return fmt.Errorf("neighbour %d: %w", index, err)
+	}
+	w.links[index] = l
+	return w.connected()
+}
+
+// connected counts a connection that stands; the last one makes the worker ready.
+func (w *worker) connected() error {
+	if w.missing--; w.missing > 0 {
+		return nil
+	}
+	return sendLine(w.core, opReady, nil)
+}
+
+func (w *worker) codecFor(index int) (codec, error) {
+	switch encoding := w.job.Knob(big.KnobEncoding); encoding {
+	case "json":
+		return newJSONCodec(w.address, w.neighbourhood[index])
+	case "binary":
+		return &binaryCodec{own: w.rules.Index(), peer: index}, nil
+	default:
+		return nil, fmt.Errorf("encoding %q: want binary or json", encoding)
+	}
+}
+
+// next pings a neighbour, or tells the core that the limit is reached.
+func (w *worker) next() error {
+	target, more := w.rules.Next()
+	if !more {
+		return sendLine(w.core, udsservice.OpFinish, nil)
+	}
+	return w.links[target].send(ping)
+}
+
+// place returns the index of an address in the neighbourhood.
+func (w *worker) place(address string) (int, error) {
+	index := slices.Index(w.neighbourhood, address)
+	if index < 0 {
+		return 0, fmt.Errorf("hello from %s, which is no neighbour", address)
+	}
+	return index, nil
+}
+
+// coreLink handles what the core says.
+type coreLink struct{ worker *worker }
+
+// Data implements eventloop.Handler.
+func (c *coreLink) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
+	for {
+		message, n, err := readLine(data[consumed:])
+		if n == 0 || err != nil {
+			return consumed, err
+		}
+		consumed += n
+		if err := c.take(message); err != nil {
+			return consumed, err
+		}
+	}
+}
+
+// Closed implements eventloop.Handler: until the stop message there is no trial
+// without the core.
+func (c *coreLink) Closed(_ *eventloop.Conn, err error) {
+	if c.worker.stopped {
+		return
+	}
+	c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))
+}
+
+func (c *coreLink) take(message udsservice.Message) error {
+	w := c.worker
+	switch {
+	case message.Op == udsservice.OpNeighbourhood && w.neighbourhood == nil:
+		return w.meet(message)
+	case message.Op == udsservice.OpPong && !w.started && w.neighbourhood != nil && w.missing == 0:
+		w.started = true
+		return w.next()
+	case message.Op == udsservice.OpStop:
+		w.stopped = true
+		w.loop.Stop()
+		return nil
+	}
+	return fmt.Errorf("got a %q message out of turn from the core", message.Op)
+}

@@ -1,0 +1,117 @@
+// Package udsservice is the architecture uds of Big, the study's second
+// approach: one single-threaded process per worker, Unix sockets, a new
+// connection for every message, and messages as JSON objects with the fields op
+// and content. Core and workers block until a connection comes, read it to its
+// end, handle its message, and block again. It is written with net and
+// encoding/json as a Go developer does it; it is the baseline and neither tuned
+// nor slowed down.
+//
+// Differences from the study: a worker goes on answering until the core's stop
+// message; the kick-off is a pong of the core but not counted as one; every pong
+// names its sender, which is checked.
+//
+// Entry points: NewCore and RunWorker. Package udspersistent uses the same
+// messages.
+package udsservice
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/cleave-lab/cleave/systems/big"
+)
+
+// core is the crew of the trial as the core process sees it.
+type core struct {
+	job      big.UnitJob
+	address  string
+	listener net.Listener
+	roll     *big.Roll
+}
+
+// NewCore listens for registrations.
+func NewCore(job big.UnitJob) (big.Crew, error) {
+	address, err := CoreAddress()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(address)
+	if err != nil {
+		return nil, err
+	}
+	return &core{job: job, address: address, listener: listener, roll: big.NewRoll(job.Job)}, nil
+}
+
+// Gather implements big.Crew: it awaits the registrations and then tells every
+// worker its neighbourhood.
+func (c *core) Gather() error {
+	for complete := false; !complete; {
+		message, err := c.expect(OpRegister)
+		if err != nil {
+			return err
+		}
+		address, err := message.Address()
+		if err != nil {
+			return err
+		}
+		if complete, err = c.roll.Register(address); err != nil {
+			return err
+		}
+	}
+	for number := range c.job.Neighbourhoods {
+		neighbourhood := c.roll.Neighbourhood(number)
+		for _, worker := range neighbourhood {
+			if err := send(worker, OpNeighbourhood, neighbourhood); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// KickOff implements big.Crew with a pong to every worker.
+func (c *core) KickOff() error { return c.sendAll(OpPong, c.address) }
+
+// AwaitFinish implements big.Crew.
+func (c *core) AwaitFinish() error {
+	for last := false; !last; {
+		if _, err := c.expect(OpFinish); err != nil {
+			return err
+		}
+		last = c.roll.Finish()
+	}
+	return nil
+}
+
+// Dismiss implements big.Crew.
+func (c *core) Dismiss() error {
+	if err := c.sendAll(OpStop, nil); err != nil {
+		return err
+	}
+	return c.listener.Close()
+}
+
+// Account implements big.Crew.
+func (c *core) Account(startNs, endNs int64) big.Account {
+	account := big.NewAccount()
+	account.Core = c.roll.Account(startNs, endNs)
+	return account
+}
+
+// expect receives the next message, which must have the given operation.
+func (c *core) expect(op string) (Message, error) {
+	message, err := receive(c.listener)
+	if err == nil && message.Op != op {
+		err = fmt.Errorf("core got a %q message, want %q", message.Op, op)
+	}
+	return message, err
+}
+
+func (c *core) sendAll(op string, content any) error {
+	for _, worker := range c.roll.Addresses() {
+		if err := send(worker, op, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}

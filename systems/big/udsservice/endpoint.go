@@ -1,0 +1,81 @@
+package udsservice
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// CoreAddress is where the core of the trial listens.
+func CoreAddress() (string, error) { return inDir("core.sock") }
+
+// WorkerAddress is where a worker of the trial listens. Addresses sort like
+// worker numbers.
+func WorkerAddress(number int) (string, error) {
+	return inDir(fmt.Sprintf("worker-%05d.sock", number))
+}
+
+func inDir(name string) (string, error) {
+	dir, err := control.Dir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, name), nil
+}
+
+// listen opens the Unix socket of a unit.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("unix", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: %w: remove the file when no program uses it", address, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// receive waits for the next connection and reads the one message that it
+// carries.
+func receive(listener net.Listener) (Message, error) {
+	conn, err := listener.Accept()
+	if err != nil {
+		return Message{}, fmt.Errorf("accept connection: %w", err)
+	}
+	data, err := io.ReadAll(conn)
+	if err := errors.Join(err, conn.Close()); err != nil {
+		return Message{}, fmt.Errorf("read message: %w", err)
+	}
+	var message Message
+	if err := json.Unmarshal(data, &message); err != nil {
+		return Message{}, fmt.Errorf("decode message %.60q: %w", data, err)
+	}
+	return message, nil
+}
+
+// send opens a connection, writes one message and closes the connection.
+func send(address, op string, content any) error {
+	message, err := NewMessage(op, content)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("encode %s message: %w", op, err)
+	}
+	conn, err := net.Dial("unix", address)
+	if err != nil {
+		return fmt.Errorf("send %s: %w", op, err)
+	}
+	_, err = conn.Write(data)
+	if err := errors.Join(err, conn.Close()); err != nil {
+		return fmt.Errorf("send %s to %s: %w", op, address, err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package udsservice
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// The operations of messages.
+const (
+	OpRegister      = "register"      // worker to core, content: its address
+	OpNeighbourhood = "neighbourhood" // core to worker, content: all addresses of its neighbourhood, by index
+	OpPing          = "ping"          // content: the sender's address
+	OpPong          = "pong"          // content: the sender's address; from the core it is the kick-off
+	OpFinish        = "finish"        // worker to core: the limit is reached
+	OpStop          = "stop"          // core to worker: report and end
+)
+
+// Message is what core and workers send each other, as JSON.
+type Message struct {
+	Op      string          `json:"op"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// NewMessage returns a message with its content encoded; nil means none.
+func NewMessage(op string, content any) (Message, error) {
+	if content == nil {
+		return Message{Op: op}, nil
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return Message{}, fmt.Errorf("encode content of %s message: %w", op, err)
+	}
+	return Message{Op: op, Content: data}, nil
+}
+
+// Address returns the content of a message that consists of one address.
+func (m Message) Address() (string, error) {
+	var address string
+	if err := json.Unmarshal(m.Content, &address); err != nil {
+		return "", fmt.Errorf("%s message with content %.60q: want an address: %w", m.Op, m.Content, err)
+	}
+	return address, nil
+}
+
+// Addresses returns the content of a message that consists of a list of addresses.
+func (m Message) Addresses() ([]string, error) {
+	var addresses []string
+	if err := json.Unmarshal(m.Content, &addresses); err != nil {
+		return nil, fmt.Errorf("%s message with content %.60q: want addresses: %w", m.Op, m.Content, err)
+	}
+	return addresses, nil
+}

@@ -1,0 +1,96 @@
+package udsservice
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/bigtest"
+)
+
+func TestMain(m *testing.M) {
+	bigtest.Main(m, map[string]bigtest.Architecture{big.UDS: {NewCore: NewCore, RunWorker: RunWorker}})
+}
+
+func TestWholeTrials(t *testing.T) {
+	for _, trial := range bigtest.Sizes(big.UDS) {
+		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
+	}
+}
+
+func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.UDS) }
+
+func TestWorkerRefuses(t *testing.T) {
+	const core, self, neighbour = "DIR/core.sock", "DIR/worker-00000.sock", "DIR/worker-00001.sock"
+	meet := fmt.Sprintf(`{"op":"neighbourhood","content":["%s","%s"]}`, self, neighbour)
+	for _, test := range []struct {
+		name     string
+		messages []string // sent to the worker, one connection each
+		want     string   // in its failure
+	}{
+		{"no json", []string{"ping"}, "decode message"},
+		{"nothing", []string{""}, "decode message"},
+		{"half a message", []string{`{"op":"pi`}, "decode message"},
+		{"unknown op", []string{`{"op":"dance"}`}, `op "dance"`},
+		{"ping without sender", []string{meet, `{"op":"ping"}`}, "want an address"},
+		{"ping of a stranger", []string{meet, `{"op":"ping","content":"DIR/worker-00009.sock"}`}, "no neighbour"},
+		{"ping before the neighbourhood", []string{`{"op":"ping","content":"` + neighbour + `"}`}, "no neighbour"},
+		{"pong without a ping", []string{meet, `{"op":"pong","content":"` + neighbour + `"}`}, "got a pong from neighbour 1, awaited -1"},
+		{"neighbourhood of others", []string{`{"op":"neighbourhood","content":["` + neighbour + `","` + self + `"]}`}, "want " + "DIR/worker-00000.sock at place 0"},
+		{"neighbourhood of numbers", []string{`{"op":"neighbourhood","content":[1,2]}`}, "want addresses"},
+		{"neighbour does not listen", []string{meet, `{"op":"pong","content":"` + core + `"}`}, "worker-00001.sock"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := bigtest.Start(t, bigtest.Trial{Architecture: big.UDS, Neighbourhoods: 1, Workers: 2, Pings: 20}, "worker-00000")
+			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
+			listener, err := net.Listen("unix", inDir(core))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }() // nothing is buffered
+			if message, err := receive(listener); err != nil || message.Op != OpRegister {
+				t.Fatalf("registration %+v, error %v", message, err)
+			}
+			for _, message := range test.messages {
+				sendText(t, inDir(self), inDir(message))
+			}
+			failure, err := d.Failure()
+			if err != nil || !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 0") {
+				t.Errorf("failure %q (%v), want one of worker 0 with %q", failure, err, inDir(test.want))
+			}
+		})
+	}
+}
+
+func sendText(t *testing.T, address, text string) {
+	t.Helper()
+	conn, err := net.Dial("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Write([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAddressTaken(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CLEAVE_DIR", dir)
+	path := filepath.Join(dir, "core.sock")
+	holder, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close() }() // nothing is buffered
+	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove") {
+		t.Errorf("error %v, want one with the path and what to do", err)
+	}
+}

@@ -1,0 +1,130 @@
+// Package control is a unit's side of the control protocol: one JSON object per
+// line, commands in on standard input, events out on standard output. It also
+// reads what a deployer put into the unit's environment. It knows no system and
+// no deployer; the messages themselves are lab.Event and lab.Command.
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// ErrGone means that the conductor has closed the control channel: the unit
+// shall end without a report.
+var ErrGone = errors.New("the conductor is gone")
+
+// sharedMemoryDescriptor is the number under which a unit inherits the memory
+// that lab.Layout.SharedMemory asked for.
+const sharedMemoryDescriptor = 3
+
+// Channel is a unit's connection to the conductor. Events may be sent from
+// several goroutines; commands are awaited by one.
+type Channel struct {
+	commands *json.Decoder
+	mu       sync.Mutex
+	events   *json.Encoder
+}
+
+// NewChannel reads commands from in and writes events to out.
+func NewChannel(in io.Reader, out io.Writer) *Channel {
+	return &Channel{commands: json.NewDecoder(bufio.NewReader(in)), events: json.NewEncoder(out)}
+}
+
+// Ready says that all units of the system are connected and wait for start.
+func (c *Channel) Ready() error {
+	return c.send(lab.Event{Event: lab.EventReady})
+}
+
+// Finished says that every operation is done, elapsed after the start signal.
+func (c *Channel) Finished(elapsed time.Duration) error {
+	return c.send(lab.Event{Event: lab.EventFinished, ElapsedSeconds: elapsed.Seconds()})
+}
+
+// Report hands in the unit's own account of its work, its last event.
+func (c *Channel) Report(account any) error {
+	data, err := json.Marshal(account)
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	return c.send(lab.Event{Event: lab.EventReport, Data: data})
+}
+
+// Failed says why the unit gives up.
+func (c *Channel) Failed(cause error) error {
+	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
+}
+
+// Await blocks until the given command arrives. Another command is an error;
+// the end of the channel is ErrGone.
+func (c *Channel) Await(kind lab.CommandKind) error {
+	var command lab.Command
+	if err := c.commands.Decode(&command); err != nil {
+		if errors.Is(err, io.EOF) {
+			return ErrGone
+		}
+		return fmt.Errorf("read command %q: %w", kind, err)
+	}
+	if command.Command != kind {
+		return fmt.Errorf("got command %q, want %q", command.Command, kind)
+	}
+	return nil
+}
+
+func (c *Channel) send(event lab.Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.events.Encode(event); err != nil {
+		return fmt.Errorf("send event %q: %w", event.Event, err)
+	}
+	return nil
+}
+
+// Address is the host:port on which the deployer wants this unit to listen.
+func Address() (string, error) {
+	return variable("CLEAVE_ADDRESS")
+}
+
+// PeerAddress is the host:port of another unit of the layout.
+func PeerAddress(unit string) (string, error) {
+	return variable(PeerVariable(unit))
+}
+
+// PeerVariable is the environment variable that carries a unit's address:
+// CLEAVE_ADDRESS_CORE for the unit core.
+func PeerVariable(unit string) string {
+	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
+}
+
+// Dir is the private directory that the units of the trial share.
+func Dir() (string, error) {
+	return variable("CLEAVE_DIR")
+}
+
+func variable(name string) (string, error) {
+	value := os.Getenv(name)
+	if value == "" {
+		return "", fmt.Errorf("%s is not set: this program is started by cleave, not by hand", name)
+	}
+	return value, nil
+}
+
+// SharedMemory maps the memory that all units of the layout share. It lives
+// until the process ends.
+func SharedMemory(size int64) ([]byte, error) {
+	const access = syscall.PROT_READ | syscall.PROT_WRITE
+	memory, err := syscall.Mmap(sharedMemoryDescriptor, 0, int(size), access, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes of shared memory: %w", size, err)
+	}
+	return memory, nil
+}

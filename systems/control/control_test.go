@@ -1,0 +1,54 @@
+package control
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func TestEventsAreLinesOfJSON(t *testing.T) {
+	var out bytes.Buffer
+	c := NewChannel(strings.NewReader(""), &out)
+	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}), c.Failed(errors.New("no luck")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"event":"ready"}
+{"event":"finished","elapsed_seconds":1.5}
+{"event":"report","data":{"n":1}}
+{"event":"failed","error":"no luck"}
+`
+	if out.String() != want {
+		t.Errorf("events:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
+func TestAwait(t *testing.T) {
+	for name, test := range map[string]struct{ in, says string }{
+		"the awaited command": {`{"command":"start"}`, ""},
+		"another command":     {`{"command":"stop"}`, `got command "stop", want "start"`},
+		"the end":             {"", ErrGone.Error()},
+		"no JSON":             {"start", "read command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := NewChannel(strings.NewReader(test.in), &bytes.Buffer{}).Await(lab.CommandStart)
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("Await: %v, want %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestAddressesComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("CLEAVE_ADDRESS_STOCK_VIEWS", "127.0.0.1:20001")
+	if address, err := PeerAddress("stock-views"); err != nil || address != "127.0.0.1:20001" {
+		t.Errorf("PeerAddress = %q, %v", address, err)
+	}
+	if _, err := PeerAddress("orders"); err == nil || !strings.Contains(err.Error(), "CLEAVE_ADDRESS_ORDERS is not set") {
+		t.Errorf("PeerAddress of a missing unit: %v", err)
+	}
+}
