@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/grpcservice"
+	"github.com/cleave-lab/cleave/systems/big/httplean"
+	"github.com/cleave-lab/cleave/systems/big/httpservice"
+	"github.com/cleave-lab/cleave/systems/big/shm"
+	"github.com/cleave-lab/cleave/systems/big/threads"
+	"github.com/cleave-lab/cleave/systems/big/threadsfast"
+	"github.com/cleave-lab/cleave/systems/big/udspersistent"
+	"github.com/cleave-lab/cleave/systems/big/udsservice"
+	"github.com/cleave-lab/cleave/systems/control"
+)
+
+// runBig plays the unit's part in the Big benchmark.
+func runBig(channel *control.Channel, argument string) error {
+	var job big.UnitJob
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	if job.Role == big.RoleWorker {
+		account, err := runBigWorker(job)
+		if err != nil {
+			return err
+		}
+		return channel.Report(account)
+	}
+	crew, err := bigCrew(job)
+	if err != nil {
+		return err
+	}
+	return big.Lead(channel, crew)
+}
+
+// bigCrew joins the lead unit with its architecture.
+func bigCrew(job big.UnitJob) (big.Crew, error) {
+	switch job.Architecture {
+	case big.Threads:
+		return threads.NewCrew(job), nil
+	case big.ThreadsFast:
+		return threadsfast.NewCrew(job), nil
+	case big.HTTP:
+		return httpservice.NewCore(job)
+	case big.HTTPLean:
+		return httplean.NewCore(job)
+	case big.UDS:
+		return udsservice.NewCore(job)
+	case big.UDSPersistent:
+		return udspersistent.NewCore(job)
+	case big.GRPC:
+		return grpcservice.NewCore(job)
+	case big.SHM:
+		return shm.NewCore(job)
+	}
+	return nil, fmt.Errorf("big has no architecture %q in this program", job.Architecture)
+}
+
+// runBigWorker joins a worker with its architecture and runs it to its end.
+func runBigWorker(job big.UnitJob) (big.Account, error) {
+	switch job.Architecture {
+	case big.HTTP:
+		return httpservice.RunWorker(job)
+	case big.HTTPLean:
+		return httplean.RunWorker(job)
+	case big.UDS:
+		return udsservice.RunWorker(job)
+	case big.UDSPersistent:
+		return udspersistent.RunWorker(job)
+	case big.GRPC:
+		return grpcservice.RunWorker(job)
+	case big.SHM:
+		return shm.RunWorker(job)
+	}
+	return big.Account{}, fmt.Errorf("big has no workers of architecture %q in this program", job.Architecture)
+}
