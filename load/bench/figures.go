@@ -1,0 +1,187 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// figure is one line of the result: a median with its range.
+type figure struct {
+	Figure  string   `json:"figure"`
+	Value   float64  `json:"value"`
+	Low     float64  `json:"low"`
+	High    float64  `json:"high"`
+	Unit    string   `json:"unit"`
+	N       int      `json:"n"`
+	Better  string   `json:"better"`
+	Must    *float64 `json:"must,omitempty"`
+	Stretch *float64 `json:"stretch,omitempty"`
+}
+
+// samples are values by figure and tool, in the order of the rounds.
+type samples map[string]map[string][]float64
+
+func (s samples) add(figure, tool string, value float64) {
+	if s[figure] == nil {
+		s[figure] = map[string][]float64{}
+	}
+	s[figure][tool] = append(s[figure][tool], value)
+}
+
+// addPrecision reads receive times and adds how far sends were off schedule: the
+// distance of each from the schedule that fits best. The first second is left out.
+func (s samples) addPrecision(tool, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var times []float64
+	for ; len(data) >= 8; data = data[8:] {
+		times = append(times, float64(binary.LittleEndian.Uint64(data)))
+	}
+	slices.Sort(times)
+	const second = 1e9
+	const least = 100
+	if len(times) < least {
+		return fmt.Errorf("%d receive times are too few", len(times))
+	}
+	begin := times[0] + second
+	times = slices.DeleteFunc(times, func(at float64) bool { return at < begin })
+	if len(times) < least {
+		return fmt.Errorf("%d receive times after the first second are too few", len(times))
+	}
+	off := distances(times)
+	slices.Sort(off)
+	s.add("precision p50", tool, off[len(off)/2])
+	s.add("precision p99", tool, off[len(off)*99/100])
+	return nil
+}
+
+// distances are how far ascending times are from the line through them with
+// constant spacing, by least squares in slope and median in height, in us.
+func distances(times []float64) []float64 {
+	middle, mean := float64(len(times)-1)/2, 0.0
+	for _, at := range times {
+		mean += (at - times[0]) / float64(len(times))
+	}
+	var xx, xy float64
+	for i, at := range times {
+		x := float64(i) - middle
+		xx += x * x
+		xy += x * (at - times[0] - mean)
+	}
+	off := make([]float64, len(times))
+	for i, at := range times {
+		off[i] = at - times[0] - float64(i)*xy/xx
+	}
+	height := median(slices.Clone(off))
+	for i := range off {
+		off[i] = math.Abs(off[i]-height) / 1e3
+	}
+	return off
+}
+
+// median is the middle value; it sorts its argument.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// goal is what a figure has to reach.
+type goal struct{ must, stretch float64 }
+
+// goals by figure and tool.
+func goals() map[string]goal {
+	return map[string]goal{
+		"closed cpu, cleave by wrk": {0.9, 0.76}, "open cpu, cleave-grid by wrk2": {1.2, 0.8},
+		"precision p50, cleave": {20, 2}, "precision p99, cleave": {100, 70},
+		"precision p50, cleave-spin": {20, 0.5}, "precision p99, cleave-spin": {100, 40},
+		"stall p99 error, cleave": {0.01, 0.003}, "stall p99.9 error, cleave": {0.01, 0.003},
+	}
+}
+
+// figures summarizes the samples. Ratios are taken within rounds. Of a load of
+// some seconds with a stall of one second, 1 % is that share of the stall times
+// the length: the shortest wait among the longest 1 % is the rest of the second.
+func (s samples) figures(stalled time.Duration) []figure {
+	s.ratio("closed cpu", "cleave", "wrk")
+	s.ratio("open cpu", "cleave-grid", "wrk2")
+	s.errors("stall p99", 1-0.01*stalled.Seconds())
+	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
+	var all []figure
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		for _, tool := range slices.Sorted(maps.Keys(s[name])) {
+			values := s[name][tool]
+			f := figure{
+				Figure: name + ", " + tool, Value: median(slices.Clone(values)), Low: slices.Min(values), High: slices.Max(values),
+				Unit: unitOf(name, tool), N: len(values), Better: "lower",
+			}
+			if g, known := goals()[f.Figure]; known {
+				f.Must, f.Stretch = &g.must, &g.stretch
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// ratio adds one tool by another, round by round.
+func (s samples) ratio(name, tool, base string) {
+	for i := range min(len(s[name][tool]), len(s[name][base])) {
+		s.add(name, tool+" by "+base, s[name][tool][i]/s[name][base][i])
+	}
+}
+
+// errors adds how far a percentile is from the truth, as a share of it.
+func (s samples) errors(name string, truth float64) {
+	for _, value := range s[name]["cleave"] {
+		s.add(name+" error", "cleave", math.Abs(value/truth-1))
+	}
+}
+
+// unitOf is the unit of a figure.
+func unitOf(name, tool string) string {
+	switch {
+	case strings.Contains(tool, " by "), strings.HasSuffix(name, "error"):
+		return "ratio"
+	case strings.HasPrefix(name, "stall p"):
+		return "s"
+	}
+	return "us"
+}
+
+// show prints the table.
+func show(w io.Writer, figures []figure) {
+	fmt.Fprintf(w, "%-36s %10s %22s %6s %3s  %s\n", "figure", "median", "range", "unit", "n", "must / stretch")
+	for _, f := range figures {
+		goal := ""
+		if f.Must != nil {
+			goal = fmt.Sprintf("%g / %g", *f.Must, *f.Stretch)
+		}
+		fmt.Fprintf(w, "%-36s %10.4g %10.4g .. %8.4g %6s %3d  %s\n", f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, goal)
+	}
+}
+
+// write keeps the figures.
+func write(path string, figures []figure) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(figures, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}

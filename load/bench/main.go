@@ -1,0 +1,74 @@
+//go:build linux
+
+// Command bench compares the load engine with its peers: wrk, wrk2, fortio, hey
+// and vegeta, where they can be had. Generator and target have a processor each,
+// the tools take turns in rotating order, and every figure is a median.
+//
+// `make bench-load` runs it; results/bench/load.json holds the figures.
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/load/bench/target"
+)
+
+func main() {
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "target" {
+		err = serve(os.Args[2:])
+	} else {
+		err = bench(os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// served is what a target writes on its last line.
+type served struct {
+	Requests   int64
+	CPUSeconds float64
+}
+
+// serve is the target as a process of its own, until it is asked to end.
+func serve(arguments []string) error {
+	var config target.Config
+	flags := flag.NewFlagSet("target", flag.ContinueOnError)
+	flags.IntVar(&config.Port, "port", 0, "on 127.0.0.1; 0 lets the kernel choose")
+	flags.DurationVar(&config.StallAt, "stall-at", 0, "when everything stops, after the first request")
+	flags.DurationVar(&config.StallFor, "stall-for", 0, "how long")
+	stamps := flags.String("stamps", "", "write the receive times of all requests to this file")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	config.Stamps = *stamps != ""
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	count, err := target.Serve(ctx, config, func(port int) { fmt.Println(port) })
+	if err != nil {
+		return err
+	}
+	if config.Stamps {
+		if err := writeStamps(*stamps, count.Stamps); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(served{count.Requests, count.CPU.Seconds()})
+}
+
+func writeStamps(path string, stamps []int64) error {
+	data := make([]byte, 0, 8*len(stamps))
+	for _, stamp := range stamps {
+		data = binary.LittleEndian.AppendUint64(data, uint64(stamp))
+	}
+	return os.WriteFile(path, data, 0o644)
+}

@@ -1,0 +1,210 @@
+//go:build linux
+
+// Package target is the server that load generators are compared on: one thread,
+// one epoll instance, HTTP/1.1 keep-alive, the same small JSON answer to every
+// request, and a count of all of them. It can stall once, and it can note when
+// the kernel received each request. It parses no more than it must and is no
+// model of a good server.
+//
+// Entry point: Serve.
+package target
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// answer is what every request gets.
+const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
+	`{"ok":true,"text":"hello, load engine."}` + ""
+
+// Config says what the server does beside answering.
+type Config struct {
+	Port int // on 127.0.0.1; 0 lets the kernel choose
+	// StallAt is when, after the first request, everything stops for StallFor.
+	StallAt, StallFor time.Duration
+	// Stamps keeps the kernel's receive time of every request.
+	Stamps bool
+}
+
+// Count is what the server saw.
+type Count struct {
+	Requests int64
+	// CPU is the processor time of the serving thread.
+	CPU time.Duration
+	// Stamps are receive times in nanoseconds since 1970, in order of reading.
+	Stamps []int64
+}
+
+// server is the one thread.
+type server struct {
+	config  Config
+	epoll   int
+	listen  int
+	first   time.Time
+	stalled bool
+	input   [4096]byte
+	control [64]byte
+	partial map[int32][]byte // beginnings of requests
+	count   Count
+}
+
+// Serve answers until the context ends. ready is told the port.
+func Serve(ctx context.Context, config Config, ready func(port int)) (Count, error) {
+	if runtime.GOMAXPROCS(0) < 2 { // this thread keeps its processor while it waits
+		runtime.GOMAXPROCS(2)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := &server{config: config, partial: make(map[int32][]byte)}
+	if config.Stamps {
+		s.count.Stamps = make([]int64, 0, 1<<20)
+	}
+	port, err := s.open()
+	if err != nil {
+		return Count{}, err
+	}
+	ready(port)
+	var events [256]unix.EpollEvent
+	const patience = 50 // milliseconds
+	for ctx.Err() == nil {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&events)), uintptr(len(events)), patience, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return s.count, fmt.Errorf("wait: %w", errno)
+		}
+		s.stall()
+		for i := range n {
+			s.handle(events[i].Fd)
+		}
+	}
+	var usage unix.Rusage
+	err = unix.Getrusage(unix.RUSAGE_THREAD, &usage)
+	s.count.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return s.count, errors.Join(err, unix.Close(s.listen), unix.Close(s.epoll))
+}
+
+// open listens.
+func (s *server) open() (port int, err error) {
+	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return 0, err
+	}
+	if s.listen, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+		return 0, err
+	}
+	address := &unix.SockaddrInet4{Port: s.config.Port, Addr: [4]byte{127, 0, 0, 1}}
+	const backlog = 4096
+	err = errors.Join(unix.SetsockoptInt(s.listen, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(s.listen, address), unix.Listen(s.listen, backlog))
+	if err != nil {
+		return 0, fmt.Errorf("listen on port %d: %w", s.config.Port, err)
+	}
+	name, err := unix.Getsockname(s.listen)
+	if err != nil {
+		return 0, err
+	}
+	return name.(*unix.SockaddrInet4).Port, s.watch(s.listen, unix.EPOLLIN)
+}
+
+func (s *server) watch(fd int, events uint32) error {
+	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
+// stall stops everything, once.
+func (s *server) stall() {
+	if s.config.StallFor == 0 || s.stalled || s.first.IsZero() || time.Since(s.first) < s.config.StallAt {
+		return
+	}
+	s.stalled = true
+	time.Sleep(s.config.StallFor)
+}
+
+// handle accepts, or answers what has come.
+func (s *server) handle(fd int32) {
+	if int(fd) == s.listen {
+		s.accept()
+		return
+	}
+	n, stamp, err := s.read(int(fd))
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		return
+	}
+	if err != nil || n == 0 {
+		delete(s.partial, fd)
+		_ = unix.Close(int(fd)) // the peer is gone
+		return
+	}
+	requests := s.requests(fd, s.input[:n])
+	for range requests {
+		_, _ = unix.Write(int(fd), []byte(answer)) // a lost peer shows at the next read
+		if s.config.Stamps {
+			s.count.Stamps = append(s.count.Stamps, stamp)
+		}
+	}
+	if s.count.Requests == 0 && requests > 0 {
+		s.first = time.Now()
+	}
+	s.count.Requests += int64(requests)
+}
+
+// requests counts whole requests; they have no bodies.
+func (s *server) requests(fd int32, data []byte) int {
+	end := []byte("\r\n\r\n")
+	if kept := s.partial[fd]; len(kept) > 0 {
+		data = append(kept, data...)
+	}
+	n := bytes.Count(data, end)
+	if bytes.HasSuffix(data, end) {
+		if n == 1 && len(s.partial) == 0 {
+			return n // nearly always
+		}
+		delete(s.partial, fd)
+		return n
+	}
+	s.partial[fd] = bytes.Clone(data[bytes.LastIndex(data, end)+1:])
+	return n
+}
+
+func (s *server) accept() {
+	for {
+		fd, _, err := unix.Accept4(s.listen, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return
+		}
+		err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), s.watch(fd, unix.EPOLLIN))
+		if err == nil && s.config.Stamps {
+			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+		}
+		if err != nil {
+			_ = unix.Close(fd) // the generator sees it
+		}
+	}
+}
+
+// read reads, with the kernel's receive time where it is wanted.
+func (s *server) read(fd int) (int, int64, error) {
+	if !s.config.Stamps {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.input)), uintptr(len(s.input)), 0, 0, 0)
+		if errno != 0 {
+			return 0, 0, errno
+		}
+		return int(n), 0, nil
+	}
+	n, length, _, _, err := unix.Recvmsg(fd, s.input[:], s.control[:], 0)
+	if err != nil || n == 0 {
+		return n, 0, err
+	}
+	messages, err := unix.ParseSocketControlMessage(s.control[:length])
+	if err != nil || len(messages) == 0 || len(messages[0].Data) < int(unsafe.Sizeof(unix.Timespec{})) {
+		return n, time.Now().UnixNano(), err
+	}
+	return n, (*unix.Timespec)(unsafe.Pointer(&messages[0].Data[0])).Nano(), nil
+}

@@ -1,0 +1,188 @@
+package consent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ProofPath is where a target serves the token of its entry in the allow list.
+const ProofPath = "/.well-known/cleave-load.txt"
+
+// Proof says where a token is to be fetched. The fetcher must connect to Address
+// and nowhere else, follow no redirect and read at most MaxProof bytes.
+type Proof struct {
+	Address netip.AddrPort
+	Scheme  string // of the target
+	Host    string // for the request and for checking a certificate
+	Path    string
+}
+
+// MaxProof is the length of the longest answer that is looked at, in bytes.
+const MaxProof = 4096
+
+// Guard decides about targets.
+type Guard struct {
+	// Made are the addresses of hosts that Cleave made.
+	Made []netip.Prefix
+	// Allowed are the entries of the allow list.
+	Allowed []Permission
+	// Lookup finds all addresses of a name; it is called once for a target.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Fetch reads the token that a target serves.
+	Fetch func(ctx context.Context, p Proof) ([]byte, error)
+	// Now is the wall clock.
+	Now func() time.Time
+}
+
+// Request is a load that somebody wants to send.
+type Request struct {
+	Scheme   string
+	Host     string        // name or address, as in the URL, without brackets
+	Port     uint16        //
+	Rate     float64       // highest planned, operations per second; zero: not bounded by the plan
+	Duration time.Duration // planned
+}
+
+// Ticket is the permission to send load.
+type Ticket struct {
+	// Address is the only one to connect to. Do not look the name up again: it
+	// may have other addresses by then.
+	Address netip.AddrPort
+	// Own: the target is this host or one that Cleave made. The bounds below are
+	// for others.
+	Own     bool
+	Owner   string    // who permits the load
+	MaxRate float64   // operations per second; never send more
+	Until   time.Time // stop then
+}
+
+// Refusal says why a target gets no load.
+type Refusal struct {
+	Target string
+	Why    string
+	Next   string // what to do
+}
+
+// Error says why, and what to do.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("no load on %q: %s: %s", r.Target, r.Why, r.Next)
+}
+
+// refuse makes a refusal.
+func (r Request) refuse(why, next string) error {
+	return &Refusal{Target: fmt.Sprintf("%s:%d", r.Host, r.Port), Why: why, Next: next}
+}
+
+// Admit returns a ticket, or a *Refusal that says what to do.
+func (g Guard) Admit(ctx context.Context, r Request) (Ticket, error) {
+	if r.Port == 0 {
+		return Ticket{}, r.refuse("port 0 is none", "use 1 to 65535")
+	}
+	addresses, err := g.resolve(ctx, r)
+	if err != nil {
+		return Ticket{}, err
+	}
+	foreign := 0
+	for _, a := range addresses {
+		if why := forbidden(a); why != "" {
+			return Ticket{}, r.refuse(fmt.Sprintf("%s is %s", a, why), "use the address of a host of your own; no entry can permit this one")
+		}
+		if !g.own(a) {
+			foreign++
+		}
+	}
+	address := netip.AddrPortFrom(addresses[0], r.Port)
+	switch foreign {
+	case 0:
+		return Ticket{Address: address, Own: true}, nil
+	case len(addresses):
+		return g.permit(ctx, r, address)
+	}
+	return Ticket{}, r.refuse(fmt.Sprintf("it has addresses of this host and of others: %v", addresses), "write the address instead of the name")
+}
+
+// resolve finds all addresses of the host, in a fixed order, IPv4 first.
+func (g Guard) resolve(ctx context.Context, r Request) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(r.Host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	if why := badName(r.Host); why != "" {
+		return nil, r.refuse(why, "write a host name in ASCII, or an address such as 127.0.0.1 or ::1")
+	}
+	addresses, err := g.Lookup(ctx, r.Host)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %q: %w: check the name, or write the address", r.Host, err)
+	}
+	if len(addresses) == 0 {
+		return nil, r.refuse("the name has no address", "check the name, or write the address")
+	}
+	addresses = slices.Clone(addresses)
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	return addresses, nil
+}
+
+// own reports whether an address is this host or a host that Cleave made.
+func (g Guard) own(a netip.Addr) bool {
+	return a.IsLoopback() || slices.ContainsFunc(g.Made, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// permit asks the allow list, and the target for proof.
+func (g Guard) permit(ctx context.Context, r Request, address netip.AddrPort) (Ticket, error) {
+	p, err := g.entry(r)
+	if err != nil {
+		return Ticket{}, err
+	}
+	until, err := p.check(r, g.Now())
+	if err != nil {
+		return Ticket{}, err
+	}
+	if err := g.prove(ctx, r, p, address); err != nil {
+		return Ticket{}, err
+	}
+	return Ticket{Address: address, Owner: p.Owner, MaxRate: p.MaxRate, Until: until}, nil
+}
+
+// entry finds the entry for a host and port.
+func (g Guard) entry(r Request) (Permission, error) {
+	host := plain(r.Host)
+	known := false
+	for _, p := range g.Allowed {
+		if plain(p.Host) != host {
+			continue
+		}
+		if slices.Contains(p.Ports, r.Port) {
+			return p, nil
+		}
+		known = true
+	}
+	if known {
+		return Permission{}, r.refuse("its entry in the allow list is not for this port", "ask its owner and add the port to the entry")
+	}
+	return Permission{}, r.refuse("it is neither this host nor one that Cleave made, and it is not in the allow list",
+		"if its owner agrees, add an entry (docs/consent.md), or run the target here")
+}
+
+// prove fetches the token from the very address that would get the load.
+func (g Guard) prove(ctx context.Context, r Request, p Permission, address netip.AddrPort) error {
+	if g.Fetch == nil {
+		return errors.New("consent: no way to fetch the proof of control")
+	}
+	text, err := g.Fetch(ctx, Proof{Address: address, Scheme: r.Scheme, Host: r.Host, Path: ProofPath})
+	serve := fmt.Sprintf("have the target serve the token of its entry, alone, at %s", ProofPath)
+	if err != nil {
+		return fmt.Errorf("%w: %w", r.refuse("there is no proof that you control it", serve), err)
+	}
+	if len(text) > MaxProof || !bytes.Equal(bytes.TrimSpace(text), []byte(p.Token)) {
+		return r.refuse("what it serves as proof is not the token of its entry", serve)
+	}
+	return nil
+}
+
+// plain is a host name for comparing.
+func plain(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }

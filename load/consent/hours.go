@@ -1,0 +1,79 @@
+package consent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Hours is a time of day, every day, in a time zone.
+type Hours struct {
+	always   bool
+	from, to time.Duration // since midnight; to before from: past midnight
+	zone     *time.Location
+	text     string
+}
+
+// ParseHours reads "always" or "22:00-05:30 Europe/Berlin"; UTC without a zone.
+func ParseHours(text string) (Hours, error) {
+	h := Hours{text: strings.TrimSpace(text), zone: time.UTC}
+	if h.text == "always" {
+		h.always = true
+		return h, nil
+	}
+	wrong := fmt.Errorf("hours %q: write always, or for example 22:00-05:30 Europe/Berlin", text)
+	span, zone, named := strings.Cut(h.text, " ")
+	from, to, ok := strings.Cut(span, "-")
+	if !ok {
+		return h, wrong
+	}
+	begin, err := time.Parse("15:04", from)
+	if err != nil {
+		return h, wrong
+	}
+	end, err := time.Parse("15:04", to)
+	if err != nil || end.Equal(begin) {
+		return h, wrong
+	}
+	if named {
+		if h.zone, err = time.LoadLocation(strings.TrimSpace(zone)); err != nil {
+			return h, fmt.Errorf("hours %q: %w: use a zone such as UTC or Europe/Berlin", text, err)
+		}
+	}
+	h.from, h.to = clock(begin), clock(end)
+	return h, nil
+}
+
+// clock is the time of day.
+func clock(t time.Time) time.Duration {
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
+}
+
+// String is the hours as they were written.
+func (h Hours) String() string { return h.text }
+
+// Until reports whether a moment is within the hours and when they end.
+func (h Hours) Until(now time.Time) (end time.Time, open bool) {
+	if h.always {
+		return now.AddDate(100, 0, 0), true
+	}
+	local := now.In(h.zone)
+	// The hours that began yesterday may last until today.
+	for day := -1; day <= 0; day++ {
+		begin := h.at(local, day, h.from)
+		end := h.at(local, day, h.to)
+		if h.to < h.from {
+			end = h.at(local, day+1, h.to)
+		}
+		if !now.Before(begin) && now.Before(end) {
+			return end, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// at is a time of day, some days from a moment's own day. The calendar does the
+// sums, so that days of 23 and 25 hours are right.
+func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
+	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour), int(clock%time.Hour/time.Minute), 0, 0, h.zone)
+}

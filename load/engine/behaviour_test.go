@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// TestAStallShowsInResponseTimes: of 100 operations in a second, those due while
+// the server stands still for 600 ms wait for it, though only those in flight
+// see a slow service.
+func TestAStallShowsInResponseTimes(t *testing.T) {
+	const stall = 600 * time.Millisecond
+	var lock sync.RWMutex
+	var once sync.Once
+	var served atomic.Int64
+	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
+		if served.Add(1) > 30 {
+			once.Do(func() {
+				lock.Lock()
+				time.Sleep(stall)
+				lock.Unlock()
+			})
+		}
+		lock.RLock()
+		defer lock.RUnlock()
+		hello(w, request)
+	}))
+	r.config.Connections = 1
+	r.open(100)
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 100})
+	response := results.Times(record.Response, record.All)
+	// One connection: the operation that stalls and some 60 due behind it wait. The
+	// 30 due in the first half of the stall wait for all of its second half.
+	if p71 := time.Duration(response.ValueAtQuantile(71)); p71 < stall/2 {
+		t.Errorf("p71 of response time is %v, want at least %v", p71, stall/2)
+	}
+	// They waited for the connection: that is not the engine's own lateness.
+	if p71 := time.Duration(results.Times(record.Lateness, record.All).ValueAtQuantile(71)); p71 >= stall/2 {
+		t.Errorf("p71 of the engine's own lateness is %v, want less than %v", p71, stall/2)
+	}
+	if p99 := time.Duration(response.ValueAtQuantile(99)); p99 < stall*9/10 {
+		t.Errorf("p99 of response time is %v, want at least %v", p99, stall*9/10)
+	}
+	if late := results.Counts(record.All).Late; late < 30 {
+		t.Errorf("%d operations were sent late, want those that waited for the connection", late)
+	}
+	if report.Connects != 1 {
+		t.Errorf("%d connections were made, want 1", report.Connects)
+	}
+}
+
+func TestThePoolIsBounded(t *testing.T) {
+	var now, most atomic.Int64
+	release := make(chan struct{})
+	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer now.Add(-1)
+		<-release
+		hello(w, request)
+	}))
+	time.AfterFunc(time.Second, func() { close(release) })
+	r.config.Duration = 500 * time.Millisecond
+	r.open(200)
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 4})
+	if most.Load() != 4 || report.Connects != 4 || report.Unsent != 46 {
+		t.Errorf("%d at once on %d connections, %d unsent, want 4, 4 and 46", most.Load(), report.Connects, report.Unsent)
+	}
+}
+
+func TestEveryPacingSendsAll(t *testing.T) {
+	for _, name := range []string{"exact", "grid:5ms", "spin"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, serve(t, hello))
+			var err error
+			if r.config.Pacing, err = ParsePacing(name); err != nil {
+				t.Fatal(err)
+			}
+			results, _ := r.run()
+			want(t, results, map[record.Outcome]int64{record.OK: 20})
+		})
+	}
+}
+
+// TestAGridDoesNotBlurServiceTimes: the engine wakes once a second, but an answer
+// counts from when the kernel received it.
+func TestAGridDoesNotBlurServiceTimes(t *testing.T) {
+	r := newRig(t, serve(t, hello))
+	var err error
+	if r.config.Pacing, err = ParsePacing("grid:1s"); err != nil {
+		t.Fatal(err)
+	}
+	r.config.Connections = 120 // more than one packet needs
+	r.open(150)
+	results, _ := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 150})
+	if p60 := time.Duration(results.Times(record.Service, record.All).ValueAtQuantile(60)); p60 >= time.Second/2 {
+		t.Errorf("p60 of service time is %v, want less than half a grid", p60)
+	}
+	if p60 := time.Duration(results.Times(record.Response, record.All).ValueAtQuantile(60)); p60 < 300*time.Millisecond {
+		t.Errorf("p60 of response time is %v, want the wait for the grid in it", p60)
+	}
+}
+
+func TestNoOperationLeavesBeforeItIsDue(t *testing.T) {
+	var lock sync.Mutex
+	var arrivals []time.Time
+	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
+		lock.Lock()
+		arrivals = append(arrivals, time.Now())
+		lock.Unlock()
+		hello(w, request)
+	}))
+	_, report := r.run()
+	lock.Lock()
+	defer lock.Unlock()
+	for i, at := range arrivals {
+		if due := time.Duration(i) * 10 * time.Millisecond; at.Sub(report.Start) < due {
+			t.Errorf("operation %d arrived after %v, it was due at %v", i+1, at.Sub(report.Start), due)
+		}
+	}
+}
+
+func TestUsersThink(t *testing.T) {
+	r := newRig(t, serve(t, hello))
+	r.config.Users = &Users{Number: 2, Think: 90 * time.Millisecond, RampUp: 100 * time.Millisecond}
+	r.config.Duration = 200 * time.Millisecond
+	results, report := r.run()
+	// In 200 ms: user 1 at 0, from 90 and from 180 ms on; user 2 at 50 and from 140 on.
+	if n := results.Sent(record.All); n < 1 || n > 5 {
+		t.Errorf("%d operations were sent, want 1 to 5", n)
+	}
+	if report.UserTime < report.PauseTime+report.ServiceTime {
+		t.Errorf("users paused for %v of %v, answers took %v", report.PauseTime, report.UserTime, report.ServiceTime)
+	}
+}
+
+func TestLargeRequestsAreSentWhole(t *testing.T) {
+	body := strings.Repeat("x", 4<<20)
+	var wrong atomic.Int64
+	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
+		got, err := io.ReadAll(request.Body)
+		if err != nil || len(got) != len(body) {
+			wrong.Add(1)
+		}
+		hello(w, request)
+	}))
+	r.request("POST", []byte(body))
+	r.open(5)
+	results, _ := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 5})
+	if wrong.Load() > 0 {
+		t.Errorf("%d bodies arrived incomplete", wrong.Load())
+	}
+}
+
+func TestHeadHasNoBody(t *testing.T) {
+	r := newRig(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "1000") }))
+	r.request("HEAD", nil)
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 20})
+	if report.Connects != 4 {
+		t.Errorf("%d connections were made, want 4", report.Connects)
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := serve(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
+	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
+		http.Redirect(w, request, "http://"+other+"/", http.StatusFound)
+	}))
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 20})
+	if elsewhere.Load() != 0 || report.Statuses[302] != 20 {
+		t.Errorf("%d requests went elsewhere, statuses %v", elsewhere.Load(), report.Statuses)
+	}
+}
+
+func TestKeepAliveCanBeRefused(t *testing.T) {
+	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing), "stays open": says(closing)} {
+		results, report := newRig(t, serveRaw(t, answer)).run()
+		want(t, results, map[record.Outcome]int64{record.OK: 20})
+		if report.Connects < 20 {
+			t.Errorf("%s: %d connections were made, want one for each operation", name, report.Connects)
+		}
+	}
+}
+
+func TestBytesNobodyAskedForEndTheConnection(t *testing.T) {
+	results, report := newRig(t, serveRaw(t, says(fine+fine))).run()
+	want(t, results, map[record.Outcome]int64{record.OK: 20})
+	if report.Connects < 20 {
+		t.Errorf("%d connections were made, want one for each answer with another behind it", report.Connects)
+	}
+}
+
+// TestAnIdleConnectionThatEndsIsReplaced: a request that crosses the end of its
+// connection on the way is lost, all others are answered on new ones.
+func TestAnIdleConnectionThatEndsIsReplaced(t *testing.T) {
+	r := newRig(t, serveRaw(t, hangsUp(fine)))
+	r.config.Connections = 1
+	results, report := r.run()
+	ok := results.Count(record.All, record.OK)
+	lost := results.Count(record.All, record.Closed) + results.Count(record.All, record.Reset)
+	if ok == 0 || ok+lost != 20 || report.Connects < ok {
+		t.Errorf("%d ok and %d lost on %d connections, want 20 operations, one per connection", ok, lost, report.Connects)
+	}
+}
+
+func TestInterruptionEndsTheLoad(t *testing.T) {
+	r := newRig(t, serve(t, hello))
+	r.config.Users = &Users{Number: 2}
+	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.config.Recorder = recorder
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	report, err := Run(ctx, r.config)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that it was cancelled", err)
+	}
+	if report.Window <= 0 || report.Window >= time.Hour {
+		t.Errorf("operations were begun for %v", report.Window)
+	}
+}

@@ -1,0 +1,255 @@
+//go:build linux
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// state of a place in the pool.
+type state uint8
+
+const (
+	vacant state = iota
+	connecting
+	idle
+	busy // a request is being sent or answered
+)
+
+// conn is a place in the pool: a connection, or room for one.
+type conn struct {
+	fd         int
+	slot       int32 // index in the pool
+	generation int32 // of the connection, so that late events of another are known
+	state      state
+	assigned   bool // an operation waits for it or is in flight on it
+	due        time.Duration
+	free       time.Duration // when the connection was last ready to be used
+	sent       time.Duration
+	unsent     []byte // rest of the request
+	older      *conn  // in the order of sending, for time limits
+	newer      *conn
+	answer     response
+}
+
+// watched is what epoll reports of a connection, by edges: a read that did not
+// fill the buffer has emptied the socket, and what comes later is a new edge.
+const watched = unix.EPOLLIN | unix.EPOLLRDHUP
+
+// connect begins a connection. It may stand at once.
+func (l *loop) connect(c *conn) error {
+	domain, address := l.config.Target.sockaddr()
+	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if domain != unix.AF_UNIX {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	}
+	if err == nil && l.stamped {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	}
+	if err == nil {
+		err = unix.Connect(fd, address)
+	}
+	pending := errors.Is(err, unix.EINPROGRESS)
+	if err != nil && !pending {
+		return errors.Join(err, unix.Close(fd))
+	}
+	c.fd, c.state = fd, connecting
+	c.generation++
+	l.report.Connects++
+	if pending {
+		return l.poller.watch(unix.EPOLL_CTL_ADD, c, watched|unix.EPOLLOUT)
+	}
+	if err := l.poller.watch(unix.EPOLL_CTL_ADD, c, watched); err != nil {
+		return err
+	}
+	l.connected(c)
+	return nil
+}
+
+// connected puts a new connection to use.
+func (l *loop) connected(c *conn) {
+	c.free = l.now
+	if !c.assigned {
+		c.state = idle
+		l.idle = append(l.idle, c)
+		return
+	}
+	l.delist(c) // the time limit begins anew with the actual send
+	l.enlist(c)
+	l.request(c)
+}
+
+// finishConnecting looks how an attempt to connect ended.
+func (l *loop) finishConnecting(c *conn) {
+	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && code != 0 {
+		err = unix.Errno(code)
+	}
+	if err == nil {
+		err = l.poller.watch(unix.EPOLL_CTL_MOD, c, watched)
+	}
+	if err != nil {
+		l.unreached(c, err)
+		return
+	}
+	l.now = l.clock()
+	l.connected(c)
+}
+
+// unreached ends an attempt to connect that failed.
+func (l *loop) unreached(c *conn, err error) {
+	if l.connectError == nil {
+		l.connectError = err
+	}
+	l.hangUp(c)
+	if c.assigned {
+		l.finish(c, outcomeOfConnect(err), l.now)
+	}
+	l.vacate(c)
+}
+
+// enlist puts the operation of a connection behind those sent before.
+func (l *loop) enlist(c *conn) {
+	c.older, c.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = c
+	} else {
+		l.oldest = c
+	}
+	l.newest = c
+}
+
+// delist takes an operation out of that order.
+func (l *loop) delist(c *conn) {
+	if c.older != nil {
+		c.older.newer = c.newer
+	} else {
+		l.oldest = c.newer
+	}
+	if c.newer != nil {
+		c.newer.older = c.older
+	} else {
+		l.newest = c.older
+	}
+}
+
+// hangUp closes the connection, if there is one.
+func (l *loop) hangUp(c *conn) {
+	if c.fd >= 0 {
+		_ = unix.Close(c.fd) // it also ends the watch; what could fail concerns data nobody wants
+		c.fd = -1
+	}
+	c.state, c.unsent = vacant, nil
+}
+
+// vacate makes the place of a closed connection available.
+func (l *loop) vacate(c *conn) { l.vacant = append(l.vacant, c) }
+
+// request sends the request of the operation that the connection has.
+func (l *loop) request(c *conn) {
+	c.state = busy
+	c.answer.begin(l.config.HeadRequest, l.config.Oracle.readsBody())
+	c.sent = l.now
+	c.unsent = l.config.Request
+	l.flush(c)
+}
+
+// flush sends what the socket takes.
+func (l *loop) flush(c *conn) {
+	n, errno := write(c.fd, c.unsent)
+	if errno == unix.EAGAIN {
+		n, errno = 0, 0
+	}
+	if errno != 0 {
+		l.lose(c, outcomeOf(errno))
+		return
+	}
+	begun := len(c.unsent) < len(l.config.Request)
+	if c.unsent = c.unsent[n:]; len(c.unsent) == 0 && !begun {
+		return // nearly always
+	}
+	events := uint32(watched)
+	if len(c.unsent) > 0 {
+		events |= unix.EPOLLOUT
+	}
+	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c, events); err != nil {
+		l.lose(c, record.OtherError)
+	}
+}
+
+// lose ends the operation, if there is one, together with its connection.
+func (l *loop) lose(c *conn, outcome record.Outcome) {
+	l.hangUp(c)
+	if c.assigned {
+		l.finish(c, outcome, l.now)
+	} else {
+		l.forgetIdle(c)
+	}
+	l.vacate(c)
+}
+
+// forgetIdle takes a connection that ended between operations out of the pool.
+func (l *loop) forgetIdle(c *conn) {
+	for i, other := range l.idle {
+		if other == c {
+			l.idle = append(l.idle[:i], l.idle[i+1:]...)
+			return
+		}
+	}
+}
+
+// outcomeOf names what broke a connection.
+func outcomeOf(errno unix.Errno) record.Outcome {
+	switch errno {
+	case unix.ECONNRESET, unix.EPIPE:
+		return record.Reset
+	case unix.ETIMEDOUT:
+		return record.Timeout
+	case unix.ENOBUFS, unix.ENOMEM:
+		return record.Exhausted
+	case unix.EHOSTUNREACH, unix.ENETUNREACH:
+		return record.Unreachable
+	}
+	return record.OtherError
+}
+
+// outcomeOfConnect names why there is no connection. A full queue of a Unix
+// socket is EAGAIN; a socket file nobody listens at is gone or refuses.
+func outcomeOfConnect(err error) record.Outcome {
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return record.OtherError
+	}
+	switch errno {
+	case unix.ECONNREFUSED, unix.ENOENT, unix.EAGAIN, unix.ECONNRESET:
+		return record.Refused
+	case unix.EMFILE, unix.ENFILE, unix.EADDRNOTAVAIL:
+		return record.Exhausted
+	case unix.EACCES, unix.EPERM, unix.ENOTSOCK:
+		return record.Unreachable
+	}
+	return outcomeOf(errno)
+}
+
+// UnreachableError means that no connection to the target could be made.
+type UnreachableError struct {
+	Target string
+	Cause  error
+}
+
+// Error names the target and asks the first questions.
+func (u *UnreachableError) Error() string {
+	return fmt.Sprintf("no connection to %s: %v: is the server running, and is the address right?", u.Target, u.Cause)
+}
+
+// Unwrap is why the first attempt failed.
+func (u *UnreachableError) Unwrap() error { return u.Cause }

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// rig is one load on a server.
+type rig struct {
+	t      *testing.T
+	config Config
+}
+
+// newRig aims a load at an address: by default an open one of 20 operations.
+func newRig(t *testing.T, address string) *rig {
+	t.Helper()
+	target, err := NewTarget("http://"+address+"/", netip.MustParseAddrPort(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, config: Config{Target: target, Connections: 4, Duration: time.Hour, Timeout: time.Minute}}
+	r.expect(Expect{})
+	r.request("GET", nil)
+	return r
+}
+
+func (r *rig) expect(e Expect) {
+	r.t.Helper()
+	oracle, err := NewOracle(e)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.config.Oracle = oracle
+}
+
+func (r *rig) request(method string, body []byte) {
+	r.t.Helper()
+	request, err := BuildRequest(r.config.Target, method, nil, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.config.Request, r.config.HeadRequest = request, method == "HEAD"
+}
+
+// open plays n operations, one every 10 ms. The load ends when they are done.
+func (r *rig) open(n int) {
+	r.t.Helper()
+	const gap = 10 * time.Millisecond
+	plan, err := schedule.Constant(1/gap.Seconds(), time.Duration(n)*gap)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.config.Open = plan.Arrivals()
+}
+
+// run plays the load and returns what was recorded.
+func (r *rig) run() (*record.Results, Report) {
+	r.t.Helper()
+	if r.config.Open == nil && r.config.Users == nil {
+		r.open(20)
+	}
+	recorder, err := record.NewRecorder(record.Options{
+		Operations: []string{"op"}, Window: r.config.Duration, Timeout: r.config.Timeout,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.config.Recorder = recorder
+	var report Report
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = Run(r.t.Context(), r.config)
+		ended <- err
+	}()
+	results, err := record.Collect(nil, recorder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		r.t.Fatal(err)
+	}
+	return results, report
+}
+
+// want asserts how many operations ended how, and that nothing else happened.
+func want(t *testing.T, results *record.Results, counts map[record.Outcome]int64) {
+	t.Helper()
+	for _, outcome := range record.Outcomes() {
+		if got := results.Count(record.All, outcome); got != counts[outcome] {
+			t.Errorf("%d operations ended as %s, want %d", got, outcome, counts[outcome])
+		}
+	}
+}
+
+// serve starts a net/http server.
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }
+
+func TestOpenLoopSendsWhatTheScheduleHolds(t *testing.T) {
+	results, report := newRig(t, serve(t, hello)).run()
+	want(t, results, map[record.Outcome]int64{record.OK: 20})
+	if report.Unsent != 0 || report.Statuses[200] != 20 {
+		t.Errorf("report is %+v, want 20 answers with status 200 and nothing unsent", report)
+	}
+}
+
+func TestClosedLoopKeepsUsersBusy(t *testing.T) {
+	r := newRig(t, serve(t, hello))
+	r.config.Users, r.config.Duration = &Users{Number: 3}, 500*time.Millisecond
+	results, report := r.run()
+	if n := results.Count(record.All, record.OK); n < 3 || n != results.Sent(record.All) {
+		t.Errorf("%d of %d operations are ok, want all", n, results.Sent(record.All))
+	}
+	if report.Connects != 3 {
+		t.Errorf("%d connections were made, want 3", report.Connects)
+	}
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// serveRaw answers every request of every connection by a function, which may
+// do what it wants with the connection; it is closed after an error.
+func serveRaw(t *testing.T, answer func(net.Conn) error) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go acceptRaw(listener, answer)
+	return listener.Addr().String()
+}
+
+func acceptRaw(listener net.Listener, answer func(net.Conn) error) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = conn.Close() }()
+			in := bufio.NewReader(conn)
+			for {
+				request, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				if _, err := io.Copy(io.Discard, request.Body); err != nil {
+					return
+				}
+				if answer(conn) != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// says answers with a text.
+func says(text string) func(net.Conn) error {
+	return func(conn net.Conn) error {
+		_, err := conn.Write([]byte(text))
+		return err
+	}
+}
+
+// hangsUp closes after a text.
+func hangsUp(text string) func(net.Conn) error {
+	return func(conn net.Conn) error { return errors.Join(says(text)(conn), io.EOF) }
+}
+
+// resets takes the connection away so that the client gets a reset.
+func resets(conn net.Conn) error {
+	return errors.Join(conn.(*net.TCPConn).SetLinger(0), io.EOF)
+}
+
+const fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+func TestWhatServersDoIsCountedByItsName(t *testing.T) {
+	cases := []struct {
+		name   string
+		answer func(net.Conn) error
+		want   record.Outcome
+	}{
+		{"answers", says(fine), record.OK},
+		{"says close", hangsUp("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), record.OK},
+		{"says close but stays", says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), record.OK},
+		{"answers until the end", hangsUp("HTTP/1.1 200 OK\r\n\r\nwhole"), record.OK},
+		{"answers twice", says(fine + fine), record.OK},
+		{"closes", hangsUp(""), record.Closed},
+		{"gives half a head", hangsUp("HTTP/1.1 200 OK\r\nContent-Le"), record.Closed},
+		{"gives half a body", hangsUp("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), record.Closed},
+		{"gives half the chunks", hangsUp("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"), record.Closed},
+		{"resets", resets, record.Reset},
+		{"answers garbage", says("\x16\x03\x01\x02\x00\x01\x00\x01\n"), record.Malformed},
+		{"answers endless headers", endlessly("HTTP/1.1 200 OK\r\n", "X-Endless: header\r\n"), record.TooLarge},
+		{"answers an endless line", endlessly("HTTP/1.1 200 OK\r\nX: ", "xxxxxxxxxxxxxxxx"), record.TooLarge},
+		{"fails", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), record.BadStatus},
+		{"is busy", says("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"), record.Rejected},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			results, report := newRig(t, serveRaw(t, c.answer)).run()
+			want(t, results, map[record.Outcome]int64{c.want: 20})
+			if report.Unsent != 0 {
+				t.Errorf("%d operations were not sent, want all", report.Unsent)
+			}
+		})
+	}
+}
+
+// endlessly repeats a text until the client hangs up.
+func endlessly(begin, again string) func(net.Conn) error {
+	return func(conn net.Conn) error {
+		err := says(begin)(conn)
+		for err == nil {
+			err = says(strings.Repeat(again, 100))(conn)
+		}
+		return err
+	}
+}
+
+func TestAFailureBehindStatus200IsSeenByAnOracle(t *testing.T) {
+	handler := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"ok":false,"error":"out of stock"}`))
+	}
+	r := newRig(t, serve(t, handler))
+	r.expect(Expect{JSON: []string{"ok=true"}})
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.Failed: 20})
+	if !strings.Contains(report.Example, "out of stock") {
+		t.Errorf("the example is %q, want the answer in it", report.Example)
+	}
+}
+
+func TestSilentServerTimesOut(t *testing.T) {
+	r := newRig(t, serveRaw(t, func(net.Conn) error { return nil }))
+	r.config.Timeout, r.config.Connections, r.config.Grace = 100*time.Millisecond, 20, time.Minute
+	results, _ := r.run()
+	want(t, results, map[record.Outcome]int64{record.Timeout: 20})
+}
+
+func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
+	r := newRig(t, serveRaw(t, func(net.Conn) error { return nil }))
+	r.config.Duration, r.config.Grace = 200*time.Millisecond, time.Millisecond
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.Unfinished: 4}) // one per connection
+	if report.Unsent != 16 {
+		t.Errorf("%d operations are unsent, want the 16 that found no connection", report.Unsent)
+	}
+	if got := results.Counts(record.All).Unsent; got != 16 {
+		t.Errorf("%d operations are recorded as unsent, want 16", got)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, address)
+	r.open(20)
+	r.config.Recorder, err = record.NewRecorder(record.Options{Operations: []string{"op"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), r.config)
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || !errors.Is(err, unix.ECONNREFUSED) || !strings.Contains(err.Error(), address) {
+		t.Errorf("error %v, want that nobody listens at %s", err, address)
+	}
+}
+
+func TestAServerThatGoesAwayIsRefusedNotACrash(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answered atomic.Int64
+	go acceptRaw(listener, func(conn net.Conn) error {
+		if answered.Add(1) == 5 {
+			_ = listener.Close()
+		}
+		if answered.Load() >= 5 {
+			return resets(conn)
+		}
+		return says(fine)(conn)
+	})
+	results, report := newRig(t, listener.Addr().String()).run()
+	ok := results.Count(record.All, record.OK)
+	failed := results.Count(record.All, record.Refused) + results.Count(record.All, record.Reset)
+	if failed == 0 || ok+failed != 20 || report.Unsent != 0 {
+		t.Errorf("%d ok, %d refused or reset, %d unsent, want 20 in all and some refused", ok, failed, report.Unsent)
+	}
+}
+
+func TestALargeBodyTakesNoMemory(t *testing.T) {
+	const size = 256 << 20
+	piece := make([]byte, 1<<20)
+	handler := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "268435456")
+		for range size / len(piece) {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}
+	r := newRig(t, serve(t, handler))
+	r.config.Connections, r.config.Timeout = 1, time.Minute
+	r.open(1)
+	r.expect(Expect{Body: []string{"\x00"}})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	results, report := r.run()
+	runtime.ReadMemStats(&after)
+	want(t, results, map[record.Outcome]int64{record.OK: 1})
+	if report.Received < size {
+		t.Errorf("%d bytes were received, want at least %d", report.Received, size)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > size/4 {
+		t.Errorf("%d bytes were allocated for a body of %d", grown, size)
+	}
+}
+
+func TestUnixSockets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go acceptRaw(listener, says(fine))
+	r := newRig(t, "127.0.0.1:1")
+	r.config.Target, err = NewUnixTarget("http://anything/x", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.request("GET", nil)
+	results, _ := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 20})
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the socket is gone: %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPacingRoundTrip(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"exact", "exact"}, {"spin", "spin"}, {"grid", "grid:1ms"}, {"grid:250us", "grid:250µs"},
+	} {
+		p, err := ParsePacing(c.text)
+		if err != nil || p.String() != c.want {
+			t.Errorf("%q is %q, error %v", c.text, p, err)
+		}
+	}
+	for _, bad := range []string{"", "grid:", "grid:0s", "grid:-1ms", "grid:2s", "exact:1ms", "fast"} {
+		if _, err := ParsePacing(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestGridRoundsUp(t *testing.T) {
+	p, err := ParsePacing("grid:1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
+		if got := p.slot(due); got != want {
+			t.Errorf("due %v: slot %v, want %v", due, got, want)
+		}
+	}
+}
+
+func TestUsersAreDueInOrder(t *testing.T) {
+	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100)
+	var begun []time.Duration
+	for range 3 {
+		due, ok := u.peek()
+		if !ok {
+			t.Fatal("a user is missing")
+		}
+		begun = append(begun, due)
+		u.take()
+	}
+	if begun[0] != 0 || begun[1] != 10 || begun[2] != 20 {
+		t.Errorf("users begin at %v, want 0, 10, 20", begun)
+	}
+	if _, ok := u.peek(); ok {
+		t.Error("a user is due while all wait for answers")
+	}
+	for _, end := range []time.Duration{50, 30, 40} {
+		u.finished(end, false)
+	}
+	for _, want := range []time.Duration{40, 50, 60} {
+		if due, _ := u.peek(); due != want {
+			t.Errorf("due at %v, want %v", due, want)
+		}
+		u.take()
+	}
+	if u.paused != 30 {
+		t.Errorf("users paused %v in all, want 30", u.paused)
+	}
+	for range 3 {
+		u.finished(95, false) // the next would be due after the end
+	}
+	if want := time.Duration(3*95 - 30); u.active != want || u.paused != 30 {
+		t.Errorf("users were active for %v and paused %v, want %v and 30", u.active, u.paused, want)
+	}
+}
+
+func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
+	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100) // due at 0, 10 and 20
+	u.take()
+	u.finished(50, false)
+	u.stop(70) // nobody else was begun; the first thinks until 60
+	if u.active != 60 || u.paused != 10 {
+		t.Errorf("users were active for %v and paused %v, want 60 and 10", u.active, u.paused)
+	}
+}
+
+func TestUsersWhoReachNobodyPause(t *testing.T) {
+	u := newUsers(Users{Number: 1}, time.Hour)
+	u.take()
+	u.finished(time.Second, true)
+	if due, _ := u.peek(); due != time.Second+backoff {
+		t.Errorf("due at %v, want a pause of %v", due, backoff)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	for _, c := range []struct{ url, want string }{
+		{"https://127.0.0.1/", `scheme "https" is not supported`},
+		{"127.0.0.1:80", "write for example"},
+		{"http:///x", "names no host"},
+		{"http://u:secret@127.0.0.1/", "holds a password"},
+		{"http://127.0.0.1:0/", "out of range"},
+		{"http://127.0.0.1:70000/", "out of range"},
+		{"http://127.0.0.1:x/", "invalid port"},
+	} {
+		if _, _, err := SplitURL(c.url); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
+		}
+	}
+	host, port, err := SplitURL("http://[::1]/x?y=z#w")
+	if host != "::1" || port != 80 || err != nil {
+		t.Errorf("host %q, port %d, error %v", host, port, err)
+	}
+	if _, err := NewUnixTarget("http://x/", strings.Repeat("p", 108)); err == nil {
+		t.Error("an overlong socket path was accepted")
+	}
+}
+
+func TestRequestBytes(t *testing.T) {
+	target, err := NewTarget("http://localhost:81/a b?q=1#f", netip.MustParseAddrPort("127.0.0.1:81"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method  string
+		headers []string
+		body    string
+		want    string
+	}{
+		{"GET", nil, "", "GET /a%20b?q=1 HTTP/1.1\r\nHost: localhost:81\r\n\r\n"},
+		{"POST", []string{"X: y", "host: z"}, "hi", "POST /a%20b?q=1 HTTP/1.1\r\nX: y\r\nhost: z\r\nContent-Length: 2\r\n\r\nhi"},
+		{"PUT", nil, "", "PUT /a%20b?q=1 HTTP/1.1\r\nHost: localhost:81\r\nContent-Length: 0\r\n\r\n"},
+	} {
+		got, err := BuildRequest(target, c.method, c.headers, []byte(c.body))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, error %v, want %q", c.method, got, err, c.want)
+		}
+	}
+	_, err = BuildRequest(target, "G ET", []string{"none", "a b: c", "X: a\r\nY: b", "Content-Length: 3"}, nil)
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 5 {
+		t.Errorf("error %v, want 5 mistakes", err)
+	}
+}
+
+func TestConfigNamesAllMistakes(t *testing.T) {
+	_, err := Run(t.Context(), Config{Connections: -1, Grace: -1})
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 7 {
+		t.Errorf("error %v, want 7 mistakes", err)
+	}
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// handle deals with what the poller reports.
+func (l *loop) handle(events []unix.EpollEvent) {
+	l.now = l.clock()
+	for i := range events {
+		event := &events[i]
+		if event.Fd == timerSlot {
+			continue
+		}
+		c := &l.conns[event.Fd]
+		if c.generation != event.Pad || c.state == vacant {
+			continue // it was closed while the event waited
+		}
+		if c.state == connecting {
+			l.finishConnecting(c)
+			continue
+		}
+		if event.Events&unix.EPOLLOUT != 0 && len(c.unsent) > 0 {
+			l.flush(c)
+		}
+		if event.Events&^unix.EPOLLOUT != 0 && c.state != vacant && c.generation == event.Pad {
+			l.readable(c, event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+		}
+		if l.sending {
+			l.dispatch(l.config.Pacing.slot(l.config.Duration))
+		}
+	}
+}
+
+// readable reads what has come. ending is set when the peer has closed or the
+// connection is broken: then the end is read too.
+func (l *loop) readable(c *conn, ending bool) {
+	for range readsPerTurn {
+		n, errno := l.read(c)
+		switch {
+		case errno == unix.EAGAIN:
+			return
+		case errno != 0:
+			l.lose(c, outcomeOf(errno))
+			return
+		case n == 0:
+			l.ended(c)
+			return
+		}
+		if l.receive(c, l.input[:n], ending) || n < len(l.input) && !ending {
+			return
+		}
+	}
+	// Setting the watch again makes epoll report the rest behind the others.
+	events := uint32(watched)
+	if len(c.unsent) > 0 {
+		events |= unix.EPOLLOUT
+	}
+	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c, events); err != nil {
+		l.lose(c, record.OtherError)
+	}
+}
+
+// read reads once and notes when what it read came: now, or when the kernel says.
+func (l *loop) read(c *conn) (int, unix.Errno) {
+	if !l.stamped {
+		n, errno := read(c.fd, l.input)
+		l.now = l.clock()
+		l.arrived = l.now
+		return n, errno
+	}
+	n, stamp, errno := readStamped(c.fd, l.input, &l.message)
+	// The wall clock may be steered, so its distance is taken anew.
+	now := time.Now()
+	l.now = now.Sub(l.start)
+	l.arrived = l.now
+	if stamp > 0 {
+		l.arrived = min(max(l.now-time.Duration(now.UnixNano()-stamp), c.sent), l.now)
+	}
+	return n, errno
+}
+
+// receive hands bytes to the parser and reports whether the connection needs no
+// more reading now.
+func (l *loop) receive(c *conn, data []byte, ending bool) bool {
+	l.report.Received += int64(len(data))
+	if c.state != busy {
+		l.report.Unsolicited++
+		l.lose(c, record.OtherError)
+		return true
+	}
+	n, err := c.answer.feed(data)
+	if err != nil {
+		l.explain(err.Error())
+		l.lose(c, outcomeOfParser(err))
+		return true
+	}
+	if c.answer.phase != complete {
+		return false
+	}
+	// What follows the answer belongs to nothing; an answer before the end of
+	// the request leaves the connection in doubt.
+	l.answered(c, !ending && n == len(data) && !c.answer.last && len(c.unsent) == 0)
+	return true
+}
+
+// answered judges a whole answer.
+func (l *loop) answered(c *conn, reuse bool) {
+	outcome, complaint := l.config.Oracle.judge(&c.answer, l.report.Example == "")
+	l.explain(complaint)
+	l.statuses[c.answer.status]++
+	if !reuse {
+		l.hangUp(c)
+		l.finish(c, outcome, l.arrived)
+		l.vacate(c)
+		return
+	}
+	l.finish(c, outcome, l.arrived)
+	c.state = idle
+	l.idle = append(l.idle, c)
+}
+
+// explain keeps the first complaint as an example.
+func (l *loop) explain(complaint string) {
+	if l.report.Example == "" {
+		l.report.Example = complaint
+	}
+}
+
+// ended deals with the orderly end of the peer's sending.
+func (l *loop) ended(c *conn) {
+	if c.state == busy && c.answer.end() {
+		l.answered(c, false)
+		return
+	}
+	l.lose(c, record.Closed)
+}
+
+// outcomeOfParser names what was wrong with an answer.
+func outcomeOfParser(err error) record.Outcome {
+	if errors.Is(err, errTooLarge) {
+		return record.TooLarge
+	}
+	return record.Malformed
+}

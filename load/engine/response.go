@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// Limits of an answer, in bytes.
+const (
+	// maxHead is the status line with all headers, and the trailers.
+	maxHead = 64 << 10
+	// maxChunkLine is the line before a chunk.
+	maxChunkLine = 1 << 10
+	// maxInspected is how much of a body is kept for an oracle.
+	maxInspected = 1 << 20
+)
+
+// What can be wrong with an answer. errTooLarge wraps every exceeded limit and
+// errMalformed everything else that is not HTTP/1.1.
+var (
+	errMalformed = errors.New("the answer is not HTTP/1.1")
+	errTooLarge  = errors.New("the answer exceeds a limit of the engine")
+)
+
+// phase is what the parser expects next.
+type phase uint8
+
+const (
+	statusLine phase = iota
+	headerLine
+	fixedBody
+	chunkLine
+	chunkBody
+	chunkEnd
+	trailerLine
+	bodyUntilClose
+	complete
+)
+
+// response parses one answer as its bytes come (RFC 9112). It keeps an incomplete
+// line and, where an oracle asks, the beginning of the body; nothing else grows.
+type response struct {
+	phase     phase
+	bodiless  bool // the request was HEAD
+	inspect   bool // keep the body
+	chunked   bool
+	sized     bool // Content-Length was given
+	last      bool // the connection ends with this answer
+	truncated bool // body holds only the beginning
+	oldest    bool // HTTP/1.0
+	keepAlive bool // the server said so
+	status    int
+	headBytes int
+	left      int64 // of the body or the chunk, bytes
+	partial   []byte
+	body      []byte
+}
+
+// begin expects a new answer and keeps the memory of the last.
+func (r *response) begin(bodiless, inspect bool) {
+	*r = response{bodiless: bodiless, inspect: inspect, partial: r.partial[:0], body: r.body[:0]}
+}
+
+// feed takes bytes until the answer is complete and returns how many it took.
+func (r *response) feed(data []byte) (int, error) {
+	taken := 0
+	for r.phase != complete && taken < len(data) {
+		var n int
+		var err error
+		switch r.phase {
+		case fixedBody, chunkBody:
+			n = r.bodyBytes(data[taken:])
+		case bodyUntilClose:
+			n = len(data) - taken
+			r.keep(data[taken:])
+		default:
+			n, err = r.line(data[taken:])
+		}
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+// end is the end of the connection: the only right end of some answers.
+func (r *response) end() bool {
+	if r.phase == bodyUntilClose {
+		r.phase = complete
+	}
+	return r.phase == complete
+}
+
+// bodyBytes takes bytes of a body or chunk of known length.
+func (r *response) bodyBytes(data []byte) int {
+	n := int(min(int64(len(data)), r.left))
+	r.keep(data[:n])
+	if r.left -= int64(n); r.left == 0 {
+		r.phase = complete
+		if r.chunked {
+			r.phase = chunkEnd
+		}
+	}
+	return n
+}
+
+// keep stores the beginning of a body for the oracle.
+func (r *response) keep(data []byte) {
+	if !r.inspect {
+		return
+	}
+	if room := maxInspected - len(r.body); len(data) > room {
+		data, r.truncated = data[:room], true
+	}
+	r.body = append(r.body, data...)
+}
+
+// line takes a line, or the beginning of one.
+func (r *response) line(data []byte) (int, error) {
+	i := bytes.IndexByte(data, '\n')
+	n := i + 1
+	if i < 0 {
+		n = len(data)
+	}
+	if err := r.measure(n); err != nil {
+		return n, err
+	}
+	if i < 0 {
+		r.partial = append(r.partial, data...)
+		return n, nil
+	}
+	line := data[:i]
+	if len(r.partial) > 0 {
+		r.partial = append(r.partial, line...)
+		line, r.partial = r.partial, r.partial[:0]
+	}
+	if len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return n, r.interpret(line)
+}
+
+// measure holds lines against the limits.
+func (r *response) measure(n int) error {
+	if r.phase == chunkLine || r.phase == chunkEnd {
+		if len(r.partial)+n > maxChunkLine {
+			return fmt.Errorf("%w: a line of %d bytes before a chunk", errTooLarge, len(r.partial)+n)
+		}
+		return nil
+	}
+	if r.headBytes += n; r.headBytes > maxHead {
+		return fmt.Errorf("%w: headers of more than %d bytes", errTooLarge, maxHead)
+	}
+	return nil
+}
+
+// interpret reads a whole line without its ending.
+func (r *response) interpret(line []byte) error {
+	switch r.phase {
+	case statusLine:
+		return r.statusOf(line)
+	case headerLine:
+		if len(line) == 0 {
+			return r.endOfHead()
+		}
+		return r.header(line)
+	case chunkLine:
+		return r.chunk(line)
+	case chunkEnd:
+		if len(line) != 0 {
+			return fmt.Errorf("%w: a chunk is longer than it says", errMalformed)
+		}
+		r.phase = chunkLine
+	case trailerLine:
+		if len(line) == 0 {
+			r.phase = complete
+		}
+	}
+	return nil
+}
+
+// statusOf reads "HTTP/1.1 200 OK".
+func (r *response) statusOf(line []byte) error {
+	const version, code = len("HTTP/1.1"), len("HTTP/1.1 200")
+	if len(line) < code || string(line[:version-1]) != "HTTP/1." || line[version] != ' ' || len(line) > code && line[code] != ' ' {
+		return fmt.Errorf("%w: it begins with %q", errMalformed, line[:min(len(line), 40)])
+	}
+	status := 0
+	for _, digit := range line[version+1 : code] {
+		if digit < '0' || digit > '9' {
+			return fmt.Errorf("%w: its status is %q", errMalformed, line[version+1:code])
+		}
+		status = 10*status + int(digit-'0')
+	}
+	if status < 100 || status > 599 {
+		return fmt.Errorf("%w: its status is %d", errMalformed, status)
+	}
+	r.status, r.oldest = status, line[version-1] == '0'
+	r.phase = headerLine
+	return nil
+}
+
+// endOfHead decides how the body is framed (RFC 9112, 6.3).
+func (r *response) endOfHead() error {
+	switch {
+	case r.status == 101:
+		return fmt.Errorf("%w: it switches to another protocol", errMalformed)
+	case r.status < 200: // the answer proper follows
+		head := r.headBytes
+		r.begin(r.bodiless, r.inspect)
+		r.headBytes = head
+		return nil
+	}
+	r.last = r.last || r.oldest && !r.keepAlive
+	r.headBytes = 0
+	switch {
+	case r.bodiless || r.status == 204 || r.status == 304:
+		r.phase = complete
+	case r.chunked:
+		r.last = r.last || r.sized // such an answer may be an attack
+		r.phase = chunkLine
+	case r.sized && r.left == 0:
+		r.phase = complete
+	case r.sized:
+		r.phase = fixedBody
+	default:
+		r.phase, r.last = bodyUntilClose, true
+	}
+	return nil
+}
+
+// chunk reads the line before a chunk: its length in hexadecimal, and extensions.
+func (r *response) chunk(line []byte) error {
+	digits := line
+	if i := bytes.IndexByte(line, ';'); i >= 0 {
+		digits = line[:i]
+	}
+	digits = bytes.TrimRight(digits, " \t")
+	if len(digits) == 0 || len(digits) > 15 { // 60 bits
+		return fmt.Errorf("%w: a chunk of length %q", errMalformed, digits[:min(len(digits), 40)])
+	}
+	r.left = 0
+	for _, digit := range digits {
+		value, ok := hexadecimal(digit)
+		if !ok {
+			return fmt.Errorf("%w: a chunk of length %q", errMalformed, digits)
+		}
+		r.left = r.left<<4 | int64(value)
+	}
+	r.phase = chunkBody
+	if r.left == 0 {
+		r.phase = trailerLine
+	}
+	return nil
+}
+
+// hexadecimal is the value of a digit.
+func hexadecimal(digit byte) (byte, bool) {
+	switch {
+	case '0' <= digit && digit <= '9':
+		return digit - '0', true
+	case 'a' <= digit && digit <= 'f':
+		return digit - 'a' + 10, true
+	case 'A' <= digit && digit <= 'F':
+		return digit - 'A' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxUnixPath is what a socket address holds, without the ending zero.
+const maxUnixPath = 107
+
+// Target is where operations go. The address is fixed: no name is looked up
+// while load runs, so that what was permitted is what is loaded.
+type Target struct {
+	address netip.AddrPort
+	path    string // of a Unix socket; then address is not used
+	host    string // header Host
+	uri     string // request target
+}
+
+// SplitURL reads a URL that this engine can load and returns its host and port,
+// for looking up the one and for NewTarget.
+func SplitURL(text string) (host string, port uint16, err error) {
+	u, err := parseURL(text)
+	if err != nil {
+		return "", 0, err
+	}
+	number := u.Port()
+	if number == "" {
+		number = "80"
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || n == 0 {
+		return "", 0, fmt.Errorf("URL %q: port %q is out of range: use 1 to 65535", text, number)
+	}
+	return u.Hostname(), uint16(n), nil
+}
+
+// NewTarget is the URL's path on the server at an address.
+func NewTarget(text string, address netip.AddrPort) (Target, error) {
+	u, err := parseURL(text)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{address: address, host: u.Host, uri: u.RequestURI()}, nil
+}
+
+// NewUnixTarget is the URL's path on the server behind a Unix socket. The URL's
+// host is only sent in the header Host.
+func NewUnixTarget(text, path string) (Target, error) {
+	u, err := parseURL(text)
+	if err != nil {
+		return Target{}, err
+	}
+	if path == "" || len(path) > maxUnixPath {
+		return Target{}, fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", path, len(path), maxUnixPath)
+	}
+	return Target{path: path, host: u.Host, uri: u.RequestURI()}, nil
+}
+
+// parseURL accepts what plain HTTP/1.1 can reach.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	var parsing *url.Error
+	if errors.As(err, &parsing) {
+		err = parsing.Err // the text is in our own message
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("URL %q: %w: write for example http://127.0.0.1:8080/", text, err)
+	case u.Scheme != "http":
+		return nil, fmt.Errorf("URL %q: scheme %q is not supported: use http://", text, u.Scheme)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("URL %q names no host: write for example http://127.0.0.1:8080/", text)
+	case u.User != nil:
+		return nil, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'", u.Redacted())
+	}
+	return u, nil
+}
+
+// String is the address that is connected to.
+func (t Target) String() string {
+	if t.path != "" {
+		return t.path
+	}
+	return net.JoinHostPort(t.address.Addr().String(), strconv.Itoa(int(t.address.Port())))
+}
+
+// sockaddr is the address for connect(2), with its domain.
+func (t Target) sockaddr() (int, unix.Sockaddr) {
+	if t.path != "" {
+		return unix.AF_UNIX, &unix.SockaddrUnix{Name: t.path}
+	}
+	a := t.address.Addr().Unmap()
+	if a.Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(t.address.Port()), Addr: a.As4()}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(t.address.Port()), Addr: a.As16()}
+}

@@ -1,0 +1,213 @@
+package objective
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// unit is what the limit of a metric is given in.
+type unit int
+
+const (
+	inSeconds unit = iota
+	inShares
+	inCounts
+	inRates
+)
+
+// metric is something that objectives speak of.
+type metric struct {
+	name string
+	unit unit
+	// of reads it from a summary; nil when the summary does not have it.
+	of func(*record.Summary) *float64
+	// missing says why it may be absent.
+	missing string
+}
+
+// metrics lists all that is known.
+func metrics() []metric {
+	all := []metric{
+		{"errors", inShares, errorShare, "nothing was sent"},
+		{"achieved", inShares, achievedShare, "a closed loop offers no rate"},
+		{"late", inCounts, func(s *record.Summary) *float64 { return number(s.Late) }, ""},
+		{"unsent", inCounts, func(s *record.Summary) *float64 { return number(s.Unsent) }, ""},
+		{"rate", inRates, func(s *record.Summary) *float64 { return &s.AchievedRate }, ""},
+	}
+	for _, p := range percentiles() {
+		missing := "no operation was measured"
+		if p.name == "p99.9" {
+			missing = "it needs at least 3000 operations"
+		}
+		all = append(all,
+			metric{p.name, inSeconds, func(s *record.Summary) *float64 { return p.of(s.ResponseTime) }, missing},
+			metric{"service." + p.name, inSeconds, func(s *record.Summary) *float64 { return p.of(s.ServiceTime) }, missing})
+	}
+	return all
+}
+
+// percentile is one of a set.
+type percentile struct {
+	name string
+	of   func(record.Percentiles) *float64
+}
+
+// percentiles lists those of a summary.
+func percentiles() []percentile {
+	return []percentile{
+		{"p50", func(p record.Percentiles) *float64 { return p.P50 }},
+		{"p90", func(p record.Percentiles) *float64 { return p.P90 }},
+		{"p95", func(p record.Percentiles) *float64 { return p.P95 }},
+		{"p99", func(p record.Percentiles) *float64 { return p.P99 }},
+		{"p99.9", func(p record.Percentiles) *float64 { return p.P999 }},
+		{"max", func(p record.Percentiles) *float64 { return p.Max }},
+		{"mean", func(p record.Percentiles) *float64 { return p.Mean }},
+	}
+}
+
+// find looks a metric up. p999 is what documents call p99.9.
+func find(name string) (metric, bool) {
+	if strings.HasSuffix(name, "p999") {
+		name = strings.TrimSuffix(name, "p999") + "p99.9"
+	}
+	for _, m := range metrics() {
+		if m.name == name {
+			return m, true
+		}
+	}
+	return metric{}, false
+}
+
+// metricNames lists what a user may write.
+func metricNames() []string {
+	var all []string
+	for _, m := range metrics() {
+		if !strings.HasPrefix(m.name, "service.") {
+			all = append(all, m.name)
+		}
+	}
+	return append(all, "service.p99 ...")
+}
+
+// number is a count as a number.
+func number(n int64) *float64 {
+	x := float64(n)
+	return &x
+}
+
+// errorShare is the share of operations sent that failed, whichever way.
+func errorShare(s *record.Summary) *float64 {
+	if s.Sent == 0 {
+		return nil
+	}
+	var n int64
+	for _, count := range s.Errors {
+		n += count
+	}
+	x := float64(n) / float64(s.Sent)
+	return &x
+}
+
+// achievedShare is the achieved rate by the offered one.
+func achievedShare(s *record.Summary) *float64 {
+	if s.OfferedRate == nil || *s.OfferedRate == 0 {
+		return nil
+	}
+	x := s.AchievedRate / *s.OfferedRate
+	return &x
+}
+
+// defaults are the conditions of a capacity besides the user's percentile: few
+// errors, the rate was really offered, and nothing was left out.
+const defaults = "errors<=0.1%,achieved>=99%,unsent<=0"
+
+// WithDefaults adds errors<=0.1%, achieved>=99% and unsent<=0, each unless the
+// objective already speaks of that metric. A capacity without them would be a
+// rate at which operations fail quickly or are not sent.
+func (o Objective) WithDefaults() Objective {
+	more, err := Parse(defaults)
+	if err != nil {
+		panic(err) // impossible: a test parses the constant
+	}
+	full := Objective{append([]Term(nil), o.Terms...)}
+	for _, t := range more.Terms {
+		if !o.speaksOf(t.Metric) {
+			full.Terms = append(full.Terms, t)
+		}
+	}
+	return full
+}
+
+// speaksOf reports whether a condition on the metric is there.
+func (o Objective) speaksOf(metric string) bool {
+	for _, t := range o.Terms {
+		if t.Metric == metric {
+			return true
+		}
+	}
+	return false
+}
+
+// Judge reports whether a summary meets all conditions. Reasons name those that
+// it misses, with what was measured. A metric that the summary lacks is missed:
+// an objective that cannot be checked is not met.
+func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
+	for _, t := range o.Terms {
+		if reason := t.missed(s); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	return len(reasons) == 0, reasons
+}
+
+// missed says why a summary misses the condition, or nothing.
+func (t Term) missed(s *record.Summary) string {
+	m, known := find(t.Metric)
+	if !known {
+		return fmt.Sprintf("%s is no metric", t.Metric)
+	}
+	got := m.of(s)
+	if got == nil {
+		return fmt.Sprintf("%s cannot be checked: %s", t, m.missing)
+	}
+	value := *got
+	if t.Share && m.unit == inCounts {
+		value /= max(1, float64(s.Sent+s.Unsent))
+	}
+	if t.holds(value) {
+		return ""
+	}
+	return fmt.Sprintf("%s is %s, objective %s", t.Metric, m.show(value, t.Share), t)
+}
+
+// holds compares a value with the limit.
+func (t Term) holds(value float64) bool {
+	switch t.Op {
+	case "<":
+		return value < t.Limit
+	case "<=":
+		return value <= t.Limit
+	case ">":
+		return value > t.Limit
+	case ">=":
+		return value >= t.Limit
+	}
+	return false
+}
+
+// show writes a value for people.
+func (m metric) show(value float64, share bool) string {
+	switch {
+	case m.unit == inSeconds && value < 1:
+		return fmt.Sprintf("%.4gms", 1e3*value)
+	case m.unit == inSeconds:
+		return fmt.Sprintf("%.4gs", value)
+	case m.unit == inShares || share:
+		return fmt.Sprintf("%.4g%%", 100*value)
+	case m.unit == inRates:
+		return fmt.Sprintf("%.6g/s", value)
+	}
+	return fmt.Sprintf("%.0f", value)
+}

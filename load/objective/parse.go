@@ -1,0 +1,192 @@
+package objective
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// Limits on what is parsed: objectives may come from files of others.
+const (
+	maxLength = 1000 // bytes
+	maxTerms  = 50
+)
+
+// Objective is a list of conditions that all have to hold.
+type Objective struct {
+	Terms []Term
+}
+
+// Term is one condition: a metric, a comparison and a limit.
+type Term struct {
+	Metric string  // as in metrics()
+	Op     string  // <, <=, > or >=
+	Limit  float64 // seconds, a share of 1, a count or operations per second
+	Share  bool    // the limit of a count is a share of all that were due
+	text   string  // as the user wrote it
+}
+
+// Mistake is one thing wrong with the text of an objective.
+type Mistake struct {
+	Column int // of the first wrong character, from 1
+	Text   string
+}
+
+// Error says what is wrong and where.
+func (m *Mistake) Error() string { return fmt.Sprintf("objective, column %d: %s", m.Column, m.Text) }
+
+// String is the objective as the user wrote it, without spaces.
+func (o Objective) String() string {
+	var all []string
+	for _, t := range o.Terms {
+		all = append(all, t.String())
+	}
+	return strings.Join(all, ",")
+}
+
+// String is the term as the user wrote it, without spaces.
+func (t Term) String() string { return t.text }
+
+// Parse reads conditions, separated by commas. Metrics are
+//
+//	p50 p90 p95 p99 p99.9 max mean   response time: 50ms, 1.5s, 200us
+//	service.p99 and so on            service time
+//	errors                           share of the operations sent: 0.1% or 0.001
+//	achieved                         share of the offered rate: 99%
+//	late, unsent                     count, or share of the operations due
+//	rate                             achieved rate: 5000/s, 300/m
+//
+// The error joins one *Mistake for each mistake.
+func Parse(text string) (Objective, error) {
+	if len(text) > maxLength {
+		return Objective{}, &Mistake{1, fmt.Sprintf("%d bytes are too long: use at most %d", len(text), maxLength)}
+	}
+	terms := strings.Split(text, ",")
+	if len(terms) > maxTerms {
+		return Objective{}, &Mistake{1, fmt.Sprintf("%d conditions are too many: use at most %d", len(terms), maxTerms)}
+	}
+	var o Objective
+	var mistakes []error
+	column := 1
+	for _, part := range terms {
+		s := scanner{text: part, column: column}
+		if t, err := s.term(); err != nil {
+			mistakes = append(mistakes, err)
+		} else {
+			o.Terms = append(o.Terms, t)
+		}
+		column += utf8.RuneCountInString(part) + 1
+	}
+	if len(mistakes) > 0 {
+		return Objective{}, errors.Join(mistakes...)
+	}
+	return o, nil
+}
+
+// scanner reads one term.
+type scanner struct {
+	text   string
+	at     int // bytes read
+	column int // of the first byte
+}
+
+// mistake is about what begins at a byte.
+func (s *scanner) mistake(at int, format string, args ...any) error {
+	return &Mistake{s.column + utf8.RuneCountInString(s.text[:at]), fmt.Sprintf(format, args...)}
+}
+
+// take reads characters while they belong to a set, or to its complement.
+func (s *scanner) take(set string, belong bool) string {
+	start := s.at
+	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 == belong {
+		s.at++
+	}
+	return s.text[start:s.at]
+}
+
+const (
+	blanks    = " \t\r\n"
+	operators = "<>=!"
+)
+
+// term reads metric, comparison and limit.
+func (s *scanner) term() (Term, error) {
+	s.take(blanks, true)
+	begin := s.at
+	name := strings.TrimRight(s.take(operators, false), blanks)
+	if name == "" {
+		return Term{}, s.mistake(begin, "no metric: write for example p99<50ms")
+	}
+	m, known := find(name)
+	if !known {
+		return Term{}, s.mistake(begin, "unknown metric %q: use one of %s", name, strings.Join(metricNames(), " "))
+	}
+	begin = s.at
+	op := s.take(operators, true)
+	switch op {
+	case "<", "<=", ">", ">=":
+	case "":
+		return Term{}, s.mistake(begin, "no comparison after %s: use <, <=, > or >=", name)
+	default:
+		return Term{}, s.mistake(begin, "unknown comparison %q: use <, <=, > or >=", op)
+	}
+	s.take(blanks, true)
+	value := strings.TrimRight(s.text[s.at:], blanks)
+	limit, share, err := m.limit(value)
+	if err != nil {
+		return Term{}, s.mistake(s.at, "%v", err)
+	}
+	return Term{Metric: m.name, Op: op, Limit: limit, Share: share, text: m.name + op + value}, nil
+}
+
+// limit reads a value in the units of the metric.
+func (m metric) limit(text string) (limit float64, share bool, err error) {
+	switch m.unit {
+	case inSeconds:
+		limit, err = parseTime(text)
+	case inShares:
+		limit, _, err = parseShare(text)
+		if err == nil && limit > 1 {
+			err = fmt.Errorf("%q is more than 100 %%", text)
+		}
+	case inCounts:
+		limit, share, err = parseShare(text)
+		if err == nil && !share && limit != math.Trunc(limit) {
+			err = fmt.Errorf("%q is neither a whole number nor a share such as 0.1%%", text)
+		}
+	case inRates:
+		limit, err = schedule.ParseRate(text)
+	}
+	return limit, share, err
+}
+
+// parseTime reads a duration with its unit, as seconds.
+func parseTime(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || text == "0" {
+		return 0, fmt.Errorf("%q is not a time: write a number and its unit, for example 50ms", text)
+	}
+	if d < 0 {
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	return d.Seconds(), nil
+}
+
+// parseShare reads a plain number or a percentage.
+func parseShare(text string) (value float64, percent bool, err error) {
+	number, percent := strings.CutSuffix(text, "%")
+	value, err = strconv.ParseFloat(strings.TrimRight(number, blanks), 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return 0, false, fmt.Errorf("%q is not a share or count: write for example 0.1%%", text)
+	}
+	if percent {
+		value /= 100
+	}
+	return value, percent, nil
+}

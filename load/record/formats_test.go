@@ -1,0 +1,244 @@
+package record
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// seconds of a small load, one Results each, with several outcomes.
+func smallLoad(t *testing.T) []*Results {
+	t.Helper()
+	var all []*Results
+	for second := range 3 {
+		r := newResults(t, two())
+		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
+		for i := range 200 {
+			due := r.From + time.Duration(i)*5*ms
+			r.add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due, Sent: due + time.Duration(i)*time.Microsecond, Finished: due + time.Duration(i+1)*ms})
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestLogComesBack(t *testing.T) {
+	start := time.UnixMilli(1_700_000_000_123)
+	load := smallLoad(t)
+	for _, kind := range []Kind{Response, Service, Lateness} {
+		var text bytes.Buffer
+		log, err := NewLogWriter(&text, kind, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := newResults(t, two())
+		for _, r := range load {
+			if err := errors.Join(log.Write(r), total.Merge(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		back := make(map[string]*hdrhistogram.Histogram)
+		var begins []int64
+		err = ReadLog(&text, kind, func(l Logged) error {
+			key := l.Operation + " " + l.Outcome.String()
+			back[key] = merged(back[key], l.Histogram)
+			begins = append(begins, l.From.Sub(start).Milliseconds())
+			if l.To.Sub(l.From) != time.Second {
+				t.Errorf("line of %v", l.To.Sub(l.From))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begins = slices.Compact(begins); !slices.Equal(begins, []int64{0, 1000, 2000}) {
+			t.Errorf("kind %d: lines begin at %v ms", kind, begins)
+		}
+		checkLogged(t, kind, total, back)
+	}
+}
+
+// checkLogged compares what a log holds with what was written.
+func checkLogged(t *testing.T, kind Kind, total *Results, back map[string]*hdrhistogram.Histogram) {
+	t.Helper()
+	for i, operation := range total.Operations() {
+		for _, o := range Outcomes() {
+			want := total.Times(kind, i, o)
+			if kind == Lateness && o != OK {
+				continue // told apart by operation only
+			}
+			got := back[operation+" "+o.String()]
+			if want.TotalCount() == 0 && got == nil {
+				continue
+			}
+			if got == nil || !got.Equals(want) {
+				t.Errorf("kind %d, %s, %s: %v came back, want %d times", kind, operation, o, got, want.TotalCount())
+			}
+		}
+	}
+}
+
+// TestLogIsWhatOthersRead uses the library's reader alone.
+func TestLogIsWhatOthersRead(t *testing.T) {
+	var text bytes.Buffer
+	log, err := NewLogWriter(&text, Response, time.UnixMilli(1_700_000_000_123))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.Write(smallLoad(t)[1]), log.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text.String(), "\n")
+	if want := "#[StartTime: 1700000000.123 (seconds since epoch), 2023-11-14T22:13:20.123Z]"; !slices.Contains(lines, want) {
+		t.Errorf("no line %q in\n%s", want, strings.Join(lines[:5], "\n"))
+	}
+	// 100 samples of "GET /a b,c" have the outcomes 0 to 3: eight lines in all.
+	// The largest good response time is 49 ms.
+	if want := "Tag=GET%20%2Fa%20b%2Cc/ok,1.000000,1.000000,49."; !strings.HasPrefix(lines[4], want) {
+		t.Errorf("first line is %q, want %q...", lines[4], want)
+	}
+	reader := hdrhistogram.NewHistogramLogReader(&text)
+	for n := 0; ; n++ {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			if n != 8 {
+				t.Errorf("%d lines, want 8", n)
+			}
+			break
+		}
+		if h.StartTimeMs() != 1_700_000_001_123 || h.TotalCount() != 25 {
+			t.Errorf("line from %d ms with %d times", h.StartTimeMs(), h.TotalCount())
+		}
+	}
+}
+
+func TestBadLogs(t *testing.T) {
+	var good bytes.Buffer
+	log, err := NewLogWriter(&good, Response, time.UnixMilli(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.Write(smallLoad(t)[0]), log.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	text := good.String()
+	stop := errors.New("stop")
+	cases := []struct {
+		name, text string
+		kind       Kind
+		each       error
+		want       string
+	}{
+		{"payload cut", text[:len(text)-10], Response, nil, "interval 8"},
+		{"unknown outcome", strings.Replace(text, "/ok,", "/fine,", 1), Response, nil, `outcome "fine" is unknown`},
+		{"no tag", strings.Replace(text, "Tag=GET%20%2Fa%20b%2Cc/ok,", "", 1), Response, nil, "not one of ours"},
+		{"bad escape", strings.Replace(text, "GET%20", "GET%zz", 1), Response, nil, "invalid URL escape"},
+		{"another kind", text, Lateness, nil, "another kind of times"},
+		{"error of the reader", text, Response, stop, "stop"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := ReadLog(strings.NewReader(c.text), c.kind, func(Logged) error { return c.each })
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+	if err := ReadLog(strings.NewReader(""), Response, nil); err != nil {
+		t.Errorf("empty log: %v", err)
+	}
+}
+
+func TestPercentileText(t *testing.T) {
+	h := newHistogram()
+	for i := range 1000 {
+		if err := h.RecordValue(int64(i+1) * int64(ms)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text bytes.Buffer
+	if err := WritePercentiles(&text, h); err != nil {
+		t.Fatal(err)
+	}
+	first := strings.Join(strings.Fields(strings.SplitN(text.String(), "\n", 2)[0]), " ")
+	if first != "Value Percentile TotalCount 1/(1-Percentile)" {
+		t.Errorf("first line %q", first)
+	}
+	for _, want := range []string{"500.", "0.500000", "500", "#[Mean", "#[Max     =     1000."} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}
+
+func TestJTL(t *testing.T) {
+	var text bytes.Buffer
+	out, err := NewJTLWriter(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []Row{
+		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12600 * time.Microsecond, FirstByte: 11 * ms, Connect: 2 * ms, Operation: "get", Status: "200",
+			Message: "OK", Loop: "loop 1", Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/"},
+		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Failed, Failure: "=cmd(), \"quoted\"\nand a second line"},
+	}
+	for _, r := range rows {
+		if err := out.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := csv.NewReader(&text).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		strings.Split("timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect", ","),
+		{"1700000000001", "13", "get", "200", "OK", "loop 1", "text", "true", "", "77", "40", "3", "3", "http://127.0.0.1/", "11", "0", "2"},
+		{"1700000000002", "1000", "get", "", "", "", "text", "false", "'=cmd(), \"quoted\"\nand a second line", "0", "0", "0", "0", "", "0", "0", "0"},
+	}
+	for i, row := range want {
+		if !slices.Equal(got[i], row) {
+			t.Errorf("row %d is\n%q, want\n%q", i, got[i], row)
+		}
+	}
+}
+
+// broken cannot be written to.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWritersReportErrors(t *testing.T) {
+	out, err := NewJTLWriter(broken{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Flush(); err == nil {
+		t.Error("the JTL writer hides an error")
+	}
+	log, err := NewLogWriter(broken{}, Response, time.UnixMilli(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Flush(); err == nil {
+		t.Error("the log writer hides an error")
+	}
+	if err := WritePercentiles(broken{}, newHistogram()); err == nil {
+		t.Error("the percentile text hides an error")
+	}
+}

@@ -1,0 +1,139 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// LogWriter writes an HdrHistogram interval log, format 1.3 with V2 payloads:
+// one line per interval, operation and outcome, tagged "operation/outcome" (just
+// "operation" for lateness). Lines of one tag merge by adding. Values are in
+// nanoseconds, the maximum beside them in milliseconds, as in other tools.
+type LogWriter struct {
+	out  *bufio.Writer
+	log  *hdrhistogram.HistogramLogWriter
+	kind Kind
+	base int64 // beginning of the load, milliseconds since 1970
+}
+
+// NewLogWriter writes the header of a log of one kind of times. Start is the
+// wall-clock beginning of the load; it is kept to the millisecond.
+func NewLogWriter(w io.Writer, kind Kind, start time.Time) (*LogWriter, error) {
+	out := bufio.NewWriter(w)
+	l := &LogWriter{out: out, log: hdrhistogram.NewHistogramLogWriter(out), kind: kind, base: start.UnixMilli()}
+	l.log.SetBaseTime(l.base)
+	seconds := fmt.Sprintf("%d.%03d", l.base/1000, l.base%1000)
+	return l, errors.Join(
+		l.log.OutputLogFormatVersion(),
+		// The library would cut both times to whole seconds.
+		l.log.OutputComment(fmt.Sprintf("[BaseTime: %s (seconds since epoch)]", seconds)),
+		l.log.OutputComment(fmt.Sprintf("[StartTime: %s (seconds since epoch), %s]", seconds, start.UTC().Format(time.RFC3339Nano))),
+		l.log.OutputLegend(),
+	)
+}
+
+// Write adds the lines of one interval.
+func (l *LogWriter) Write(r *Results) error {
+	for i, operation := range r.options.Operations {
+		if l.kind == Lateness {
+			if err := l.line(r, url.PathEscape(operation), r.lateness[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, o := range Outcomes() {
+			if err := l.line(r, tag(operation, o), r.cells[i*outcomes+int(o)].of(l.kind)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Flush writes what is still buffered. Call it before closing the file.
+func (l *LogWriter) Flush() error { return l.out.Flush() }
+
+// tag names an operation and an outcome without commas, spaces or line breaks.
+func tag(operation string, o Outcome) string {
+	return url.PathEscape(operation) + "/" + o.String()
+}
+
+// line writes one histogram unless it is empty.
+func (l *LogWriter) line(r *Results, tag string, h *hdrhistogram.Histogram) error {
+	if h == nil || h.TotalCount() == 0 {
+		return nil
+	}
+	h.SetTag(tag)
+	h.SetStartTimeMs(l.base + r.From.Milliseconds())
+	h.SetEndTimeMs(l.base + r.To.Milliseconds())
+	if err := l.log.OutputIntervalHistogram(h); err != nil {
+		return fmt.Errorf("histogram log, interval %v to %v of %s: %w", r.From, r.To, tag, err)
+	}
+	return nil
+}
+
+// Logged is one line of a log.
+type Logged struct {
+	Operation string
+	Outcome   Outcome // OK in a log of lateness
+	From, To  time.Time
+	Histogram *hdrhistogram.Histogram
+}
+
+// ReadLog reads a log of one kind and calls each with every line.
+func ReadLog(in io.Reader, kind Kind, each func(Logged) error) error {
+	reader := hdrhistogram.NewHistogramLogReader(in)
+	for n := 1; ; n++ {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			return fmt.Errorf("histogram log, interval %d: %w", n, err)
+		}
+		if h == nil {
+			return nil
+		}
+		line := Logged{From: time.UnixMilli(h.StartTimeMs()), To: time.UnixMilli(h.EndTimeMs()), Histogram: h}
+		if line.Operation, line.Outcome, err = untag(h.Tag(), kind); err != nil {
+			return fmt.Errorf("histogram log, interval %d: %w", n, err)
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+}
+
+// untag takes a tag apart.
+func untag(tag string, kind Kind) (string, Outcome, error) {
+	name, outcome, told := strings.Cut(tag, "/")
+	var o Outcome
+	var err error
+	if told != (kind != Lateness) {
+		return "", 0, fmt.Errorf("tag %q is not one of ours, or the log holds another kind of times", tag)
+	}
+	if told {
+		if o, err = ParseOutcome(outcome); err != nil {
+			return "", 0, fmt.Errorf("tag %q: %w", tag, err)
+		}
+	}
+	operation, err := url.PathUnescape(name)
+	if err != nil {
+		return "", 0, fmt.Errorf("tag %q: %w", tag, err)
+	}
+	return operation, o, nil
+}
+
+// WritePercentiles writes the percentile text (.hgrm) that HdrHistogram's
+// plotter reads: values in milliseconds, five steps per halving of the rest.
+func WritePercentiles(w io.Writer, h *hdrhistogram.Histogram) error {
+	const steps, nanosecondsPerMillisecond = 5, 1e6
+	if _, err := h.PercentilesPrint(w, steps, nanosecondsPerMillisecond); err != nil {
+		return fmt.Errorf("percentile text: %w", err)
+	}
+	return nil
+}

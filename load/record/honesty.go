@@ -1,0 +1,78 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Generator says what the load cost the engine and whether the engine, not the
+// target, was the limit.
+type Generator struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	PeakMemory int64   `json:"peak_memory"`      // bytes resident
+	Pacing     string  `json:"pacing,omitempty"` // exact, grid:1ms or spin
+	// Limited: the client, not the system, was the limit; the numbers do not
+	// describe the target.
+	Limited   bool     `json:"limited"`
+	LimitedBy []string `json:"limited_by,omitempty"`
+}
+
+// ClosedLoop compares a closed loop with Little's law: N = X (R + Z).
+type ClosedLoop struct {
+	Users     int     `json:"users"`         // N
+	ThinkTime float64 `json:"think_time"`    // Z, seconds
+	Implied   float64 `json:"implied_users"` // X (R + Z) as measured
+	// Error is |N - X (R + Z)| / N; above 0.05 users were missing or not counted.
+	Error float64 `json:"error"`
+}
+
+// Limits beyond which the generator counts as the limit.
+const (
+	maxCPUShare    = 0.95 // of the cores that it may use
+	maxLag         = time.Millisecond
+	maxLagShare    = 0.05 // of the median response time
+	maxLittleError = 0.05
+)
+
+// CheckGenerator fills Generator.Limited and LimitedBy; CPUSeconds has to be
+// known.
+//
+//	cores    processors that the engine may use
+//	elapsed  wall-clock time over which CPUSeconds were counted
+//	pacing   lateness that the user's pacing permits by itself; zero for exact
+func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
+	var by []string
+	if share := s.Generator.CPUSeconds / (elapsed.Seconds() * cores); share > maxCPUShare {
+		by = append(by, fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores))
+	}
+	if lag := s.SendLateness.P99; lag != nil {
+		limit := (maxLag + pacing).Seconds()
+		if s.ResponseTime.P50 != nil {
+			limit = max(limit, maxLagShare**s.ResponseTime.P50)
+		}
+		if *lag >= limit {
+			by = append(by, fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault; the limit is %.3g ms", 1e3**lag, 1e3*limit))
+		}
+	}
+	if n := s.Errors[Exhausted.String()]; n > 0 {
+		by = append(by, fmt.Sprintf("it ran out of ports, files or memory for %d operations: use fewer connections, or keep them open", n))
+	}
+	if c := s.Closed; c != nil && c.Error > maxLittleError {
+		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users, c.Implied))
+	}
+	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
+}
+
+// LittlesLaw compares the users of a closed loop with what the measurements
+// imply (Little 1961).
+//
+//	users       N
+//	throughput  X, operations per second
+//	response    R, mean response time, seconds
+//	think       Z, think time
+func LittlesLaw(users int, throughput, response float64, think time.Duration) ClosedLoop {
+	n := float64(users)
+	implied := throughput * (response + think.Seconds())
+	return ClosedLoop{Users: users, ThinkTime: think.Seconds(), Implied: implied, Error: math.Abs(n-implied) / n}
+}

@@ -1,0 +1,77 @@
+package record
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Row is one operation in a list of all of them.
+type Row struct {
+	Started   time.Time     // intended start
+	Elapsed   time.Duration // response time, from the intended start
+	FirstByte time.Duration // from the intended start to the first byte of the answer
+	Connect   time.Duration // for connecting, zero on a connection that was open
+	Operation string
+	Status    string // of the protocol, for example 200
+	Message   string // of the protocol
+	Loop      string // which loop and connection, JMeter's thread
+	Outcome   Outcome
+	Failure   string // why not OK
+	Received  int64  // bytes
+	SentBytes int64
+	Active    int // operations in flight, JMeter's threads
+	URL       string
+}
+
+// JTLWriter writes results as CSV with the columns of JMeter's own default
+// (jmeter.save.saveservice), which its report generator reads. Elapsed is
+// JMeter's column name, but our response time: it includes the waiting before a
+// late send, which JMeter leaves out.
+type JTLWriter struct {
+	out *csv.Writer
+	row []string
+}
+
+// NewJTLWriter writes the header.
+func NewJTLWriter(w io.Writer) (*JTLWriter, error) {
+	j := &JTLWriter{out: csv.NewWriter(w)}
+	return j, j.out.Write([]string{"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType",
+		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect"})
+}
+
+// Write adds a row.
+func (j *JTLWriter) Write(r Row) error {
+	active := strconv.Itoa(r.Active)
+	j.row = append(j.row[:0],
+		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), cellText(r.Operation), cellText(r.Status),
+		cellText(r.Message), cellText(r.Loop), "text", strconv.FormatBool(r.Outcome == OK), cellText(r.Failure),
+		strconv.FormatInt(r.Received, 10), strconv.FormatInt(r.SentBytes, 10), active, active, cellText(r.URL),
+		milliseconds(r.FirstByte), "0", milliseconds(r.Connect))
+	return j.out.Write(j.row)
+}
+
+// Flush writes what is still buffered and returns the first error of any write.
+func (j *JTLWriter) Flush() error {
+	j.out.Flush()
+	if err := j.out.Error(); err != nil {
+		return fmt.Errorf("jtl: %w", err)
+	}
+	return nil
+}
+
+// milliseconds rounds to whole ones, JMeter's unit.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10)
+}
+
+// cellText keeps text from an answer from being a formula in a spreadsheet.
+func cellText(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

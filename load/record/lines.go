@@ -1,0 +1,54 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// LineWriter writes one JSON object per operation and line. Times are in
+// seconds, sizes in bytes; members without content are left out.
+type LineWriter struct {
+	out *bufio.Writer
+	enc *json.Encoder
+}
+
+// line is a Row in JSON.
+type line struct {
+	Started   time.Time `json:"started"`
+	Operation string    `json:"operation"`
+	Outcome   string    `json:"outcome"`
+	Elapsed   float64   `json:"response_time"`
+	FirstByte float64   `json:"first_byte,omitempty"`
+	Connect   float64   `json:"connect,omitempty"`
+	Status    string    `json:"status,omitempty"`
+	Failure   string    `json:"failure,omitempty"`
+	Loop      string    `json:"loop,omitempty"`
+	Received  int64     `json:"received"`
+	SentBytes int64     `json:"sent"`
+	URL       string    `json:"url,omitempty"`
+}
+
+// NewLineWriter writes to w.
+func NewLineWriter(w io.Writer) *LineWriter {
+	out := bufio.NewWriter(w)
+	return &LineWriter{out, json.NewEncoder(out)}
+}
+
+// Write adds a line.
+func (l *LineWriter) Write(r Row) error {
+	err := l.enc.Encode(line{
+		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),
+		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
+		Status: r.Status, Failure: r.Failure, Loop: r.Loop, Received: r.Received, SentBytes: r.SentBytes, URL: r.URL,
+	})
+	if err != nil {
+		return fmt.Errorf("list of operations: %w", err)
+	}
+	return nil
+}
+
+// Flush writes what is still buffered.
+func (l *LineWriter) Flush() error { return l.out.Flush() }

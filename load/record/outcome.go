@@ -1,0 +1,62 @@
+package record
+
+import "fmt"
+
+// Outcome is how an operation ended.
+type Outcome uint8
+
+// The outcomes. Everything but OK and Unfinished is an error.
+const (
+	OK          Outcome = iota // the answer came and the oracle accepts it
+	Failed                     // the oracle read the answer and does not accept it
+	BadStatus                  // the protocol's status says that the operation failed
+	Rejected                   // the server said that it is too busy
+	Timeout                    // no answer within the time limit
+	Refused                    // nobody listens at the target
+	Unreachable                // no route to the target, or its name is unknown
+	Reset                      // the connection was reset
+	Closed                     // the connection ended before the answer was whole
+	Malformed                  // the answer is not of the protocol
+	TooLarge                   // the answer exceeds a limit of the engine
+	BadTLS                     // the handshake or the certificate failed
+	Exhausted                  // the generator ran out of ports, files or memory
+	OtherError                 // anything else
+	Unfinished                 // still in flight when the engine stopped waiting
+	outcomes    = iota
+)
+
+// names of the outcomes, by their number.
+func names() [outcomes]string {
+	return [...]string{"ok", "failed", "bad-status", "rejected", "timeout", "refused", "unreachable", "reset", "closed",
+		"malformed", "too-large", "tls", "exhausted", "other", "unfinished"}
+}
+
+// Outcomes lists all outcomes.
+func Outcomes() []Outcome {
+	all := make([]Outcome, outcomes)
+	for i := range all {
+		all[i] = Outcome(i)
+	}
+	return all
+}
+
+// String is the name of the outcome in documents, tags and messages.
+func (o Outcome) String() string {
+	if int(o) >= outcomes {
+		return fmt.Sprintf("outcome-%d", uint8(o))
+	}
+	return names()[o]
+}
+
+// IsError reports whether the outcome counts as an error.
+func (o Outcome) IsError() bool { return o != OK && o != Unfinished }
+
+// ParseOutcome finds an outcome by its name.
+func ParseOutcome(name string) (Outcome, error) {
+	for i, known := range names() {
+		if name == known {
+			return Outcome(i), nil
+		}
+	}
+	return 0, fmt.Errorf("outcome %q is unknown: use one of %v", name, names())
+}

@@ -1,0 +1,139 @@
+package record
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// interval is how long results are gathered before they are handed on.
+const interval = time.Second
+
+// buffers of a recorder bound its memory. One is being filled; the others wait
+// for Collect or come back from it.
+const buffers = 4
+
+// Recorder gathers the samples of one loop of the engine, second by second. It
+// is not safe for several goroutines; Collect may run beside it.
+type Recorder struct {
+	options Options
+	now     *Results
+	end     time.Duration // of the interval
+	made    int           // buffers
+	full    chan *Results
+	spare   chan *Results
+}
+
+// NewRecorder makes a recorder. Its results have to be taken by Collect.
+func NewRecorder(o Options) (*Recorder, error) {
+	first, err := NewResults(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{
+		options: first.options,
+		now:     first,
+		end:     interval,
+		made:    1,
+		full:    make(chan *Results, buffers),
+		spare:   make(chan *Results, buffers),
+	}, nil
+}
+
+// Record counts one operation in the second in which it finished.
+func (r *Recorder) Record(s Sample) {
+	if s.Finished >= r.end {
+		r.turn(s.Finished)
+	}
+	r.now.add(&s)
+}
+
+// Unsent adds operations that were due and never sent.
+func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
+
+// Tick hands on the last second if it is over, also when no operation finishes.
+// Now is the time since the beginning of the load.
+func (r *Recorder) Tick(now time.Duration) {
+	if now >= r.end {
+		r.turn(now)
+	}
+}
+
+// Close hands on what is left, up to the end of the load, and ends Collect. The
+// recorder must not be used afterwards.
+func (r *Recorder) Close(end time.Duration) {
+	r.now.To = max(end, r.now.From)
+	r.full <- r.now // never blocks: there is room for all buffers
+	close(r.full)
+}
+
+// turn begins a new interval. When Collect is behind and holds all buffers the
+// old interval goes on instead: the loop never waits and no sample is lost.
+func (r *Recorder) turn(now time.Duration) {
+	begin := now.Truncate(interval)
+	if next := r.empty(); next != nil {
+		r.now.To = r.end
+		r.full <- r.now // never blocks: there is room for all buffers
+		r.now = next
+		r.now.From = begin
+	}
+	r.end = begin + interval
+}
+
+// empty is a buffer without results, or nil when all are in use.
+func (r *Recorder) empty() *Results {
+	select {
+	case next := <-r.spare:
+		return next
+	default:
+	}
+	if r.made == buffers {
+		return nil
+	}
+	r.made++
+	return r.options.results()
+}
+
+// Collect adds up what recorders hand on until all are closed, and returns the
+// total. Each, if given, is called with every interval, never twice at once; it
+// must not keep the results. Collect goes on after an error of each and returns
+// it in the end with the total.
+func Collect(each func(*Results) error, recorders ...*Recorder) (*Results, error) {
+	if len(recorders) == 0 {
+		return nil, errors.New("collect: no recorders")
+	}
+	c := collector{total: recorders[0].options.results(), each: each}
+	var all sync.WaitGroup
+	for _, r := range recorders {
+		all.Go(func() {
+			for results := range r.full {
+				c.take(results)
+				results.reset()
+				r.spare <- results // never blocks: there is room for all buffers
+			}
+		})
+	}
+	all.Wait()
+	return c.total, errors.Join(c.errs...)
+}
+
+// collector is what the goroutines of Collect share.
+type collector struct {
+	sync.Mutex
+	total *Results
+	each  func(*Results) error
+	errs  []error
+}
+
+// take adds one interval to the total and passes it on.
+func (c *collector) take(results *Results) {
+	c.Lock()
+	defer c.Unlock()
+	err := c.total.Merge(results)
+	if err == nil && c.each != nil {
+		err = c.each(results)
+	}
+	if err != nil && len(c.errs) == 0 { // the first says enough
+		c.errs = append(c.errs, err)
+	}
+}

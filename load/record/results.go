@@ -1,0 +1,293 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Geometry of all histograms: three significant digits from 64 ns, in which
+// send lateness is counted, to five minutes.
+const (
+	lowest  = 100             // nanoseconds; the library rounds it down to 64
+	highest = 300_000_000_000 // nanoseconds
+	digits  = 3
+)
+
+// newHistogram has the geometry that all histograms share, so that they merge.
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(lowest, highest, digits)
+}
+
+// Kind says what a histogram is of.
+type Kind uint8
+
+// The kinds of times.
+const (
+	// Response runs from the intended start to the end. It has the waiting that a
+	// stalled target causes: no coordinated omission (Tene 2013).
+	Response Kind = iota
+	// Service runs from the actual send to the end.
+	Service
+	// Lateness is how long the generator itself delayed the send: from the
+	// intended start, or from when a connection was free if none was, to the send.
+	Lateness
+)
+
+// All stands for all operations where the number of one is asked for.
+const All = -1
+
+// Options of recording, the same for all that is to be merged.
+type Options struct {
+	// Operations are the names of the operations; samples carry their index.
+	Operations []string
+	// Window is the duration of the schedule: operations sent within it are
+	// achieved. Zero: all are.
+	Window time.Duration
+	// Timeout is the time limit of an operation. One that timed out counts with
+	// at least that long.
+	Timeout time.Duration
+	// LateAfter: an operation sent more than this after its intended start is
+	// late, whoever is to blame. Zero: one millisecond.
+	LateAfter time.Duration
+}
+
+// Sample is one operation that ended. Times are since the beginning of the load.
+type Sample struct {
+	Operation int // index into Options.Operations
+	Outcome   Outcome
+	Intended  time.Duration // due time by the schedule
+	Free      time.Duration // when a connection was free for it; up to Intended: at once
+	Sent      time.Duration // actual send, or the attempt to connect
+	Finished  time.Duration // end of the answer, of waiting for it, or of the load
+}
+
+// cell is one operation with one outcome.
+type cell struct {
+	response, service *hdrhistogram.Histogram
+}
+
+// Counts are the counts of an operation beside its outcomes.
+type Counts struct {
+	Late     int64 // sent more than Options.LateAfter after the intended start
+	Unsent   int64 // due, but never sent
+	Achieved int64 // sent within Options.Window
+	Clamped  int64 // times outside the range of the histograms, counted at its edge
+}
+
+// Results are what happened in an interval of the load. They belong to one
+// goroutine at a time.
+type Results struct {
+	From, To time.Duration // since the beginning of the load
+
+	options  Options
+	cells    []cell // operation by operation, outcomes in order
+	lateness []*hdrhistogram.Histogram
+	counts   []Counts // by operation
+}
+
+// NewResults makes empty results.
+func NewResults(o Options) (*Results, error) {
+	if len(o.Operations) == 0 {
+		return nil, errors.New("record: no operations: name at least one")
+	}
+	for i, name := range o.Operations {
+		if name == "" || slices.Contains(o.Operations[:i], name) {
+			return nil, fmt.Errorf("record: operation %d is called %q: give every operation a name of its own", i+1, name)
+		}
+	}
+	if o.LateAfter == 0 {
+		o.LateAfter = time.Millisecond
+	}
+	return o.results(), nil
+}
+
+// results makes empty results from checked options.
+func (o Options) results() *Results {
+	n := len(o.Operations)
+	return &Results{
+		options:  o,
+		cells:    make([]cell, n*outcomes),
+		lateness: make([]*hdrhistogram.Histogram, n),
+		counts:   make([]Counts, n),
+	}
+}
+
+// Add counts one operation. On the way of a load use a Recorder instead.
+func (r *Results) Add(s Sample) { r.add(&s) }
+
+// add counts one operation. It allocates only for the first of its kind.
+func (r *Results) add(s *Sample) {
+	c := &r.cells[s.Operation*outcomes+int(s.Outcome)]
+	if c.response == nil {
+		r.allocate(s.Operation, c)
+	}
+	response, service := s.Finished-s.Intended, s.Finished-s.Sent
+	if s.Outcome == Timeout {
+		response, service = max(response, r.options.Timeout), max(service, r.options.Timeout)
+	}
+	counts := &r.counts[s.Operation]
+	counts.Clamped += put(c.response, response) + put(c.service, service) +
+		put(r.lateness[s.Operation], s.Sent-max(s.Intended, s.Free))
+	if s.Sent-s.Intended > r.options.LateAfter {
+		counts.Late++
+	}
+	if r.options.Window == 0 || s.Sent < r.options.Window {
+		counts.Achieved++
+	}
+}
+
+// allocate makes the histograms of a cell.
+func (r *Results) allocate(operation int, c *cell) {
+	c.response, c.service = newHistogram(), newHistogram()
+	if r.lateness[operation] == nil {
+		r.lateness[operation] = newHistogram()
+	}
+}
+
+// put records a time, at the edge of the histogram if it is outside, and
+// returns 1 then.
+func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
+	if uint64(d) > highest { // also negative ones
+		d, clamped = min(max(d, 0), highest), 1
+	}
+	if err := h.RecordValue(int64(d)); err != nil {
+		panic(err) // impossible: the value is in range
+	}
+	return clamped
+}
+
+// Merge adds the results of another interval, loop or engine and widens the
+// interval to hold both.
+func (r *Results) Merge(other *Results) error {
+	if !slices.Equal(r.options.Operations, other.options.Operations) {
+		return fmt.Errorf("merge: the operations are %q and %q: merge only results of one scenario", r.options.Operations, other.options.Operations)
+	}
+	if r.To == 0 {
+		r.From = other.From
+	}
+	r.From, r.To = min(r.From, other.From), max(r.To, other.To)
+	for i := range other.cells {
+		r.cells[i].response = merged(r.cells[i].response, other.cells[i].response)
+		r.cells[i].service = merged(r.cells[i].service, other.cells[i].service)
+	}
+	for i, c := range other.counts {
+		r.lateness[i] = merged(r.lateness[i], other.lateness[i])
+		r.counts[i].add(c)
+	}
+	return nil
+}
+
+// add adds counts.
+func (c *Counts) add(other Counts) {
+	c.Late += other.Late
+	c.Unsent += other.Unsent
+	c.Achieved += other.Achieved
+	c.Clamped += other.Clamped
+}
+
+// merged adds from to into, which is made when it is needed.
+func merged(into, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+	if from == nil || from.TotalCount() == 0 {
+		return into
+	}
+	if into == nil {
+		into = newHistogram()
+	}
+	into.Merge(from)
+	return into
+}
+
+// reset empties the results and keeps their memory.
+func (r *Results) reset() {
+	for _, c := range r.cells {
+		if c.response != nil && c.response.TotalCount() > 0 {
+			c.response.Reset()
+			c.service.Reset()
+		}
+	}
+	for i, h := range r.lateness {
+		if h != nil {
+			h.Reset()
+		}
+		r.counts[i] = Counts{}
+	}
+	r.From, r.To = 0, 0
+}
+
+// Operations are the names of the operations, in the order of their index.
+func (r *Results) Operations() []string { return r.options.Operations }
+
+// Count is how often an operation, or All, ended so.
+func (r *Results) Count(operation int, outcome Outcome) int64 {
+	var n int64
+	for _, i := range r.chosen(operation) {
+		if h := r.cells[i*outcomes+int(outcome)].response; h != nil {
+			n += h.TotalCount()
+		}
+	}
+	return n
+}
+
+// Sent is how many operations, of one kind or All, were begun.
+func (r *Results) Sent(operation int) int64 {
+	var n int64
+	for _, o := range Outcomes() {
+		n += r.Count(operation, o)
+	}
+	return n
+}
+
+// Counts are the other counts of an operation, or of All.
+func (r *Results) Counts(operation int) Counts {
+	var sum Counts
+	for _, i := range r.chosen(operation) {
+		sum.add(r.counts[i])
+	}
+	return sum
+}
+
+// Unsent adds operations that were due and never sent.
+func (r *Results) Unsent(operation int, n int64) { r.counts[operation].Unsent += n }
+
+// Times is a histogram, in nanoseconds, of an operation or All, with the given
+// outcomes or all of them. Lateness is not told apart by outcome.
+func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.Histogram {
+	sum := newHistogram()
+	if len(of) == 0 {
+		of = Outcomes()
+	}
+	for _, i := range r.chosen(operation) {
+		if kind == Lateness {
+			merged(sum, r.lateness[i])
+			continue
+		}
+		for _, o := range of {
+			merged(sum, r.cells[i*outcomes+int(o)].of(kind))
+		}
+	}
+	return sum
+}
+
+// of is the histogram of a kind.
+func (c cell) of(kind Kind) *hdrhistogram.Histogram {
+	if kind == Service {
+		return c.service
+	}
+	return c.response
+}
+
+// chosen lists one operation, or all.
+func (r *Results) chosen(operation int) []int {
+	if operation != All {
+		return []int{operation}
+	}
+	all := make([]int, len(r.counts))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

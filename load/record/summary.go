@@ -1,0 +1,184 @@
+package record
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// SummarySchema versions the document of `cleave load`. docs/schema holds its
+// JSON Schema.
+const SummarySchema = "cleave-load/1"
+
+// minTail is the smallest number of operations for p99.9: below 2,995 no 95 %
+// interval of order statistics around it is finite (Hahn and Meeker 1991, 5.2).
+const minTail = 3000
+
+// Summary is the document of `cleave load`. Times are in seconds, rates in
+// operations per second, sizes in bytes. Sent = ok + errors + in flight.
+type Summary struct {
+	Schema string `json:"schema"`
+	Target string `json:"target"`
+	Model  string `json:"model"` // the load in words: "open, poisson, 5000/s"
+	// OfferedRate counts the operations that the schedule held; null in a closed
+	// loop, which offers nothing. AchievedRate counts those sent while it lasted.
+	OfferedRate  *float64 `json:"offered_rate"`
+	AchievedRate float64  `json:"achieved_rate"`
+	Duration     float64  `json:"duration"` // of the schedule
+	Sent         int64    `json:"sent"`
+	OK           int64    `json:"ok"`
+	Unsent       int64    `json:"unsent"` // due, but never sent
+	Late         int64    `json:"late"`   // sent long after the intended start
+	InFlight     int64    `json:"in_flight"`
+	// Errors counts operations by how they failed; names are those of Outcome.
+	Errors map[string]int64 `json:"errors"`
+	// ResponseTime is of all operations: one that timed out counts with its time
+	// limit, one in flight with its age. ResponseTimeOK is of good ones alone.
+	ResponseTime   Percentiles `json:"response_time"`
+	ResponseTimeOK Percentiles `json:"response_time_ok"`
+	ServiceTime    Percentiles `json:"service_time"`
+	// SendLateness is the generator's own delay, not the wait for a connection.
+	SendLateness Lag       `json:"send_lateness"`
+	Generator    Generator `json:"generator"`
+	// Clamped times lay outside the histograms and count at their edge.
+	Clamped    int64       `json:"clamped"`
+	Operations []Operation `json:"operations"`
+	// Unchecked names the operations without an oracle: that the answers were
+	// right is not known.
+	Unchecked []string    `json:"unchecked,omitempty"`
+	Closed    *ClosedLoop `json:"closed,omitempty"`
+	Capacity  *Capacity   `json:"capacity,omitempty"`
+}
+
+// Operation is one operation's part of a summary.
+type Operation struct {
+	Name         string           `json:"name"`
+	Sent         int64            `json:"sent"`
+	OK           int64            `json:"ok"`
+	Unsent       int64            `json:"unsent"`
+	Late         int64            `json:"late"`
+	InFlight     int64            `json:"in_flight"`
+	Errors       map[string]int64 `json:"errors"`
+	ResponseTime Percentiles      `json:"response_time"`
+	ServiceTime  Percentiles      `json:"service_time"`
+}
+
+// Percentiles describe times, in seconds. All are null without operations, and
+// p99.9 below 3,000 of them.
+type Percentiles struct {
+	P50  *float64 `json:"p50"`
+	P90  *float64 `json:"p90"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	P999 *float64 `json:"p999"`
+	Max  *float64 `json:"max"`
+	Mean *float64 `json:"mean"`
+}
+
+// Lag describes delays of the generator, in seconds; null without operations.
+type Lag struct {
+	P50 *float64 `json:"p50"`
+	P99 *float64 `json:"p99"`
+	Max *float64 `json:"max"`
+}
+
+// Capacity is the outcome of a search: the highest open rate that met the
+// objective, in operations per second.
+type Capacity struct {
+	Rate *float64 `json:"rate"` // null: no rate met it
+	Low  *float64 `json:"low"`  // the bracket: the highest rate that passed ...
+	High *float64 `json:"high"` // ... and the lowest that failed; null: none did
+	// Objective as the user wrote it.
+	Objective string `json:"objective"`
+	// Monotone: 0.95 of the rate passed three times of three and 1.10 of it failed
+	// twice of three, as far as the limits of the search permit.
+	Monotone bool `json:"monotone"`
+	// Reason says what the numbers leave open; empty when nothing.
+	Reason string  `json:"reason,omitempty"`
+	Probes []Probe `json:"probes"` // in the order in which they were played
+}
+
+// Probe is one trial of a capacity search.
+type Probe struct {
+	Rate     float64 `json:"rate"`     // offered, operations per second
+	Achieved float64 `json:"achieved"` // sent, operations per second
+	Pass     bool    `json:"pass"`
+	// Reasons say which parts of the objective were missed, and by how much.
+	Reasons      []string    `json:"reasons,omitempty"`
+	ResponseTime Percentiles `json:"response_time"`
+}
+
+// Summarize fills a summary from results. Offered is the number of operations
+// that the schedule held; pass nil for a closed loop. The rest (target, model,
+// generator, unchecked) is known to the caller only.
+func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
+	all := r.summarizeOne(All)
+	s := Summary{
+		Schema: SummarySchema, Duration: duration.Seconds(),
+		Sent: all.Sent, OK: all.OK, Unsent: all.Unsent, Late: all.Late, InFlight: all.InFlight, Errors: all.Errors,
+		ResponseTime:   all.ResponseTime,
+		ResponseTimeOK: PercentilesOf(r.Times(Response, All, OK)),
+		ServiceTime:    all.ServiceTime,
+		SendLateness:   lagOf(r.Times(Lateness, All)),
+		Clamped:        r.Counts(All).Clamped,
+	}
+	if duration > 0 {
+		s.AchievedRate = float64(r.Counts(All).Achieved) / duration.Seconds()
+		if offered != nil {
+			rate := float64(*offered) / duration.Seconds()
+			s.OfferedRate = &rate
+		}
+	}
+	for i := range r.options.Operations {
+		s.Operations = append(s.Operations, r.summarizeOne(i))
+	}
+	return s
+}
+
+// summarizeOne is the part of one operation, or the sum of all.
+func (r *Results) summarizeOne(operation int) Operation {
+	o := Operation{
+		Sent: r.Sent(operation), OK: r.Count(operation, OK), InFlight: r.Count(operation, Unfinished),
+		Unsent: r.Counts(operation).Unsent, Late: r.Counts(operation).Late,
+		Errors:       make(map[string]int64),
+		ResponseTime: PercentilesOf(r.Times(Response, operation)),
+		ServiceTime:  PercentilesOf(r.Times(Service, operation)),
+	}
+	if operation != All {
+		o.Name = r.options.Operations[operation]
+	}
+	for _, outcome := range Outcomes() {
+		if n := r.Count(operation, outcome); n > 0 && outcome.IsError() {
+			o.Errors[outcome.String()] = n
+		}
+	}
+	return o
+}
+
+// PercentilesOf describes a histogram of nanoseconds. A percentile is the value
+// below or at which that share of the operations lies, to three digits.
+func PercentilesOf(h *hdrhistogram.Histogram) Percentiles {
+	if h.TotalCount() == 0 {
+		return Percentiles{}
+	}
+	at := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
+	p := Percentiles{P50: seconds(at[0]), P90: seconds(at[1]), P95: seconds(at[2]), P99: seconds(at[3]), Max: seconds(h.Max())}
+	if h.TotalCount() >= minTail {
+		p.P999 = seconds(at[4])
+	}
+	mean := h.Mean() / 1e9
+	p.Mean = &mean
+	return p
+}
+
+// lagOf describes a histogram of lateness.
+func lagOf(h *hdrhistogram.Histogram) Lag {
+	p := PercentilesOf(h)
+	return Lag{P50: p.P50, P99: p.P99, Max: p.Max}
+}
+
+// seconds turns nanoseconds into seconds.
+func seconds(nanoseconds int64) *float64 {
+	s := float64(nanoseconds) / 1e9
+	return &s
+}

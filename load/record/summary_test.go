@@ -1,0 +1,172 @@
+package record
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/docs/schema"
+)
+
+// value is a pointer to a number.
+func value[T any](x T) *T { return &x }
+
+// stall is a load of 5,000/s for 20 s in which everything stops for one second
+// from second 15 on: the operations that are due then end at its end.
+func stall(t *testing.T) *Results {
+	t.Helper()
+	r := newResults(t, Options{Operations: []string{"get"}, Window: 20 * time.Second, Timeout: 5 * time.Second})
+	begin, end := 15*time.Second, 16*time.Second
+	for i := range 100_000 {
+		due := time.Duration(i) * 200 * time.Microsecond
+		s := Sample{Intended: due, Sent: due, Finished: due + 100*time.Microsecond}
+		if due >= begin && due < end {
+			s.Free, s.Sent, s.Finished = end, end, end+100*time.Microsecond
+		}
+		r.add(&s)
+	}
+	return r
+}
+
+func TestStallIsNotOmitted(t *testing.T) {
+	s := stall(t).Summarize(20*time.Second, value(int64(100_000)))
+	cases := []struct {
+		name string
+		got  *float64
+		want float64
+	}{
+		{"p50", s.ResponseTime.P50, 0.0001}, {"p90", s.ResponseTime.P90, 0.0001}, {"p99", s.ResponseTime.P99, 0.8001},
+		{"p99.9", s.ResponseTime.P999, 0.9801}, {"max", s.ResponseTime.Max, 1.0001},
+		// 5,000 of 100,000 wait half a second in the mean
+		{"mean", s.ResponseTime.Mean, 0.0001 + 0.05*0.5001},
+		{"service p99.9", s.ServiceTime.P999, 0.0001}, {"lateness", s.SendLateness.Max, 0},
+	}
+	for _, c := range cases {
+		if c.got == nil || *c.got < c.want*0.999-1e-7 || *c.got > c.want*1.001+1e-7 {
+			t.Errorf("%s = %v, want %g s", c.name, *c.got, c.want)
+		}
+	}
+	if s.Late != 4995 { // the last five of the second waited a millisecond at most
+		t.Errorf("%d late, want 4995", s.Late)
+	}
+	if *s.OfferedRate != 5000 || s.AchievedRate != 5000 {
+		t.Errorf("offered %g, achieved %g", *s.OfferedRate, s.AchievedRate)
+	}
+}
+
+func TestCountsAddUp(t *testing.T) {
+	r := newResults(t, two())
+	for i := range 100 {
+		r.add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
+	}
+	r.Unsent(0, 3)
+	s := r.Summarize(10*time.Second, value(int64(103)))
+	sum := s.OK + s.InFlight
+	for n := range maps.Values(s.Errors) {
+		sum += n
+	}
+	if sum != s.Sent || s.Sent != 100 || s.Unsent != 3 || len(s.Errors) != outcomes-2 {
+		t.Errorf("%d ok, %d in flight, %d kinds of errors: %d of %d sent; %d unsent", s.OK, s.InFlight, len(s.Errors), sum, s.Sent, s.Unsent)
+	}
+	if a, b := s.Operations[0], s.Operations[1]; a.Sent+b.Sent != s.Sent || a.Name != "GET /a b,c" || a.Unsent != 3 || b.Unsent != 0 {
+		t.Errorf("operations %+v and %+v", a, b)
+	}
+	if *s.ResponseTimeOK.P50 == *s.ResponseTime.P50 {
+		t.Error("times of good operations are those of all")
+	}
+}
+
+func TestTailNeedsSamples(t *testing.T) {
+	for n, refused := range map[int]bool{2999: true, 3000: false} {
+		h := newHistogram()
+		if err := h.RecordValues(int64(ms), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if p := PercentilesOf(h); (p.P999 == nil) != refused || p.P99 == nil {
+			t.Errorf("%d operations: p99.9 = %v, p99 = %v", n, p.P999, p.P99)
+		}
+	}
+	if p := PercentilesOf(newHistogram()); p != (Percentiles{}) {
+		t.Errorf("nothing has percentiles: %+v", p)
+	}
+}
+
+func TestGeneratorLimits(t *testing.T) {
+	good := func() Summary {
+		return Summary{
+			ResponseTime: Percentiles{P50: value(0.010)},
+			SendLateness: Lag{P99: value(0.0009)},
+			Generator:    Generator{CPUSeconds: 9},
+			Errors:       map[string]int64{"refused": 5},
+		}
+	}
+	cases := []struct {
+		name   string
+		change func(*Summary)
+		pacing time.Duration
+		want   []string // none: the generator is fine
+	}{
+		{"fine", func(*Summary) {}, 0, nil},
+		{"nothing sent", func(s *Summary) { s.SendLateness, s.ResponseTime = Lag{}, Percentiles{} }, 0, nil},
+		{"processor", func(s *Summary) { s.Generator.CPUSeconds = 9.6 }, 0, []string{"96 % of its 1 processors"}},
+		{"lag", func(s *Summary) { s.SendLateness.P99 = value(0.001) }, 0, []string{"1 ms late or more"}},
+		{"lag of the pacing", func(s *Summary) { s.SendLateness.P99 = value(0.0015) }, time.Millisecond, nil},
+		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = value(0.004), value(0.1) }, 0, nil},
+		{"ports", func(s *Summary) { s.Errors["exhausted"] = 2 }, 0, []string{"for 2 operations"}},
+		{"users missing within 5 %", func(s *Summary) { s.Closed = value(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0, nil},
+		{"users missing", func(s *Summary) { s.Closed = value(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0, []string{"10 users", "9.3"}},
+		{"all users", func(s *Summary) { s.Closed = value(LittlesLaw(10, 52, 0.1, 100*ms)) }, 0, nil},
+		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, value(0.5) }, 0, []string{"100 %", "500 ms"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := good()
+			c.change(&s)
+			s.CheckGenerator(1, 10*time.Second, c.pacing)
+			by := strings.Join(s.Generator.LimitedBy, "\n")
+			if s.Generator.Limited != (len(c.want) > 0) {
+				t.Errorf("limited = %v by %q", s.Generator.Limited, by)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(by, want) {
+					t.Errorf("limited by %q, want it to say %q", by, want)
+				}
+			}
+		})
+	}
+}
+
+func TestSummaryHasItsSchema(t *testing.T) {
+	full := stall(t).Summarize(20*time.Second, value(int64(100_000)))
+	full.Target, full.Model = "http://127.0.0.1:8080/", "open, constant, 5000/s"
+	full.Errors["timeout"] = 1
+	full.Generator = Generator{CPUSeconds: 1, PeakMemory: 1 << 20, Pacing: "exact", Limited: true, LimitedBy: []string{"why"}}
+	full.Unchecked = []string{"get"}
+	full.Closed = value(LittlesLaw(10, 50, 0.1, 100*ms))
+	full.Capacity = &Capacity{Rate: value(900.0), Low: value(900.0), Objective: "p99<50ms",
+		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"}, ResponseTime: full.ResponseTime}}}
+	empty := newResults(t, two()).Summarize(0, nil)
+	for name, s := range map[string]Summary{"full": full, "empty": empty} {
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate("load", text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Every outcome that is an error is known to the schema, and nothing else is.
+	for _, o := range Outcomes() {
+		s := full
+		s.Errors = map[string]int64{o.String(): 1}
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate("load", text); (err == nil) != o.IsError() {
+			t.Errorf("an error called %s: %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// TestEnginesMergeWithoutLoss sends seconds as JSON lines, as agents do.
+func TestEnginesMergeWithoutLoss(t *testing.T) {
+	var lines bytes.Buffer
+	here, there := newResults(t, two()), newResults(t, two())
+	encoder := json.NewEncoder(&lines)
+	for i, second := range smallLoad(t) {
+		second.Unsent(i%2, 5)
+		if err := here.Merge(second); err != nil {
+			t.Fatal(err)
+		}
+		if err := encoder.Encode(second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for decoder := json.NewDecoder(&lines); decoder.More(); {
+		var second Results
+		if err := decoder.Decode(&second); err != nil {
+			t.Fatal(err)
+		}
+		if err := there.Merge(&second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offered := int64(615)
+	want, err := json.Marshal(here.Summarize(3*time.Second, &offered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(there.Summarize(3*time.Second, &offered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) || there.From != here.From || there.To != here.To {
+		t.Errorf("after the journey\n%s\nbefore\n%s", got, want)
+	}
+}
+
+func TestForeignResultsAreChecked(t *testing.T) {
+	other, coarse := hdrhistogram.New(1, 1000, 3), hdrhistogram.New(lowest, highest, 2)
+	ours, more := newHistogram(), newHistogram()
+	for _, h := range []*hdrhistogram.Histogram{other, coarse, ours, more, more} {
+		if err := h.RecordValue(5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack := func(h *hdrhistogram.Histogram) string {
+		text, err := packed(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	outcomesAre := func(text string) string {
+		return `{"operations":[{"name":"a","outcomes":` + text + `}]}`
+	}
+	cases := []struct{ name, text, want string }{
+		{"nothing", `{}`, "no operations"},
+		{"twice", `{"operations":[{"name":"a"},{"name":"a"}]}`, "a name of its own"},
+		{"negative", `{"operations":[{"name":"a","counts":{"Late":-1}}]}`, "negative counts"},
+		{"unknown outcome", outcomesAre(`{"fine":["",""]}`), `outcome "fine" is unknown`},
+		{"half", outcomesAre(`{"ok":["` + pack(ours) + `",""]}`), "differ in number"},
+		{"one more", outcomesAre(`{"ok":["` + pack(ours) + `","` + pack(more) + `"]}`), "differ in number"},
+		{"coarse", outcomesAre(`{"ok":["` + pack(coarse) + `","` + pack(coarse) + `"]}`), "with 2 digits, want"},
+		{"broken", outcomesAre(`{"ok":["HIST",""]}`), "outcome ok: histogram"},
+		{"another geometry", outcomesAre(`{"ok":["` + pack(other) + `","` + pack(ours) + `"]}`), "from 1 to 1000 ns"},
+		{"lateness", `{"operations":[{"name":"a","lateness":"x"}]}`, "histogram"},
+		{"not JSON", `[]`, "cannot unmarshal"},
+	}
+	for _, c := range cases {
+		var r Results
+		if err := json.Unmarshal([]byte(c.text), &r); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	var text bytes.Buffer
+	out := NewLineWriter(&text)
+	for _, r := range []Row{
+		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get", Status: "200", Received: 77},
+		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout, Failure: "no \"answer\"\n"},
+	} {
+		if err := out.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"started":"2023-11-14T22:13:20.001Z","operation":"get","outcome":"ok","response_time":0.0125,"status":"200","received":77,"sent":0}
+{"started":"2023-11-14T22:13:20.002Z","operation":"get","outcome":"timeout","response_time":1,"failure":"no \"answer\"\n","received":0,"sent":0}
+`
+	if text.String() != want {
+		t.Errorf("lines\n%s\nwant\n%s", text.String(), want)
+	}
+}
+
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"operations":[{"name":"a","outcomes":{"ok":["",""]}}]}`))
+	r, err := NewResults(two())
+	if err != nil {
+		f.Fatal(err)
+	}
+	r.Add(Sample{Finished: time.Second})
+	text, err := json.Marshal(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r Results
+		if json.Unmarshal(text, &r) != nil {
+			return
+		}
+		r.Summarize(time.Second, nil)
+		if err := r.Merge(&r); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package schedule
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Arrivals walks through the schedule from its beginning. Every call starts an
+// independent walk. A walk allocates only when it enters a part, and is not safe
+// for several goroutines at once.
+func (s Schedule) Arrivals() Arrivals {
+	return &walk{parts: s.parts}
+}
+
+// walk is where a walk through a schedule stands.
+type walk struct {
+	parts   []part        // this one and those after it
+	start   time.Duration // of this part
+	entered bool
+	phase   int     // of the part's profile
+	i       int64   // arrivals of the part so far
+	random  sum     // of exponential gaps with mean 1
+	gaps    gaps    // of a random part
+	limit   float64 // expected arrivals at the end of the phase
+}
+
+// Next returns the next due time.
+func (w *walk) Next() (time.Duration, bool) {
+	for len(w.parts) > 0 {
+		p := &w.parts[0]
+		if !w.entered {
+			w.enter(p)
+		}
+		if due, ok := w.nextOf(p); ok && due < p.duration {
+			return w.start + due, true
+		}
+		w.start += p.duration
+		w.parts, w.entered = w.parts[1:], false
+	}
+	return 0, false
+}
+
+// enter begins a part.
+func (w *walk) enter(p *part) {
+	w.entered, w.i, w.phase, w.random = true, 0, 0, sum{}
+	if p.times != nil {
+		return
+	}
+	w.limit = p.profile[0].total()
+	if p.random {
+		w.gaps = newGaps(p.seed)
+		w.random.add(w.gaps.next())
+	}
+}
+
+// nextOf returns the next due time since the beginning of the part.
+func (w *walk) nextOf(p *part) (time.Duration, bool) {
+	i := w.i
+	w.i++
+	if p.times != nil {
+		if i >= int64(len(p.times)) {
+			return 0, false
+		}
+		return p.times[i], true
+	}
+	n := float64(i)
+	if p.random {
+		n = w.random.value()
+		w.random.add(w.gaps.next())
+	}
+	return w.when(p.profile, n)
+}
+
+// when is the time at which n arrivals were expected: the phase is found, then
+// its equation inverted. Rounding must not carry a time out of its phase.
+func (w *walk) when(p profile, n float64) (time.Duration, bool) {
+	for n >= w.limit {
+		if w.phase++; w.phase == len(p) {
+			w.phase--
+			return 0, false
+		}
+		w.limit = p[w.phase].first + p[w.phase].total()
+	}
+	ph := p[w.phase]
+	in := time.Duration(math.Round(ph.at(max(0, n-ph.first)) * 1e9))
+	return ph.start + min(in, ph.duration), true
+}
+
+// gaps draws exponential gaps with mean 1, by inversion of the distribution
+// (Devroye 1986, section II.2), so that one gap takes exactly one draw.
+type gaps struct {
+	source *rand.PCG
+}
+
+// newGaps starts the stream of a seed.
+func newGaps(seed uint64) gaps {
+	const stream = 0x9e3779b97f4a7c15 // any constant: it keeps our streams apart from other uses of the seed
+	return gaps{rand.NewPCG(seed, stream)}
+}
+
+// next draws a gap from -ln(1-u), u uniform in [0, 1).
+func (g gaps) next() float64 {
+	u := float64(g.source.Uint64()>>11) / (1 << 53)
+	return -math.Log1p(-u)
+}
+
+// Share is every of-th arrival, beginning with number index: one engine's share
+// when several play one schedule. Together the shares are the whole.
+func Share(a Arrivals, index, of int) Arrivals {
+	return &share{a, index, of - 1}
+}
+
+// share skips the arrivals of others.
+type share struct {
+	all  Arrivals
+	skip int // before the next own one
+	gap  int // others' arrivals between two own ones
+}
+
+// Next returns the next own due time.
+func (s *share) Next() (time.Duration, bool) {
+	for ; s.skip > 0; s.skip-- {
+		if _, ok := s.all.Next(); !ok {
+			return 0, false
+		}
+	}
+	s.skip = s.gap
+	return s.all.Next()
+}

@@ -1,0 +1,73 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// tally counts the trials at one rate.
+type tally struct {
+	passed, failed int
+}
+
+// grid is what the trials so far say, by rate.
+type grid map[float64]tally
+
+// add counts a trial.
+func (g grid) add(rate float64, pass bool) {
+	t := g[rate]
+	if pass {
+		t.passed++
+	} else {
+		t.failed++
+	}
+	g[rate] = t
+}
+
+// passes is the majority at a rate; a tie fails.
+func (g grid) passes(rate float64) bool { return g[rate].passed > g[rate].failed }
+
+// decided reports whether the majority of n trials is known.
+func (g grid) decided(rate float64, n int) bool {
+	t := g[rate]
+	return max(t.passed, t.failed) > n/2
+}
+
+// sure reports whether the median of three is known.
+func (g grid) sure(rate float64) bool { return g.decided(rate, votes) }
+
+// rates lists the rates tried, in order.
+func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
+
+// around is the bracket that has a rate as one of its ends and the nearest rate
+// that was decided the other way as the other.
+func (g grid) around(rate float64, pass bool) (low, high float64) {
+	rates := g.rates()
+	if pass {
+		for _, r := range rates {
+			if r > rate && !g.passes(r) {
+				return rate, r
+			}
+		}
+		return rate, math.Inf(1)
+	}
+	for _, r := range slices.Backward(rates) {
+		if r < rate && g.passes(r) {
+			return r, rate
+		}
+	}
+	return 0, rate
+}
+
+// String shows how often each rate passed: "500/s 1 of 1, 700/s 1 of 3".
+func (g grid) String() string {
+	var all []string
+	for _, rate := range g.rates() {
+		t := g[rate]
+		all = append(all, fmt.Sprintf("%g/s %d of %d", rate, t.passed, t.passed+t.failed))
+	}
+	return strings.Join(all, ", ")
+}

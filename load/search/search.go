@@ -1,0 +1,303 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// Prober plays one fresh trial at a rate, in operations per second, and says
+// whether it met the objective. An error ends the search: it is for trials that
+// say nothing about the target.
+type Prober func(ctx context.Context, rate float64) (record.Probe, error)
+
+// Options of a search. Rates are in operations per second.
+type Options struct {
+	Start float64 // believed to pass; the search goes down if it does not
+	Min   float64 // the search goes no lower; zero: a thousandth of Start
+	Max   float64 // no probe is above it; zero: MaxRate
+	// Resolution is the ratio of the bracket's ends at which the search stops;
+	// zero: 1.05.
+	Resolution float64
+	// MaxProbes bounds the search; zero: 100.
+	MaxProbes int
+	// Objective in words, for the result.
+	Objective string
+}
+
+// MaxRate is where a search without another limit gives up doubling.
+const MaxRate = 10_000_000
+
+const (
+	votes  = 3   // trials that decide near the bracket: the median counts
+	nearBy = 1.2 // ratio of the bracket's ends below which a rate is near
+
+	// The capacity is confirmed a little below and a little above it.
+	below, above = 0.95, 1.10
+)
+
+// check fills in what is left out.
+func (o Options) check() (Options, error) {
+	if o.Min == 0 {
+		o.Min = o.Start / 1000
+	}
+	if o.Max == 0 {
+		o.Max = MaxRate
+	}
+	if o.Resolution == 0 {
+		o.Resolution = 1.05
+	}
+	if o.MaxProbes == 0 {
+		o.MaxProbes = 100
+	}
+	switch {
+	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
+		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in order", o.Start, o.Min, o.Max)
+	case !(o.Resolution >= 1.002 && o.Resolution <= 2):
+		return o, fmt.Errorf("search to a ratio of %g: use between 1.002 and 2", o.Resolution)
+	case o.MaxProbes < 1:
+		return o, fmt.Errorf("search with %d probes: use at least one", o.MaxProbes)
+	}
+	return o, nil
+}
+
+// errTooMany ends a search that does not settle.
+var errTooMany = errors.New("too many probes")
+
+// search is a search under way.
+type search struct {
+	Options
+	ctx   context.Context
+	probe Prober
+	grid  grid
+	all   []record.Probe
+	low   float64 // the highest rate that passed, below high; zero: none yet
+	high  float64 // the lowest rate above low that failed; infinite: none yet
+}
+
+// Run searches the capacity: doubles the rate until it fails, bisects the
+// logarithm of the rate until the bracket is narrow, decides by the median of
+// three trials there, and then confirms that 0.95 of the capacity passes three
+// times of three and that 1.10 of it fails twice of three. When that is not so
+// the capacity is marked as not monotone and its reason shows the grid.
+//
+// The capacity is the lower end of the bracket: a rate that was seen to pass.
+// All probes are kept: they are the load-latency curve. After an error of the
+// prober, or of the context, the capacity holds the probes so far.
+func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) {
+	o, err := o.check()
+	if err != nil {
+		return record.Capacity{Objective: o.Objective}, err
+	}
+	s := &search{Options: o, ctx: ctx, probe: probe, grid: make(grid), high: math.Inf(1)}
+	err = s.bracket()
+	for err == nil && !s.settled() {
+		err = s.narrow()
+	}
+	c := record.Capacity{Objective: o.Objective}
+	if err == nil {
+		c.Reason, err = s.confirm()
+		c.Monotone = c.Reason == ""
+	}
+	if errors.Is(err, errTooMany) {
+		c.Reason, err = fmt.Sprintf("gave up after %d probes: %s", len(s.all), s.grid), nil
+	}
+	c.Probes = s.all
+	if s.low > 0 {
+		c.Rate, c.Low = &s.low, &s.low
+	}
+	if !math.IsInf(s.high, 1) {
+		c.High = &s.high
+	}
+	if err == nil && c.Reason == "" {
+		c.Reason = s.open()
+	}
+	return c, err
+}
+
+// bracket finds a rate that passes below one that fails, by doubling and
+// halving; one end may be missing at the limits of the search.
+func (s *search) bracket() error {
+	for rate := s.Start; ; {
+		pass, err := s.decide(rate, 1)
+		if err != nil {
+			return err
+		}
+		s.take(rate, pass)
+		switch {
+		case s.low > 0 && !math.IsInf(s.high, 1):
+			return nil
+		case pass && rate >= s.Max, !pass && rate <= s.Min:
+			return nil
+		case pass:
+			rate = min(2*rate, s.Max)
+		default:
+			rate = max(rate/2, s.Min)
+		}
+	}
+}
+
+// take moves the end of the bracket that a decision concerns.
+func (s *search) take(rate float64, pass bool) {
+	if pass {
+		s.low = max(s.low, rate)
+	} else {
+		s.high = min(s.high, rate)
+	}
+}
+
+// settled reports whether the bracket is narrow, or open at a limit, and both
+// ends are decided by the median of three.
+func (s *search) settled() bool {
+	atMin := s.low == 0 && s.high <= s.Min
+	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
+	narrow := s.low > 0 && s.high <= s.low*s.Resolution
+	return (atMin || atMax || narrow) &&
+		(s.low == 0 || s.grid.sure(s.low)) && (math.IsInf(s.high, 1) || s.grid.sure(s.high))
+}
+
+// narrow makes one step: it tries the geometric middle of a wide bracket, or has
+// the ends of a narrow one confirmed.
+func (s *search) narrow() error {
+	if s.low == 0 || math.IsInf(s.high, 1) || s.high <= s.low*s.Resolution {
+		return s.secure()
+	}
+	n := 1
+	if s.high <= s.low*nearBy {
+		n = votes
+	}
+	rate := tidy(math.Sqrt(s.low * s.high))
+	pass, err := s.decide(rate, n)
+	if err == nil {
+		s.take(rate, pass)
+	}
+	return err
+}
+
+// secure decides the ends of the bracket by the median of three. An end that one
+// unlucky trial had put there moves away and the search goes on from what the
+// grid knows.
+func (s *search) secure() error {
+	for _, rate := range []float64{s.low, s.high} {
+		if rate == 0 || math.IsInf(rate, 1) || s.grid.sure(rate) {
+			continue
+		}
+		before := s.grid.passes(rate)
+		pass, err := s.decide(rate, votes)
+		if err != nil {
+			return err
+		}
+		if pass != before {
+			s.low, s.high = s.grid.around(rate, pass)
+			return s.reopen()
+		}
+	}
+	return nil
+}
+
+// reopen looks for an end that a changed decision left open.
+func (s *search) reopen() error {
+	for s.low == 0 && s.high > s.Min || math.IsInf(s.high, 1) && s.low < s.Max {
+		rate := max(s.high/2, s.Min)
+		if s.low > 0 {
+			rate = min(2*s.low, s.Max)
+		}
+		pass, err := s.decide(rate, 1)
+		if err != nil {
+			return err
+		}
+		s.take(rate, pass)
+	}
+	return nil
+}
+
+// decide plays trials at a rate until the majority of n is known, those played
+// before included, and returns it.
+func (s *search) decide(rate float64, n int) (bool, error) {
+	for !s.grid.decided(rate, n) {
+		if err := s.play(rate); err != nil {
+			return false, err
+		}
+	}
+	return s.grid.passes(rate), nil
+}
+
+// play plays one trial.
+func (s *search) play(rate float64) error {
+	if err := s.ctx.Err(); err != nil {
+		return fmt.Errorf("search stopped after %d probes: %w", len(s.all), err)
+	}
+	if len(s.all) >= s.MaxProbes {
+		return errTooMany
+	}
+	p, err := s.probe(s.ctx, rate)
+	if err != nil {
+		return fmt.Errorf("probe %d of the search, at %g operations per second: %w", len(s.all)+1, rate, err)
+	}
+	p.Rate = rate
+	s.all = append(s.all, p)
+	s.grid.add(rate, p.Pass)
+	return nil
+}
+
+// confirm tries the capacity a little below and above and returns what is wrong
+// with it.
+func (s *search) confirm() (string, error) {
+	if s.low > 0 {
+		if rate := max(tidy(below*s.low), s.Min); rate < s.low {
+			if err := s.repeat(rate, func(t tally) bool { return t.failed == 0 && t.passed < votes }); err != nil {
+				return "", err
+			}
+			if s.grid[rate].failed > 0 {
+				return s.notMonotone(rate), nil
+			}
+		}
+	}
+	if !math.IsInf(s.high, 1) && s.low > 0 {
+		rate := min(max(tidy(above*s.low), s.high), s.Max)
+		if _, err := s.decide(rate, votes); err != nil {
+			return "", err
+		}
+		if s.grid.passes(rate) {
+			return s.notMonotone(rate), nil
+		}
+	}
+	return "", nil
+}
+
+// repeat plays trials at a rate as long as its tally says so.
+func (s *search) repeat(rate float64, again func(tally) bool) error {
+	for again(s.grid[rate]) {
+		if err := s.play(rate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notMonotone is the reason of a capacity that a rate contradicts.
+func (s *search) notMonotone(rate float64) string {
+	t := s.grid[rate]
+	return fmt.Sprintf("not monotone: %g/s passed %d of %d times, the capacity would be %g/s; all rates: %s",
+		rate, t.passed, t.passed+t.failed, s.low, s.grid)
+}
+
+// open says which end of the capacity was not found.
+func (s *search) open() string {
+	switch {
+	case s.low == 0:
+		return fmt.Sprintf("no rate down to %g/s met the objective", s.Min)
+	case math.IsInf(s.high, 1):
+		return fmt.Sprintf("the highest permitted rate, %g/s, met the objective: the capacity is at least that", s.low)
+	}
+	return ""
+}
+
+// tidy rounds a rate to four significant digits, for people to read.
+func tidy(rate float64) float64 {
+	unit := math.Pow10(3 - int(math.Floor(math.Log10(rate))))
+	return math.Round(rate*unit) / unit
+}
