@@ -1,0 +1,334 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 60 * time.Second
+
+// longStudy takes a few seconds per trial, so that it can be disturbed.
+const longStudy = `
+schema: cleave-study/1
+name: long
+title: A study that takes its time
+system: big
+baseline: uds
+variants:
+  uds: {architecture: uds}
+points:
+  p: {neighbourhoods: 2, workers: 5, pings: %PINGS%}
+design: {blocks: 3, gates: {steal: 99%, calibration: 99%}}
+`
+
+// experiment is a cleave at work on longStudy.
+type experiment struct {
+	*exec.Cmd
+	t       *testing.T
+	dir     string
+	story   bytes.Buffer
+	results string
+}
+
+// begin starts cleave on the study; extra arguments follow.
+func begin(t *testing.T, pings int, extra ...string) *experiment {
+	t.Helper()
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.results = filepath.Join(e.dir, "results")
+	file := filepath.Join(e.dir, "long.yaml")
+	text := strings.ReplaceAll(longStudy, "%PINGS%", strconv.Itoa(pings))
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e.start(append([]string{"run", file, "--results", e.results}, extra...)...)
+	return e
+}
+
+func (e *experiment) start(arguments ...string) {
+	e.t.Helper()
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), arguments...)
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = e.Cmd.Process.Kill() })
+}
+
+// code waits for the end and returns the exit code.
+func (e *experiment) code() int {
+	e.t.Helper()
+	err := e.Cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		e.t.Fatal(err)
+	}
+	return e.Cmd.ProcessState.ExitCode()
+}
+
+// label is what everything that this cleave starts carries.
+func (e *experiment) label() string {
+	e.t.Helper()
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.Process.Pid) + "/stat")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strconv.Itoa(e.Process.Pid) + "-" + strings.Fields(rest)[22-3]
+}
+
+// workers lists the living processes that carry the label and play a worker.
+func workers(label string) []int {
+	var found []int
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range processes {
+		environment, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !bytes.Contains(environment, []byte("CLEAVE_RUN="+label+"\x00")) {
+			continue
+		}
+		arguments, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err == nil && bytes.Contains(arguments, []byte(`"role":"worker"`)) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// awaitWorkers waits until workers run and returns them.
+func (e *experiment) awaitWorkers(label string) []int {
+	e.t.Helper()
+	return until(e.t, "workers run", func() ([]int, bool) {
+		found := workers(label)
+		return found, len(found) == 10
+	})
+}
+
+// until polls for a state of the world.
+func until[T any](t *testing.T, what string, look func() (T, bool)) T {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if state, ok := look(); ok {
+			return state
+		}
+	}
+	t.Fatalf("waited %v until %s", patience, what)
+	panic("unreachable")
+}
+
+// trials reads the records that were kept.
+func (e *experiment) trials() []lab.Trial {
+	e.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(e.results, "long", "latest", "trials", "*", "trial.json"))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var trials []lab.Trial
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		var trial lab.Trial
+		if err := json.Unmarshal(data, &trial); err != nil {
+			e.t.Fatal(err)
+		}
+		trials = append(trials, trial)
+	}
+	return trials
+}
+
+// assertNothingLeft looks for processes and directories of the label.
+func (e *experiment) assertNothingLeft(label string) {
+	e.t.Helper()
+	until(e.t, "nothing of "+label+" is left", func() (struct{}, bool) {
+		_, err := os.Stat(filepath.Join(leftovers.Root(), label))
+		return struct{}{}, len(workers(label)) == 0 && errors.Is(err, os.ErrNotExist)
+	})
+}
+
+// resume goes on with the experiment and expects it to end well.
+func (e *experiment) resume() {
+	e.t.Helper()
+	e.story.Reset()
+	e.start("run", filepath.Join(e.dir, "long.yaml"), "--resume", filepath.Join(e.results, "long", "latest"))
+	if code := e.code(); code != 0 {
+		e.t.Fatalf("resume ended with %d:\n%s", code, e.story.String())
+	}
+	valid := map[int]bool{}
+	for _, trial := range e.trials() {
+		if trial.Valid {
+			valid[trial.Number] = true
+		}
+	}
+	if len(valid) != 3 {
+		e.t.Errorf("%d trials count after resume, want 3", len(valid))
+	}
+}
+
+func TestInterruptKeepsTrialsLeavesNothingAndCanResume(t *testing.T) {
+	e := begin(t, 4000)
+	label := e.label()
+	until(t, "a trial is done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) > 0 })
+	e.awaitWorkers(label)
+	if err := e.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, e.story.String())
+	}
+	for _, want := range []string{"trials are kept in", "--resume"} {
+		if !strings.Contains(e.story.String(), want) {
+			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		}
+	}
+	e.assertNothingLeft(label)
+	e.resume()
+}
+
+func TestKillOfTheConductorLeavesNothingAndCanResume(t *testing.T) {
+	e := begin(t, 4000)
+	label := e.label()
+	until(t, "a trial is done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) > 0 })
+	e.awaitWorkers(label)
+	if err := e.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	e.code()
+	e.assertNothingLeft(label)
+	e.resume()
+}
+
+func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
+	e := begin(t, 4000)
+	pids := e.awaitWorkers(e.label())
+	if err := syscall.Kill(pids[3], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitFine {
+		t.Fatalf("exit code %d, want 0\n%s", code, e.story.String())
+	}
+	trials := e.trials()
+	if len(trials) != 4 {
+		t.Fatalf("%d records, want 3 valid ones and the spoilt one", len(trials))
+	}
+	spoilt := 0
+	for _, trial := range trials {
+		if !trial.Valid {
+			spoilt++
+			if !strings.Contains(trial.Reason, "unit worker-0000") {
+				t.Errorf("reason is %q, want a worker named", trial.Reason)
+			}
+		}
+	}
+	if spoilt != 1 {
+		t.Errorf("%d spoilt records, want 1", spoilt)
+	}
+}
+
+func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
+	e := &experiment{t: t, dir: t.TempDir()}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(e.dir, "long.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(longStudy, "%PINGS%", "4000")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "run", file, "--results", filepath.Join(e.dir, "results"))
+	e.Cmd.Stdout, e.Cmd.Stderr = writer, writer
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Cmd.Process.Kill() })
+	label := e.label()
+	e.awaitWorkers(label)
+	if err := errors.Join(writer.Close(), reader.Close(), e.Process.Signal(syscall.SIGHUP)); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	e.assertNothingLeft(label)
+}
+
+func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128k"); err != nil {
+		if errors.Is(err, syscall.EPERM) {
+			t.Skip("mounting a small disk needs root")
+		}
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	fill(t, filepath.Join(disk, "ballast"), 60<<10)
+	e := begin(t, 50, "--results", disk, "--blocks", "30")
+	label := e.label()
+	if code := e.code(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	for _, want := range []string{"is full: make room", "trials are kept in"} {
+		if !strings.Contains(e.story.String(), want) {
+			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		}
+	}
+	e.results = disk
+	if len(e.trials()) == 0 {
+		t.Error("no finished trial was kept")
+	}
+	e.assertNothingLeft(label)
+}
+
+func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("changing to another user needs root")
+	}
+	const nobody = 65534
+	forbidden := t.TempDir() // belongs to root, like the path to it
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "reproduce", "rego2021", "--quick", "--results", forbidden)
+	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	for _, want := range []string{"cannot write results to " + forbidden, "permission denied", "--results"} {
+		if !strings.Contains(e.story.String(), want) {
+			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		}
+	}
+}
+
+// fill writes a file of the given size.
+func fill(t *testing.T, path string, size int64) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.CopyN(file, strings.NewReader(strings.Repeat("x", int(size))), size)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
+	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/studies/published"
+)
+
+// Names of the derived documents in a result folder.
+const (
+	analysisFile = "analysis.json"
+	resultsFile  = "results.csv"
+	reportFile   = "report.html"
+)
+
+// documentFlags say how results are shown.
+type documentFlags struct {
+	json string
+	full bool
+}
+
+func (f *documentFlags) register(command *cobra.Command) {
+	command.Flags().StringVar(&f.json, "json", "", "write the analysis as JSON to this file, - for standard output")
+	command.Flags().BoolVar(&f.full, "full", false, "print every table")
+}
+
+func (a app) reportCommand() *cobra.Command {
+	var flags documentFlags
+	command := &cobra.Command{
+		Use:   "report RUN",
+		Short: "rebuild every view of a result folder from its raw data",
+		Long: `Reads the plan and the trials of a result folder, computes the analysis again
+and writes analysis.json, results.csv and report.html anew.`,
+		Example: "  cleave report results/rego2021/latest --full",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := store.Open(args[0])
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			_, err = a.conclude(folder, flags)
+			return err
+		},
+	}
+	flags.register(command)
+	return command
+}
+
+// conclude derives every document from the raw data of the folder and shows
+// the results.
+func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, error) {
+	concluded, err := analyse(folder)
+	if err != nil {
+		return concluded, err
+	}
+	if err := writeDocuments(folder, concluded); err != nil {
+		return concluded, err
+	}
+	shown := a.out
+	if flags.json == "-" {
+		shown = a.story
+	}
+	err = report.Terminal(shown, concluded, report.Options{Colour: useColour(shown), Full: flags.full})
+	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
+	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
+	return concluded, err
+}
+
+func analyse(folder *store.Folder) (lab.Analysis, error) {
+	plan, err := folder.Plan()
+	if err != nil {
+		return lab.Analysis{}, err
+	}
+	environment, err := folder.Environment()
+	if err != nil {
+		return lab.Analysis{}, err
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return lab.Analysis{}, err
+	}
+	figures, err := publishedFigures(plan.Study.Name)
+	if err != nil {
+		return lab.Analysis{}, err
+	}
+	return analysis.Analyse(analysis.Input{
+		Plan: plan, Environment: environment, System: systemInfos()[plan.Study.System], Trials: trials, Published: figures,
+	}), nil
+}
+
+// publishedFigures returns what the study has published, nil for a user's own.
+func publishedFigures(study string) (*published.Study, error) {
+	if !slices.Contains(published.Names(), study) {
+		return nil, nil
+	}
+	return published.Load(study)
+}
+
+func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {
+	documents := []struct {
+		name  string
+		write func(io.Writer, lab.Analysis) error
+	}{
+		{analysisFile, report.JSON}, {resultsFile, report.CSV}, {reportFile, report.HTML},
+	}
+	for _, document := range documents {
+		var buffer bytes.Buffer
+		if err := document.write(&buffer, concluded); err != nil {
+			return fmt.Errorf("make %s: %w", document.name, err)
+		}
+		if err := folder.Write(document.name, buffer.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a app) writeJSONFile(path string, concluded lab.Analysis) error {
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return report.JSON(a.out, concluded)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the analysis: %w", err)
+	}
+	return errors.Join(report.JSON(file, concluded), file.Close())
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/run"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// Exit codes. README and `cleave help exit-codes` show the same list.
+const (
+	exitFine           = 0
+	exitFailed         = 1
+	exitBadPlan        = 2
+	exitMissingPart    = 3
+	exitLoadNotReached = 4
+	exitInvariant      = 5
+	exitUndecided      = 6
+	exitInterrupted    = 130
+)
+
+// exitCodes explains the codes in the order of their numbers.
+func exitCodes() []struct {
+	Code    int
+	Meaning string
+} {
+	return []struct {
+		Code    int
+		Meaning string
+	}{
+		{exitFine, "fine"},
+		{exitFailed, "failed"},
+		{exitBadPlan, "bad study file or arguments"},
+		{exitMissingPart, "this host lacks a part that the study needs"},
+		{exitLoadNotReached, "the load was not achieved"},
+		{exitInvariant, "a rule of the system was broken"},
+		{exitUndecided, "undecided, and a verdict was required"},
+		{exitInterrupted, "interrupted"},
+	}
+}
+
+// codedError is an error that asks for an exit code of its own.
+type codedError struct {
+	code  int
+	cause error
+}
+
+func (c *codedError) Error() string { return c.cause.Error() }
+func (c *codedError) Unwrap() error { return c.cause }
+
+func withCode(code int, format string, args ...any) error {
+	return &codedError{code: code, cause: fmt.Errorf(format, args...)}
+}
+
+// exitCode finds the code for what a command returned.
+func exitCode(err error) int {
+	var coded *codedError
+	var problems study.Problems
+	var missing *run.MissingPartError
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &coded):
+		return coded.code
+	case run.Interrupted(err):
+		return exitInterrupted
+	case errors.As(err, &problems):
+		return exitBadPlan
+	case errors.As(err, &missing):
+		return exitMissingPart
+	}
+	return exitFailed
+}

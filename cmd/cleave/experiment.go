@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/report/progress"
+	"github.com/cleave-lab/cleave/run"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/studies"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// experimentFlags are the flags of reproduce and run.
+type experimentFlags struct {
+	quick     bool
+	scale     float64
+	blocks    int
+	points    []string
+	seed      uint64
+	results   string
+	resume    string
+	progress  string
+	planOnly  bool
+	mustKnow  bool
+	documents documentFlags
+}
+
+func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
+	flags := command.Flags()
+	flags.BoolVar(&f.quick, "quick", false, "play the study's quick profile")
+	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial (1 is full)")
+	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
+	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of order and random choices (default: the study's)")
+	flags.StringVar(&f.results, "results", "results", "folder for results")
+	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
+	flags.StringVar(&f.progress, "progress", "auto", "how progress is shown: auto, plain or json")
+	flags.BoolVar(&f.planOnly, "plan", false, "print the plan as JSON and play nothing")
+	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim stays undecided")
+	f.documents.register(command)
+}
+
+// options are what the flags change in the study. The seed counts only when given.
+func (f *experimentFlags) options(command *cobra.Command) study.Options {
+	o := study.Options{Quick: f.quick, Scale: f.scale, Blocks: f.blocks, Points: f.points}
+	if command.Flags().Changed("seed") {
+		o.Seed = &f.seed
+	}
+	return o
+}
+
+func (a app) reproduceCommand() *cobra.Command {
+	var flags experimentFlags
+	command := &cobra.Command{
+		Use:   "reproduce STUDY",
+		Short: "run a built-in study and say which published claims hold here",
+		Long: `Plays a built-in study on this host, puts every published figure beside the
+measured one, and says of each published claim whether the data support it.`,
+		Example:           "  cleave reproduce rego2021 --quick --json out.json",
+		Args:              arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(command *cobra.Command, args []string) error {
+			data, err := studies.Read(args[0])
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			return a.experiment(command, args[0]+".yaml", data, &flags)
+		},
+	}
+	flags.register(command, "sets")
+	return command
+}
+
+func (a app) runCommand() *cobra.Command {
+	var flags experimentFlags
+	command := &cobra.Command{
+		Use:   "run FILE",
+		Short: "run your own study file",
+		Long: `Plays the study in a YAML file. docs/study-files.md describes the format;
+docs/schema/study.schema.json makes editors check it while you type.`,
+		Example: "  cleave run my-study.yaml --blocks 10",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(command *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return withCode(exitBadPlan, "read the study file: %w", err)
+			}
+			return a.experiment(command, args[0], data, &flags)
+		},
+	}
+	flags.register(command, "points")
+	return command
+}
+
+// experiment plans, plays and reports a study.
+func (a app) experiment(command *cobra.Command, path string, data []byte, flags *experimentFlags) error {
+	plan, err := planOf(path, data, flags, flags.options(command))
+	if err != nil {
+		return err
+	}
+	if flags.planOnly {
+		return writeJSON(a.out, plan)
+	}
+	folder, plan, err := a.openFolder(plan, flags)
+	if err != nil {
+		return err
+	}
+	played := a.play(command.Context(), plan, folder, flags)
+	if played != nil && !run.Interrupted(played) {
+		return errors.Join(played, a.adviseResume(command, folder))
+	}
+	analysis, err := a.conclude(folder, flags.documents)
+	if played != nil {
+		return errors.Join(played, err, a.adviseResume(command, folder))
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(analysis, flags.mustKnow)
+}
+
+func planOf(path string, data []byte, flags *experimentFlags, options study.Options) (lab.Plan, error) {
+	file, err := study.Parse(path, data, systemInfos())
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	resolved, err := file.Resolve(options)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	profile := "full"
+	if flags.quick {
+		profile = "quick"
+	}
+	return study.Expand(resolved, profile, time.Now())
+}
+
+// openFolder makes a new result folder, or opens the one to resume: then its
+// plan is played, whatever the flags say.
+func (a app) openFolder(plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
+	if flags.resume == "" {
+		folder, err := store.Create(flags.results, plan, meter.NewHost(version).Environment())
+		return folder, plan, err
+	}
+	folder, err := store.Open(flags.resume)
+	if err != nil {
+		return nil, plan, withCode(exitBadPlan, "%w", err)
+	}
+	begun, err := folder.Plan()
+	if err == nil && begun.Study.Name != plan.Study.Name {
+		err = withCode(exitBadPlan, "%s holds the study %s, not %s", folder.Dir(), begun.Study.Name, plan.Study.Name)
+	}
+	return folder, begun, err
+}
+
+// play plays the plan into the folder and leaves nothing behind.
+func (a app) play(ctx context.Context, plan lab.Plan, folder *store.Folder, flags *experimentFlags) (err error) {
+	form, err := a.progressForm(flags.progress)
+	if err != nil {
+		return err
+	}
+	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found) > 0 {
+		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found))
+	}
+	scratch, err := leftovers.Claim(leftovers.Root())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, scratch.Release()) }()
+	available, err := deployers(scratch.Label)
+	if err != nil {
+		return err
+	}
+	conductor := run.Conductor{
+		System: systems()[plan.Study.System], Deployers: available, Meter: meter.New(), Host: meter.NewHost(version),
+		Store: folder, Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
+	}
+	return conductor.Play(ctx, plan)
+}
+
+func (a app) progressForm(name string) (progress.Form, error) {
+	switch {
+	case name == "json":
+		return progress.JSON, nil
+	case name == "auto" && isTerminal(a.story):
+		return progress.Terminal, nil
+	case name == "auto", name == "plain":
+		return progress.Plain, nil
+	}
+	return progress.Plain, withCode(exitBadPlan, "--progress is %q, expected auto, plain or json", name)
+}
+
+// adviseResume says how to go on, as the last line of the story.
+func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
+	trials, err := folder.Trials()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s %s --resume %s\n",
+		len(trials), folder.Dir(), command.Name(), command.Flags().Arg(0), folder.Dir())
+	return nil
+}
+
+// verdict turns what the analysis found into the command's error.
+func verdict(analysis lab.Analysis, mustKnow bool) error {
+	for _, v := range analysis.Variants {
+		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
+			return withCode(exitInvariant, "variant %s broke a rule of the system: %v", v.Name, sum.Problems)
+		}
+	}
+	if analysis.Trials.Valid == 0 {
+		return withCode(exitFailed, "no trial counts; the reasons are in the report")
+	}
+	for _, claim := range analysis.Claims {
+		if mustKnow && claim.Verdict == lab.ClaimUndecided {
+			return withCode(exitUndecided, "claim %s is undecided: %s", claim.ID, claim.Reason)
+		}
+	}
+	return nil
+}

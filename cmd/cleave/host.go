@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+// janitorName is the hidden command under which the program cleans up after
+// itself; see package process.
+const janitorName = "janitor"
+
+func janitorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: janitorName + " DIR", Hidden: true, Short: "clean up after a trial when the conductor is done or gone",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return process.Janitor(os.Stdin, args[0]) },
+	}
+}
+
+func (a app) cleanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "clean",
+		Short:   "remove what an earlier cleave has left on this host",
+		Long:    "Ends processes and removes directories that belong to a cleave that has died.\nResults are kept.",
+		Example: "  cleave clean",
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			found, err := leftovers.Find(leftovers.Root())
+			for _, leftover := range found {
+				removed := leftover.Remove()
+				if removed == nil {
+					fmt.Fprintln(a.out, "removed", leftover)
+				}
+				err = errors.Join(err, removed)
+			}
+			if err == nil && len(found) == 0 {
+				fmt.Fprintln(a.out, "nothing to remove")
+			}
+			return err
+		},
+	}
+}
+
+// diagnosis is what doctor finds.
+type diagnosis struct {
+	Environment lab.Environment   `json:"environment"`
+	Deployments map[string]string `json:"deployments"` // "" is fine, else what is missing
+	Leftovers   []string          `json:"leftovers"`
+}
+
+func (a app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:     "doctor",
+		Short:   "say what this host can do, and how to get the rest",
+		Long:    "Prints the facts that every experiment records about this host, which parts are\nmissing and why, and what earlier runs have left. Exit code 3: a part is missing.",
+		Example: "  cleave doctor",
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			found, broken := diagnose()
+			if asJSON {
+				return errors.Join(writeJSON(a.out, found), broken)
+			}
+			a.showDiagnosis(found)
+			return broken
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return command
+}
+
+func diagnose() (diagnosis, error) {
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{"process": ""}, Leftovers: []string{}}
+	_, broken := deployers("doctor")
+	if broken != nil {
+		found.Deployments["process"] = broken.Error()
+	}
+	left, err := leftovers.Find(leftovers.Root())
+	for _, leftover := range left {
+		found.Leftovers = append(found.Leftovers, leftover.String())
+	}
+	return found, errors.Join(broken, err)
+}
+
+func (a app) showDiagnosis(found diagnosis) {
+	fmt.Fprintln(a.out, "This host")
+	for _, name := range slices.Sorted(maps.Keys(found.Environment)) {
+		fmt.Fprintf(a.out, "  %-28s %s\n", strings.ReplaceAll(name, "_", " "), factWords(found.Environment[name]))
+	}
+	fmt.Fprintln(a.out, "\nDeployments")
+	for _, name := range slices.Sorted(maps.Keys(found.Deployments)) {
+		state := "ready"
+		if missing := found.Deployments[name]; missing != "" {
+			state = "missing: " + missing
+		}
+		fmt.Fprintf(a.out, "  %-28s %s\n", name, state)
+	}
+	fmt.Fprintln(a.out, "\nLeftovers of earlier runs")
+	if len(found.Leftovers) == 0 {
+		fmt.Fprintln(a.out, "  none")
+	}
+	for _, leftover := range found.Leftovers {
+		fmt.Fprintf(a.out, "  %s (remove with: cleave clean)\n", leftover)
+	}
+}
+
+func factWords(fact lab.Fact) string {
+	if fact.Unavailable != "" {
+		return "not available here: " + fact.Unavailable
+	}
+	return strings.TrimSpace(fmt.Sprint(fact.Value, " ", fact.Unit))
+}

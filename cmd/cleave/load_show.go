@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// showLoad writes the result of a load for people.
+func showLoad(w io.Writer, o *trial.Outcome) {
+	s := &o.Summary
+	fmt.Fprintf(w, "\n%s\n%s for %s\n\n", s.Target, s.Model, figure.Quantity(s.Duration, nil, nil, "s"))
+	if s.OfferedRate != nil {
+		fmt.Fprintf(w, "rate         %.6g/s offered, %.6g/s achieved\n", *s.OfferedRate, s.AchievedRate)
+	} else {
+		fmt.Fprintf(w, "rate         %.6g/s\n", s.AchievedRate)
+	}
+	fmt.Fprintf(w, "operations   %d sent: %d ok, %d failed, %d in flight at the end\n", s.Sent, s.OK, s.Sent-s.OK-s.InFlight, s.InFlight)
+	fmt.Fprintf(w, "not in time  %d sent late, %d never sent\n", s.Late, s.Unsent)
+	showErrors(w, o)
+	showTimes(w, s)
+	showHonesty(w, o)
+	if s.Capacity != nil {
+		showCapacity(w, s.Capacity)
+	}
+}
+
+// showErrors names what went wrong, and the statuses.
+func showErrors(w io.Writer, o *trial.Outcome) {
+	var failures, statuses []string
+	for _, name := range slices.Sorted(maps.Keys(o.Summary.Errors)) {
+		failures = append(failures, fmt.Sprintf("%s %d", name, o.Summary.Errors[name]))
+	}
+	for _, status := range slices.Sorted(maps.Keys(o.Report.Statuses)) {
+		statuses = append(statuses, fmt.Sprintf("%d: %d", status, o.Report.Statuses[status]))
+	}
+	if len(failures) > 0 {
+		fmt.Fprintf(w, "errors       %s\n", strings.Join(failures, ", "))
+	}
+	if o.Report.Example != "" {
+		fmt.Fprintf(w, "             for example: %s\n", o.Report.Example)
+	}
+	if len(statuses) > 0 {
+		fmt.Fprintf(w, "statuses     %s\n", strings.Join(statuses, ", "))
+	}
+}
+
+// showTimes writes the percentiles side by side.
+func showTimes(w io.Writer, s *record.Summary) {
+	r, v, l := s.ResponseTime, s.ServiceTime, s.SendLateness
+	fmt.Fprintf(w, "\n%-8s %14s %14s %14s\n", "", "response time", "service time", "send lateness")
+	for _, row := range []struct {
+		name   string
+		values []*float64
+	}{
+		{"p50", []*float64{r.P50, v.P50, l.P50}},
+		{"p90", []*float64{r.P90, v.P90, nil}},
+		{"p95", []*float64{r.P95, v.P95, nil}},
+		{"p99", []*float64{r.P99, v.P99, l.P99}},
+		{"p99.9", []*float64{r.P999, v.P999, nil}},
+		{"max", []*float64{r.Max, v.Max, l.Max}},
+		{"mean", []*float64{r.Mean, v.Mean, nil}},
+	} {
+		fmt.Fprintf(w, "%-8s", row.name)
+		for _, value := range row.values {
+			fmt.Fprintf(w, " %14s", timeCell(value))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%-8s %14s %14s %14s\n\n", "from", "due time", "actual send", "generator's own")
+}
+
+// timeCell shows a time in seconds in a readable unit.
+func timeCell(value *float64) string {
+	if value == nil {
+		return figure.Absent
+	}
+	return figure.Quantity(*value, nil, nil, "s")
+}
+
+// showHonesty says what the answers were checked for and who was the limit.
+func showHonesty(w io.Writer, o *trial.Outcome) {
+	s := &o.Summary
+	fmt.Fprintf(w, "checked      %s\n", o.Oracle)
+	if len(s.Unchecked) > 0 {
+		fmt.Fprintln(w, "             status only: nobody reads the answers; add --expect-body or --expect-json")
+	}
+	fmt.Fprintf(w, "generator    pacing %s, %.3g s of processor time (%.0f %% of one core), %s at its peak\n", s.Generator.Pacing, s.Generator.CPUSeconds,
+		100*s.Generator.CPUSeconds/o.Report.Elapsed.Seconds(), figure.Quantity(float64(s.Generator.PeakMemory), nil, nil, "B"))
+	if c := s.Closed; c != nil {
+		fmt.Fprintf(w, "users        %d; Little's law finds %.4g in these numbers\n", c.Users, c.Implied)
+	}
+	if s.Clamped > 0 {
+		fmt.Fprintf(w, "clamped      %d times are outside the histograms and count at their edge\n", s.Clamped)
+	}
+	if !s.Generator.Limited {
+		fmt.Fprintln(w, "limit        the client was not the limit")
+		return
+	}
+	fmt.Fprintln(w, "limit        NOT VALID: the client, not the system, was the limit")
+	for _, by := range s.Generator.LimitedBy {
+		fmt.Fprintf(w, "             %s\n", by)
+	}
+}
+
+// showCapacity writes what a search found.
+func showCapacity(w io.Writer, c *record.Capacity) {
+	fmt.Fprintf(w, "\ncapacity     ")
+	if c.Rate == nil {
+		fmt.Fprintf(w, "none")
+	} else {
+		fmt.Fprintf(w, "%.4g/s", *c.Rate)
+	}
+	if c.High != nil {
+		fmt.Fprintf(w, ", %.4g/s fails", *c.High)
+	}
+	fmt.Fprintf(w, "; objective %s, %d trials\n", c.Objective, len(c.Probes))
+	if c.Reason != "" {
+		fmt.Fprintf(w, "             %s\n", c.Reason)
+	}
+}

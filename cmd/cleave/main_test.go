@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cleave-lab/cleave/docs/schema"
+)
+
+// binaries is where TestMain has built cleave and cleave-unit, set once.
+var binaries string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cleave-test-")
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), build(dir)) // another user runs them, too
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binaries = dir
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func build(dir string) error {
+	command := exec.Command("go", "build", "-o", dir, "./cmd/cleave", "./cmd/cleave-unit")
+	command.Dir = filepath.Join("..", "..")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs under test: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", binaries+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("BINARIES", binaries)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits,
+			"valid": valid,
+		},
+	})
+}
+
+// exits CODE PROGRAM ARGS... runs a program and checks its exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// valid SCHEMA FILE checks a document against its schema.
+func valid(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(schema.Validate(args[0], []byte(ts.ReadFile(args[1]))))
+}
