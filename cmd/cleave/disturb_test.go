@@ -138,6 +138,9 @@ func (e *experiment) trials() []lab.Trial {
 	}
 	var trials []lab.Trial
 	for _, path := range paths {
+		if strings.Contains(path, ".part/") {
+			continue // being written
+		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			e.t.Fatal(err)
