@@ -86,7 +86,7 @@ func startParts(t *testing.T, parts ...string) Row {
 		t.Fatal(err)
 	}
 	memory := os.NewFile(uintptr(descriptor), "ring")
-	defer memory.Close()
+	defer func() { _ = memory.Close() }() // the mapping stays
 	if err := memory.Truncate(processInboxes * int64(Size(processCapacity))); err != nil {
 		t.Fatal(err)
 	}
