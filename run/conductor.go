@@ -41,7 +41,7 @@ func (c *Conductor) Play(ctx context.Context, plan lab.Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := e.preflight(); err != nil {
+	if err := c.Preflight(plan); err != nil {
 		return err
 	}
 	c.Progress.Begin(plan, len(done))
@@ -88,12 +88,17 @@ func (e *experiment) resume() (done []int, err error) {
 	return done, nil
 }
 
-// preflight refuses a plan of which this host cannot carry every part, before
-// anything is started.
-func (e *experiment) preflight() error {
-	var problems []error
+// shownProblems is how many of a host's shortcomings are spelled out.
+const shownProblems = 3
+
+// Preflight refuses a plan of which this host cannot carry every part, before
+// anything is started. The part that needs most is named first. Its error is a
+// MissingPartError.
+func (c *Conductor) Preflight(plan lab.Plan) error {
+	e := experiment{Conductor: c, plan: plan}
+	var problems []shortcoming
 	seen := map[string]bool{}
-	for _, planned := range e.plan.Trials {
+	for _, planned := range plan.Trials {
 		key := planned.Variant + " at " + planned.Point
 		if seen[key] {
 			continue
@@ -104,13 +109,32 @@ func (e *experiment) preflight() error {
 			err = setting.deployer.Preflight(setting.layout)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", key, err))
+			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
 		}
 	}
-	if len(problems) > 0 {
-		return &MissingPartError{errors.Join(problems...)}
+	if len(problems) == 0 {
+		return nil
 	}
-	return nil
+	return &MissingPartError{summarise(problems)}
+}
+
+// shortcoming is what a host lacks for a number of units.
+type shortcoming struct {
+	units int
+	err   error
+}
+
+// summarise names the largest shortcomings and counts the others.
+func summarise(problems []shortcoming) error {
+	slices.SortStableFunc(problems, func(a, b shortcoming) int { return b.units - a.units })
+	var shown []error
+	for _, problem := range problems[:min(shownProblems, len(problems))] {
+		shown = append(shown, problem.err)
+	}
+	if more := len(problems) - shownProblems; more > 0 {
+		shown = append(shown, fmt.Errorf("and %d more that need no more than these", more))
+	}
+	return errors.Join(shown...)
 }
 
 // MissingPartError says what this host lacks for the plan.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -38,8 +37,11 @@ func (e *experiment) work(ctx context.Context, deployment lab.Deployment, host l
 	}
 	finished, err := job(ctx, deployment, metering, host)
 	metered, stopped := metering.Stop()
-	if err = errors.Join(err, stopped); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, err // what the meter misses for it is no news
+	}
+	if stopped != nil {
+		return nil, fmt.Errorf("meter: %w", stopped)
 	}
 	trial.ElapsedSeconds, trial.Metered = finished.ElapsedSeconds, metered
 	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {

@@ -232,7 +232,7 @@ func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
 	for _, trial := range trials {
 		if !trial.Valid {
 			spoilt++
-			if !strings.Contains(trial.Reason, "unit worker-0000") {
+			if !strings.Contains(trial.Reason, "worker-0000") {
 				t.Errorf("reason is %q, want a worker named", trial.Reason)
 			}
 		}
@@ -320,6 +320,29 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 		if !strings.Contains(e.story.String(), want) {
 			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
 		}
+	}
+}
+
+func TestAHostThatIsTooSmallIsRefusedBeforeTheStart(t *testing.T) {
+	e := &experiment{t: t, dir: t.TempDir()}
+	results := filepath.Join(e.dir, "results")
+	const limited = `ulimit -n 256; exec "$0" reproduce rego2021 --quick --results "$1"`
+	e.Cmd = exec.Command("sh", "-c", limited, filepath.Join(binaries, "cleave"), results)
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitMissingPart {
+		t.Errorf("exit code %d, want %d", code, exitMissingPart)
+	}
+	first, _, _ := strings.Cut(e.story.String(), "\n")
+	for _, want := range []string{"at s5", "may open 256 files here", "ulimit -Hn"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first line does not say %q:\n%s", want, e.story.String())
+		}
+	}
+	if _, err := os.Stat(results); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a result folder was made: %v", err)
 	}
 }
 

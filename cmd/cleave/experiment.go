@@ -73,7 +73,7 @@ measured one, and says of each published claim whether the data support it.`,
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.experiment(command, args[0]+".yaml", data, &flags)
+			return a.study(command, args[0]+".yaml", data, &flags)
 		},
 	}
 	flags.register(command, "sets")
@@ -83,38 +83,71 @@ measured one, and says of each published claim whether the data support it.`,
 func (a app) runCommand() *cobra.Command {
 	var flags experimentFlags
 	command := &cobra.Command{
-		Use:   "run FILE",
-		Short: "run your own study file",
+		Use:   "run FILE | RUN",
+		Short: "run your own study file, or a result folder's plan again",
 		Long: `Plays the study in a YAML file. docs/study-files.md describes the format;
-docs/schema/study.schema.json makes editors check it while you type.`,
-		Example: "  cleave run my-study.yaml --blocks 10",
+docs/schema/study.schema.json makes editors check it while you type.
+
+Given a result folder, plays its plan once more: the same trials in the same
+order with the same seeds, into a new folder.`,
+		Example: "  cleave run my-study.yaml --blocks 10\n  cleave run results/rego2021/latest",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
+			if folder, err := store.Open(args[0]); err == nil {
+				return a.repeat(command, folder, &flags)
+			}
 			data, err := os.ReadFile(args[0])
 			if err != nil {
 				return withCode(exitBadPlan, "read the study file: %w", err)
 			}
-			return a.experiment(command, args[0], data, &flags)
+			return a.study(command, args[0], data, &flags)
 		},
 	}
 	flags.register(command, "points")
 	return command
 }
 
-// experiment plans, plays and reports a study.
-func (a app) experiment(command *cobra.Command, path string, data []byte, flags *experimentFlags) error {
+// repeat plays the plan of a result folder again.
+func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume"} {
+		if command.Flags().Changed(name) {
+			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
+		}
+	}
+	plan, err := folder.Plan()
+	if err != nil {
+		return err
+	}
+	plan.Created = time.Now().UTC()
+	return a.experiment(command, plan, flags)
+}
+
+// study plans, plays and reports a study file.
+func (a app) study(command *cobra.Command, path string, data []byte, flags *experimentFlags) error {
 	plan, err := planOf(path, data, flags, flags.options(command))
 	if err != nil {
 		return err
 	}
+	return a.experiment(command, plan, flags)
+}
+
+// experiment plays a plan and reports what came out.
+func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experimentFlags) error {
 	if flags.planOnly {
 		return writeJSON(a.out, plan)
+	}
+	conductor, err := a.conductor(plan, flags)
+	if err != nil {
+		return err
+	}
+	if err := conductor.Preflight(plan); err != nil {
+		return err
 	}
 	folder, plan, err := a.openFolder(plan, flags)
 	if err != nil {
 		return err
 	}
-	played := a.play(command.Context(), plan, folder, flags)
+	played := a.play(command.Context(), conductor, plan, folder)
 	if played != nil && !run.Interrupted(played) {
 		return errors.Join(played, a.adviseResume(command, folder))
 	}
@@ -162,29 +195,33 @@ func (a app) openFolder(plan lab.Plan, flags *experimentFlags) (*store.Folder, l
 	return folder, begun, err
 }
 
-// play plays the plan into the folder and leaves nothing behind.
-func (a app) play(ctx context.Context, plan lab.Plan, folder *store.Folder, flags *experimentFlags) (err error) {
+// conductor joins the rooms that play the plan; only the store is missing.
+func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
 	form, err := a.progressForm(flags.progress)
 	if err != nil {
-		return err
-	}
-	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found) > 0 {
-		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found))
+		return nil, err
 	}
 	scratch, err := leftovers.Claim(leftovers.Root())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, scratch.Release()) }()
 	available, err := deployers(scratch.Label)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	conductor := run.Conductor{
+	return &run.Conductor{
 		System: systems()[plan.Study.System], Deployers: available, Meter: meter.New(), Host: meter.NewHost(version),
-		Store: folder, Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
+		Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
+	}, nil
+}
+
+// play plays the plan into the folder and leaves nothing behind.
+func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder) error {
+	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found) > 0 {
+		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found))
 	}
-	return conductor.Play(ctx, plan)
+	conductor.Store = folder
+	return errors.Join(conductor.Play(ctx, plan), leftovers.Scratch{Dir: conductor.Scratch}.Release())
 }
 
 func (a app) progressForm(name string) (progress.Form, error) {

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // binaries is where TestMain has built cleave and cleave-unit, set once.
@@ -54,8 +57,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
-			"valid": valid,
+			"exits":      exits,
+			"valid":      valid,
+			"sametrials": sameTrials,
 		},
 	})
 }
@@ -80,4 +84,15 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // valid SCHEMA FILE checks a document against its schema.
 func valid(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(schema.Validate(args[0], []byte(ts.ReadFile(args[1]))))
+}
+
+// sameTrials PLAN PLAN checks that two plans have the same trials.
+func sameTrials(ts *testscript.TestScript, neg bool, args []string) {
+	var plans [2]lab.Plan
+	for i, path := range args {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(path)), &plans[i]))
+	}
+	if same := slices.Equal(plans[0].Trials, plans[1].Trials); same == neg {
+		ts.Fatalf("the plans have the same trials: %t", same)
+	}
 }

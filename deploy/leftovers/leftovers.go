@@ -96,7 +96,7 @@ func Find(root string) ([]Leftover, error) {
 // Remove ends the process or removes the directory.
 func (l Leftover) Remove() error {
 	if l.PID == 0 {
-		return os.RemoveAll(l.Dir)
+		return Scratch{Dir: l.Dir}.Release()
 	}
 	process, err := os.FindProcess(l.PID)
 	if err != nil {

@@ -33,7 +33,8 @@ func TestDerive(t *testing.T) {
 	add(threadsFast, small(), 40e-9, 50e-9, 45e-9)
 	add(uds, small(), 100e-6, 90e-6, 110e-6)
 	add(udsBinary, small(), 10e-6, 9e-6, 11e-6)
-	add(shm, small(), 2e-6, 2e-6, 2e-6)
+	add(shm, small(), 0.9e-6, 0.9e-6, 0.9e-6)
+	add(shm, large(), 2e-6, 2e-6, 2e-6)
 	add(shmGang, small(), 1e-6, 1e-6, 1e-6)
 	add(shmGang, large(), 1.5e-6, 1.5e-6, 1.5e-6)
 	figures, err := derive(rounds)
@@ -65,6 +66,23 @@ func TestDerive(t *testing.T) {
 	for _, f := range figures {
 		if strings.Contains(f.Figure, tokio) {
 			t.Errorf("figure %q of a contender that did not run", f.Figure)
+		}
+	}
+}
+
+func TestCheapest(t *testing.T) {
+	at := func(seconds float64) []cost { return []cost{{cpu: seconds}} }
+	for _, test := range []struct {
+		name  string
+		costs costs
+		want  string
+	}{
+		{"gang alone", costs{"shm gang 10x10": at(2), "shm gang 10x50": at(2)}, shmGang},
+		{"one at one size only", costs{"shm gang 10x10": at(1), "shm 10x10": at(2), "shm 10x50": at(2)}, shm},
+		{"by the sum", costs{"shm gang 10x10": at(3), "shm gang 10x50": at(4), "shm 10x10": at(2), "shm 10x50": at(6)}, shmGang},
+	} {
+		if got := cheapest(test.costs); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
 }

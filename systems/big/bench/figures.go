@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -122,26 +124,21 @@ func derive(c costs) ([]figure, error) {
 }
 
 // cheapest is the architecture with a process per worker that costs least CPU
-// per round trip, by the median over the rounds of the small size.
+// per round trip, by the sum of its medians over both sizes. One that did not run
+// at both comes last.
 func cheapest(c costs) string {
-	return slices.MinFunc([]string{shmGang, shm, udsBinary}, func(a, b string) int {
-		median := func(name string) float64 {
-			return stats.Median(c.values(named(name, small()), cpu))
+	total := func(name string) float64 {
+		sum := 0.0
+		for _, s := range []size{small(), large()} {
+			values := c.values(named(name, s), cpu)
+			if len(values) == 0 {
+				return math.Inf(1)
+			}
+			sum += stats.Median(values)
 		}
-		return compareKnown(median(a), median(b))
-	})
-}
-
-// compareKnown orders medians; 0 means that the contender did not run.
-func compareKnown(a, b float64) int {
-	switch {
-	case a == b, a == 0 && b == 0:
-		return 0
-	case b == 0, a != 0 && a < b:
-		return -1
-	default:
-		return 1
+		return sum
 	}
+	return slices.MinFunc([]string{shmGang, shm}, func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
 func absolute(who contender, m measure, values []float64) figure {
