@@ -110,9 +110,27 @@ func (s *suite) keep(test, text string) {
 	builder.WriteString(text)
 }
 
+// reason is what a skipped test said, without the lines of the test runner.
+func (s *suite) reason(test string) string {
+	kept, there := s.output[test]
+	if !there {
+		return "no reason given"
+	}
+	var said []string
+	for line := range strings.Lines(kept.String()) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
 // count takes the end of one test.
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
+	if e.Action == "skip" && !s.parents[e.Test] {
+		t.print("skip %s %s: %s\n", e.Package, e.Test, s.reason(e.Test))
+	}
 	if e.Action != "fail" {
 		delete(s.output, e.Test)
 	}

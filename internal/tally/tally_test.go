@@ -53,6 +53,7 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 		shown, withheld string
 	}{
 		{"passes", "ok   example.org/fixture/passes", "seen only on failure"},
+		{"passes", "skip example.org/fixture/passes TestSkipped: a_test.go:13: not here\n", "=== RUN"},
 		{"fails", "got 1, want 2", "good output"},
 		{"fails", "FAIL example.org/fixture/fails", "ok   "},
 		{"panics", "panic: no luck", "ok   "},
