@@ -26,6 +26,27 @@ import (
 // patience bounds one test in the browser; nothing is measured by it.
 const patience = 4 * time.Minute
 
+// profile is a folder for the browser's own files. Processes of the browser may
+// write into it for a moment after the browser has ended, so that removing it
+// takes more than one try.
+func profile(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "cleave-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(folder)
+		for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); err = os.RemoveAll(folder) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err != nil {
+			t.Errorf("remove the browser's files: %v", err)
+		}
+	})
+	return folder
+}
+
 // newBrowser starts one headless Chromium for all tests of a function.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
@@ -38,7 +59,7 @@ func newBrowser(t *testing.T) context.Context {
 		t.Fatal("chromium is not installed: install it with `make test` or `apt-get install chromium`, or set CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
 	}
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1100, 900),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile(t)), chromedp.WindowSize(1100, 900),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-crash-reporter", true))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)

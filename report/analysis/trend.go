@@ -79,7 +79,7 @@ func (e *experiment) warnings(metric lab.Metric, line stats.Line, exponent stats
 		if beyond {
 			found = append(found, fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))
 		} else {
-			found = append(found, fmt.Sprintf("the fixed cost of %s is negative, which is impossible; its error reaches to zero", text))
+			found = append(found, fmt.Sprintf("the line meets zero work below zero (%s), though not clear of it: a negative fixed cost is impossible", text))
 		}
 	}
 	shown := figure.Number(exponent.Value, &exponent.Low, &exponent.High)
