@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -319,6 +321,38 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 	for _, want := range []string{"cannot write results to " + forbidden, "permission denied", "--results"} {
 		if !strings.Contains(e.story.String(), want) {
 			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		}
+	}
+}
+
+// takePort listens on some loopback port below the ephemeral range.
+func takePort(t *testing.T) net.Listener {
+	t.Helper()
+	for port := 21000; port < 22000; port++ {
+		if listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			t.Cleanup(func() { _ = listener.Close() })
+			return listener
+		}
+	}
+	t.Fatal("no port from 21000 to 21999 is free")
+	return nil
+}
+
+func TestATakenPortIsNamed(t *testing.T) {
+	listener := takePort(t)
+	for _, architecture := range []string{"http", "http-lean", "grpc"} {
+		const job = `{"neighbourhoods":1,"workers":2,"pings":3,"architecture":"%s","knobs":{"keepalive":"on"},"role":"core"}`
+		unit := exec.Command(filepath.Join(binaries, "cleave-unit"), "big", fmt.Sprintf(job, architecture))
+		unit.Env = []string{"CLEAVE_ADDRESS=" + listener.Addr().String()}
+		said, err := unit.Output()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("%s: a unit on a taken port ended with %v, want code 1", architecture, err)
+		}
+		for _, want := range []string{`"event":"failed"`, listener.Addr().String(), "address already in use", "end the program that holds it"} {
+			if !strings.Contains(string(said), want) {
+				t.Errorf("%s: the unit says %s, want %q in it", architecture, said, want)
+			}
 		}
 	}
 }
