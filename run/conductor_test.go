@@ -260,6 +260,9 @@ func TestResumeCountsAttemptsMadeBefore(t *testing.T) {
 	if got := r.verdicts(); len(got) != 3 || got[2] != "1/2 valid" {
 		t.Errorf("records %q, want the second attempt of trial 1 and nothing of trial 2", got)
 	}
+	if r.begun != 1 {
+		t.Errorf("%d trials done before, want trial 2, whose attempts are used up", r.begun)
+	}
 }
 
 func TestWhatEndsTheExperiment(t *testing.T) {

@@ -229,6 +229,26 @@ func TestPlanRepeatsWithItsSeedAndChangesWithAnother(t *testing.T) {
 	if slices.Equal(first, second) {
 		t.Error("two blocks have the same order")
 	}
+	orders := map[string]bool{}
+	for block := 1; block <= a.Study.Design.Blocks; block++ {
+		for _, p := range a.Study.Points {
+			orders[variantsInOrder(a, block, p.Name)] = true
+		}
+	}
+	if len(orders) <= len(a.Study.Points) {
+		t.Errorf("variants come in %d orders over all blocks and points, want more than there are points", len(orders))
+	}
+}
+
+// variantsInOrder lists the variants of a block at a point as they are played.
+func variantsInOrder(plan lab.Plan, block int, point string) string {
+	var order []string
+	for _, trial := range plan.Trials {
+		if trial.Block == block && trial.Point == point {
+			order = append(order, trial.Variant)
+		}
+	}
+	return strings.Join(order, " ")
 }
 
 func TestFactorsCrossIntoPoints(t *testing.T) {
