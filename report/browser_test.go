@@ -58,8 +58,10 @@ func newBrowser(t *testing.T) context.Context {
 	if err != nil {
 		t.Fatal("chromium is not installed: install it with `make test` or `apt-get install chromium`, or set CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
 	}
+	folder := profile(t)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile(t)), chromedp.WindowSize(1100, 900),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(folder), chromedp.WindowSize(1100, 900),
+		chromedp.Env("TMPDIR="+folder), // what it leaves behind goes with its profile
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-crash-reporter", true))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
