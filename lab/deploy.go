@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"strings"
 )
 
 // Deployer puts the units of a layout on hosts.
@@ -43,6 +44,12 @@ type Unit struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 	PID  int    `json:"pid"`
+}
+
+// PeerVariable is the environment variable in which a deployer hands a unit the
+// address of another: CLEAVE_ADDRESS_CORE for the unit core.
+func PeerVariable(unit string) string {
+	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
 }
 
 // EventKind names what a unit tells the conductor.

@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -91,8 +90,7 @@ func (d *Deployer) environment(spec lab.UnitSpec, addresses map[string]string, d
 		environment = append(environment, "CLEAVE_ADDRESS="+address)
 	}
 	for _, peer := range spec.Peers {
-		name := strings.ToUpper(strings.ReplaceAll(peer, "-", "_"))
-		environment = append(environment, "CLEAVE_ADDRESS_"+name+"="+addresses[peer])
+		environment = append(environment, lab.PeerVariable(peer)+"="+addresses[peer])
 	}
 	return append(environment, spec.Env...)
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -96,13 +95,7 @@ func Address() (string, error) {
 
 // PeerAddress is the host:port of another unit of the layout.
 func PeerAddress(unit string) (string, error) {
-	return variable(PeerVariable(unit))
-}
-
-// PeerVariable is the environment variable that carries a unit's address:
-// CLEAVE_ADDRESS_CORE for the unit core.
-func PeerVariable(unit string) string {
-	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
+	return variable(lab.PeerVariable(unit))
 }
 
 // Dir is the private directory that the units of the trial share.

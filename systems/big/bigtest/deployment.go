@@ -134,8 +134,7 @@ func (d *Deployment) addressVariables(spec lab.UnitSpec) []string {
 		variables = append(variables, "CLEAVE_ADDRESS="+d.addresses[spec.Name])
 	}
 	for _, peer := range spec.Peers {
-		name := strings.ToUpper(strings.ReplaceAll(peer, "-", "_"))
-		variables = append(variables, "CLEAVE_ADDRESS_"+name+"="+d.addresses[peer])
+		variables = append(variables, lab.PeerVariable(peer)+"="+d.addresses[peer])
 	}
 	return variables
 }
