@@ -26,6 +26,8 @@ type Study struct {
 	Trends []Trend `json:"trends,omitempty"`
 	Design Design  `json:"design"`
 	Claims []Claim `json:"claims,omitempty"`
+	// Metrics are the system's own; empty means JobMetrics.
+	Metrics []Metric `json:"metrics,omitempty"`
 	// Notes are the study's known errors and limits, printed in the report.
 	Notes []string `json:"notes,omitempty"`
 }

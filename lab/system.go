@@ -23,6 +23,18 @@ type SystemInfo struct {
 	Operation     string         `json:"operation"` // what one operation is: "round trip"
 	Architectures []Architecture `json:"architectures"`
 	Parameters    []Parameter    `json:"parameters"`
+	// Metrics are what trials of the system are compared in, the headline first;
+	// empty means JobMetrics. A system that has some is a Measurer.
+	Metrics []Metric `json:"metrics,omitempty"`
+}
+
+// Measurer is a System with metrics of its own.
+type Measurer interface {
+	// Measure returns a trial's values by the names of SystemInfo.Metrics. One
+	// that could not be measured is left out. Metered.Roles tells the units of
+	// the system from those that load it. It is called once per trial whose job
+	// was played to its end.
+	Measure(v Variant, p Point, metered Metered, reports []UnitReport) (map[string]float64, error)
 }
 
 // Architecture is a named placement, binding, data and coordination.
@@ -105,8 +117,16 @@ type Layout struct {
 type UnitSpec struct {
 	Name string // unique in the layout: "core", "worker-007"
 	Role string // what metering sums over: "core", "worker"
-	Args []string
-	Env  []string // "KEY=value"
+	// Program is the file to run; empty means the deployer's own unit program.
+	Program string
+	Args    []string
+	// Foreign units are not ours: they speak no control protocol, are ended by
+	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
+	// which are metered and ended together. One that ends early fails the trial.
+	Foreign bool
+	// Dir is where a foreign unit runs; empty means the trial's directory.
+	Dir string
+	Env []string // "KEY=value"
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>

@@ -1,6 +1,9 @@
 package lab
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Trial is the record of one fresh deployment under one load, measured once.
 type Trial struct {
@@ -25,6 +28,9 @@ type Trial struct {
 	Metered         Metered    `json:"metered"`
 	Conditions      Conditions `json:"conditions"`
 	Audit           Audit      `json:"audit"`
+	// Measures are what the system itself measures of a trial, by the name of
+	// its metric (SystemInfo.Metrics).
+	Measures map[string]float64 `json:"measures,omitempty"`
 }
 
 // Direction says which way a metric is better.
@@ -44,8 +50,9 @@ type Metric struct {
 	Better Direction `json:"better"`
 }
 
-// Metrics of a job, in the order in which they are shown.
-func Metrics() []Metric {
+// JobMetrics are those of a system that names none of its own: a job of known
+// size that is played once. They are in the order in which they are shown.
+func JobMetrics() []Metric {
 	return []Metric{
 		{"elapsed", "elapsed time, start signal to last finish", "s", LowerIsBetter},
 		{"elapsed_per_operation", "elapsed time per operation", "s", LowerIsBetter},
@@ -57,9 +64,18 @@ func Metrics() []Metric {
 	}
 }
 
-// MetricNamed returns the metric of that name.
-func MetricNamed(name string) (Metric, bool) {
-	for _, m := range Metrics() {
+// AllMetrics are what the trials of the study are compared in, in the order in
+// which they are shown. The first is the headline.
+func (s Study) AllMetrics() []Metric {
+	if len(s.Metrics) > 0 {
+		return s.Metrics
+	}
+	return JobMetrics()
+}
+
+// MetricNamed returns the metric of that name among several.
+func MetricNamed(metrics []Metric, name string) (Metric, bool) {
+	for _, m := range metrics {
 		if m.Name == name {
 			return m, true
 		}
@@ -68,7 +84,8 @@ func MetricNamed(name string) (Metric, bool) {
 }
 
 // Values returns the trial's metrics by name. A metric that could not be
-// measured is absent.
+// measured is absent. What the system measured itself replaces what follows
+// from the units as a whole.
 func (t Trial) Values() map[string]float64 {
 	total := t.Metered.Total
 	values := map[string]float64{"elapsed": t.ElapsedSeconds, "lifetime": t.LifetimeSeconds}
@@ -86,6 +103,7 @@ func (t Trial) Values() map[string]float64 {
 		switches := total.VoluntaryContextSwitches + total.InvoluntaryContextSwitches
 		set("context_switches_per_operation", "voluntary_context_switches", float64(switches)/n)
 	}
+	maps.Copy(values, t.Measures)
 	return values
 }
 

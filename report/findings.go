@@ -135,11 +135,15 @@ func panelFinding(l lab.TrendLine) string {
 // costFinding says how the cost of an operation moves over the points.
 func (v view) costFinding() string {
 	var parts []string
+	costs := v.costMetrics()
+	if len(costs) == 0 {
+		return "No cost per operation was measured"
+	}
 	for _, x := range v.variants() {
 		least, most := math.Inf(1), math.Inf(-1)
 		points := 0
 		for _, p := range v.Points {
-			if r, ok := v.results[place{costMetrics()[0], x.Name, p.Name}]; ok {
+			if r, ok := v.results[place{costs[0], x.Name, p.Name}]; ok {
 				least, most = min(least, r.Mean), max(most, r.Mean)
 				points++
 			}

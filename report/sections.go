@@ -60,7 +60,7 @@ func one(kind, finding string) []plot {
 func (v view) verdictSection() section {
 	t := v.matrixTable()
 	return section{ID: "verdicts", Kicker: "Verdicts", Finding: v.verdictFinding(), Caption: t.Note, Shown: []table{t},
-		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red needs more, green needs less, both by more than the margin of %s. "+
+		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, green is better, both by more than the margin of %s. "+
 			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the data do not decide.", v.Baseline, setting(v.Margin))}
 }
 
@@ -122,10 +122,10 @@ func (v view) costSection() section {
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("A level row means that a %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
 			"a rising row pays more for each: contention, queues, scheduling.", v.Operation)}
-	for _, metric := range costMetrics() {
+	for _, metric := range v.costMetrics() {
 		s.Folded = append(s.Folded, v.meansTable(metric))
 	}
-	for i, metric := range costMetrics() {
+	for i, metric := range v.costMetrics() {
 		title := v.metric(metric).Title
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Index: i, Title: title, Label: title + ". " + s.Finding})
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -48,14 +49,20 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 func (v view) fullTables() []table {
 	m := v.headline().Name
 	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(), v.trendsTable()}
-	for _, cost := range costMetrics() {
+	for _, cost := range v.costMetrics() {
 		tables = append(tables, v.meansTable(cost))
 	}
 	return filled(tables...)
 }
 
-// costMetrics are the costs per operation that are shown at every point.
-func costMetrics() []string { return []string{"cpu_per_operation", "elapsed_per_operation"} }
+// costMetrics are the costs per operation that are shown at every point, as far
+// as they are metrics of this study.
+func (v view) costMetrics() []string {
+	return slices.DeleteFunc([]string{"cpu_per_operation", "elapsed_per_operation"}, func(name string) bool {
+		_, known := lab.MetricNamed(v.Metrics, name)
+		return !known
+	})
+}
 
 // doubtfulTable keeps the published figures that recomputation did not confirm.
 func (v view) doubtfulTable() table {

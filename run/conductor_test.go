@@ -347,3 +347,37 @@ func TestMedian(t *testing.T) {
 		}
 	}
 }
+
+// measurer is a system with a metric of its own.
+type measurer struct {
+	rooms
+	err error
+}
+
+func (m *measurer) Measure(v lab.Variant, _ lab.Point, metered lab.Metered, _ []lab.UnitReport) (map[string]float64, error) {
+	return map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}, m.err
+}
+
+func TestASystemMeasuresItsOwnTrials(t *testing.T) {
+	m := &measurer{}
+	c := conductorOf(t, &m.rooms)
+	c.System = m
+	if err := c.Play(t.Context(), plan(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.saved[0].Values()["capacity"]; got != 300 {
+		t.Errorf("capacity %g, want 300", got)
+	}
+}
+
+func TestATrialWhoseMeasuresCannotBeReadDoesNotCount(t *testing.T) {
+	m := &measurer{err: errors.New("the generator's report is torn")}
+	c := conductorOf(t, &m.rooms)
+	c.System = m
+	if err := c.Play(t.Context(), plan(1)); err != nil {
+		t.Fatal(err)
+	}
+	if trial := m.saved[0]; trial.Valid || trial.Reason != m.err.Error() {
+		t.Errorf("valid %v, reason %q, want the trial struck out", trial.Valid, trial.Reason)
+	}
+}

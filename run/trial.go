@@ -23,7 +23,18 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	cleanup = deployment.Stop()
 	trial.Audit = e.System.Audit(s.variant, s.point, reports)
+	if played == nil {
+		played = e.measure(s, reports, trial)
+	}
 	return deployment.Logs(), played, cleanup
+}
+
+// measure takes over what the system measured itself.
+func (e *experiment) measure(s setting, reports []lab.UnitReport, trial *lab.Trial) (err error) {
+	if m, measures := e.System.(lab.Measurer); measures {
+		trial.Measures, err = m.Measure(s.variant, s.point, trial.Metered, reports)
+	}
+	return err
 }
 
 // work runs the job between the two marks of the meter.

@@ -20,7 +20,7 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 		}
 		return
 	}
-	f.info = info
+	f.info, f.Study.Metrics = info, info.Metrics
 	for i := range f.Study.Variants {
 		f.checkVariant(r, &f.Study.Variants[i])
 	}
@@ -148,16 +148,16 @@ func (f *File) checkClaims(r *reader) {
 		f.checkVariantName(r, line, "claim "+c.ID, c.Variant)
 		f.checkVariantName(r, line, "claim "+c.ID, c.Against)
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
-		if _, found := lab.MetricNamed(c.Metric); !found {
-			r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, c.Metric, strings.Join(metricNames(), ", "))
+		if _, found := lab.MetricNamed(f.Study.AllMetrics(), c.Metric); !found {
+			r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, c.Metric, strings.Join(f.metricNames(), ", "))
 		}
 		f.checkClaimKind(r, line, c)
 	}
 }
 
-func metricNames() []string {
+func (f *File) metricNames() []string {
 	var names []string
-	for _, m := range lab.Metrics() {
+	for _, m := range f.Study.AllMetrics() {
 		names = append(names, m.Name)
 	}
 	return names

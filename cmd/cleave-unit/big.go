@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/threadsfast"
 	"github.com/cleave-lab/cleave/systems/big/udspersistent"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // runBig plays the unit's part in the Big benchmark.

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 func main() {

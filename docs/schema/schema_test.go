@@ -67,7 +67,7 @@ func analysisOfTwo() lab.Analysis {
 		Schema: lab.AnalysisSchema, Study: study.Name, Title: study.Title, Profile: "quick", Seed: 1, Scale: 0.1, Blocks: 6,
 		Confidence: 0.95, Margin: 0.05, Operation: "round trip", Baseline: "a",
 		Answer: []lab.Sentence{{Text: "b is slower", Figure: "ratios"}}, Environment: environmentOfTwo(),
-		Metrics: lab.Metrics(), Variants: study.Variants, Points: study.Points,
+		Metrics: lab.JobMetrics(), Variants: study.Variants, Points: study.Points,
 		Trials:     lab.TrialCounts{Planned: 2, Valid: 1, Invalid: []lab.InvalidTrial{{Trial: 2, Attempt: 1, Variant: "a", Point: "s1", Reason: "steal"}}},
 		NoiseFloor: map[string]lab.Ratio{"cpu": {Ratio: 1.01, N: 1}}, Margins: map[string]float64{"cpu": 0.05},
 		Results: []lab.Result{{Variant: "a", Point: study.Points[0], Metric: "cpu", Unit: "s", N: 1, Mean: 2, Low: value(1),

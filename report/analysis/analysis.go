@@ -30,7 +30,7 @@ func Analyse(in Input) lab.Analysis {
 		Confidence: design.Confidence, Margin: design.Margin,
 		Operation: in.System.Operation, Baseline: e.study.Baseline,
 		Environment: cleanEnvironment(in.Environment),
-		Metrics:     lab.Metrics(), Variants: list(e.study.Variants), Points: list(e.study.Points),
+		Metrics:     e.study.AllMetrics(), Variants: list(e.study.Variants), Points: list(e.study.Points),
 		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
 	}
 	a.NoiseFloor, a.Margins = e.noise, e.margins

@@ -23,7 +23,13 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 			sentences = append(sentences, lab.Sentence{Text: text, Figure: part})
 		}
 	}
-	add(e.saysRatio(a), "ratios")
+	if len(e.study.Metrics) > 0 {
+		for _, metric := range e.study.Metrics[:min(mostNamed, len(e.study.Metrics))] {
+			add(e.saysMetric(a, metric), "ratios")
+		}
+	} else {
+		add(e.saysRatio(a), "ratios")
+	}
 	add(e.saysAverage(a), "ratios")
 	add(e.saysLadder(a), "ladder")
 	add(e.saysTrends(a), "trends")
@@ -72,6 +78,40 @@ func (e *experiment) saysRatio(a lab.Analysis) string {
 		e.study.Baseline, figure.Quantity(base, nil, nil, "s"), count(blocks, "block"), figure.Percent(a.Confidence))
 }
 
+// saysMetric compares the variants with the baseline in a metric of the system:
+// at its only point, or from the first to the last.
+func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
+	var parts []string
+	for _, v := range e.variants() {
+		var found []lab.Comparison
+		for _, c := range a.Comparisons {
+			if c.Metric == metric.Name && c.Variant == v.Name && c.Baseline == e.study.Baseline {
+				found = append(found, c)
+			}
+		}
+		if len(found) == 0 || len(parts) == mostNamed {
+			continue
+		}
+		text := fmt.Sprintf("%s has %s", v.Name, e.saysComparison(metric, found[0]))
+		if last := found[len(found)-1]; len(found) > 1 {
+			text += ", and " + e.saysComparison(metric, last)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s.", strings.ToUpper(metric.Title[:1])+metric.Title[1:], strings.Join(parts, "; "))
+}
+
+// saysComparison tells one comparison with both values and its verdict.
+func (e *experiment) saysComparison(metric lab.Metric, c lab.Comparison) string {
+	mine, _ := e.mean(c.Variant, c.Point.Name, metric.Name)
+	other, _ := e.mean(c.Baseline, c.Point.Name, metric.Name)
+	return fmt.Sprintf("%s that of %s at %s (%s against %s): %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Point.Name,
+		figure.Quantity(mine, nil, nil, metric.Unit), figure.Quantity(other, nil, nil, metric.Unit), c.Words)
+}
+
 // widest are the variants but the baseline that ran at the most points.
 func (e *experiment) widest() []string {
 	var names []string
@@ -92,9 +132,9 @@ func (e *experiment) widest() []string {
 // saysAverage says whether one ratio stands for all points: of the pair that a
 // claim names, else of the first pair.
 func (e *experiment) saysAverage(a lab.Analysis) string {
-	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" && x.Baseline != e.study.Baseline })
+	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == jobElapsed && x.Baseline != e.study.Baseline })
 	if i < 0 {
-		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" })
+		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == jobElapsed })
 	}
 	if i < 0 || a.Averages[i].Mean == nil || a.Averages[i].I2 == nil {
 		return ""
@@ -159,7 +199,7 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 	var off []string
 	lines := 0
 	for _, t := range a.Trends {
-		if t.Metric != "elapsed" || t.ExponentLow == nil || t.ExponentHigh == nil {
+		if t.Metric != jobElapsed || t.ExponentLow == nil || t.ExponentHigh == nil {
 			continue
 		}
 		lines++
@@ -210,23 +250,27 @@ func saysClaims(a lab.Analysis) string {
 // what was struck out.
 func (e *experiment) saysTrust(a lab.Analysis) string {
 	var parts []string
-	if r, ok := a.NoiseFloor[elapsedPerOperation]; ok && r.Low != nil {
-		parts = append(parts, fmt.Sprintf("The same variant under a second name takes %s as long as itself: differences in elapsed time below %s are noise here.",
-			figure.Times(r.Ratio, r.Low, r.High), figure.Percent(e.widestGates(elapsedPerOperation).Floor)))
+	headline, what := e.headline(), "elapsed time"
+	if len(e.study.Metrics) > 0 {
+		what = e.study.Metrics[0].Title
+	}
+	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil {
+		parts = append(parts, fmt.Sprintf("The same variant under a second name is measured at %s of itself: differences in %s below %s are noise here.",
+			figure.Times(r.Ratio, r.Low, r.High), what, figure.Percent(e.widestGates(headline).Floor)))
 	} else {
 		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
 	}
 	undecided, all := 0, 0
 	for _, c := range a.Comparisons {
-		if c.Metric == elapsedPerOperation {
+		if c.Metric == headline {
 			all++
 			if c.Verdict == lab.Undecided {
 				undecided++
 			}
 		}
 	}
-	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of elapsed time. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
-		a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
+	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
+		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
 	for _, name := range slices.Sorted(maps.Keys(e.struck)) {
 		parts = append(parts, fmt.Sprintf("%s is struck out of every comparison: %s.", name, e.struck[name]))
 	}

@@ -26,9 +26,12 @@ func (e *experiment) averages() []lab.Average {
 
 // averagedMetrics are the totals, and what claims compare.
 func (e *experiment) averagedMetrics() []string {
-	metrics := []string{"elapsed", "cpu"}
+	metrics := []string{jobElapsed, jobCPU}
+	if len(e.study.Metrics) > 0 {
+		metrics = []string{e.headline()}
+	}
 	for _, c := range e.study.Claims {
-		if _, known := lab.MetricNamed(c.Metric); known && c.Against != "" && !slices.Contains(metrics, c.Metric) {
+		if _, known := e.metric(c.Metric); known && c.Against != "" && !slices.Contains(metrics, c.Metric) {
 			metrics = append(metrics, c.Metric)
 		}
 	}

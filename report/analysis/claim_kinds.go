@@ -44,7 +44,7 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	if !ok {
 		return
 	}
-	metric, _ := lab.MetricNamed(c.Metric)
+	metric, _ := e.metric(c.Metric)
 	gates, words := e.gates(c.Metric, pair{c.Variant, c.Against}), wording(metric)
 	smallest, slower := all[0], 0
 	var against, open []string

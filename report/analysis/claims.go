@@ -35,7 +35,7 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 		j.Published = number(stated.Published)
 	}
 	if stated.Metric == "" {
-		stated.Metric = "elapsed"
+		stated.Metric = e.study.AllMetrics()[0].Name
 	}
 	c := claim{Claim: stated}
 	if j.Reason = e.untestable(&c); j.Reason != "" {
@@ -65,7 +65,7 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 
 // untestable says why a claim cannot be tested here, or "" and fills in its points.
 func (e *experiment) untestable(c *claim) string {
-	if _, known := lab.MetricNamed(c.Metric); !known {
+	if _, known := e.metric(c.Metric); !known {
 		return fmt.Sprintf("there is no metric %q", c.Metric)
 	}
 	variants := []string{c.Variant}

@@ -98,7 +98,7 @@ func (e *experiment) comparable(name string) bool {
 // comparisons of one metric form a family for Holm's adjustment.
 func (e *experiment) comparisons() []lab.Comparison {
 	all := []lab.Comparison{}
-	for _, metric := range lab.Metrics() {
+	for _, metric := range e.study.AllMetrics() {
 		var family []lab.Comparison
 		var ratios []stats.Ratio
 		for _, p := range e.pairs() {
@@ -122,7 +122,7 @@ func (e *experiment) comparisons() []lab.Comparison {
 func (e *experiment) noteMissing(metric, point string, p pair) {
 	up, _ := e.study.Variant(p.variant)
 	down, _ := e.study.Variant(p.against)
-	if metric == "elapsed" && up.RunsAt(point) && down.RunsAt(point) {
+	if metric == e.study.AllMetrics()[0].Name && up.RunsAt(point) && down.RunsAt(point) {
 		e.note("%s and %s have no block in common at %s: no comparison there.", p.variant, p.against, point)
 	}
 }
@@ -139,10 +139,24 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	gates := e.gates(metric.Name, p)
 	verdict := stats.Judge(c.ratio.Estimate, gates, wording(metric))
 	out.Margin = gates.Widest()
-	out.Verdict, out.Words, out.MoreBlocks = verdict.Kind, verdict.Words, verdict.MoreBlocks
+	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
 	out.P = number(c.ratio.P)
 	e.robust(&out, c)
 	return out
+}
+
+// forBetter turns a verdict on a ratio into one on the variant: of a metric of
+// which more is better, a ratio above one is the faster's.
+func forBetter(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonVerdict {
+	switch {
+	case metric.Better != lab.HigherIsBetter:
+		return verdict
+	case verdict == lab.Slower:
+		return lab.Faster
+	case verdict == lab.Faster:
+		return lab.Slower
+	}
+	return verdict
 }
 
 // robust adds the companion that outliers do not move, and says so where the
@@ -206,7 +220,7 @@ func wording(m lab.Metric) stats.Wording {
 	switch {
 	case strings.HasPrefix(m.Name, "cpu"):
 		return stats.Wording{Above: "costlier", Below: "cheaper"}
-	case m.Unit == "s":
+	case m.Unit == "s" && m.Better == lab.LowerIsBetter:
 		return stats.Wording{Above: "slower", Below: "faster"}
 	}
 	return stats.Wording{Above: "more", Below: "less"}

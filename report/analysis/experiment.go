@@ -90,7 +90,7 @@ func (e *experiment) take(trial lab.Trial) {
 	}
 	values := trial.Values()
 	values[operations] = float64(trial.Operations)
-	for _, metric := range append(metricNames(), operations) {
+	for _, metric := range append(e.metricNames(), operations) {
 		value, measured := values[metric]
 		if !measured {
 			continue
@@ -137,7 +137,7 @@ func (e *experiment) variants() []lab.Variant {
 
 // ran reports whether a variant has valid trials at a point.
 func (e *experiment) ran(variant, point string) bool {
-	return len(e.cells[cell{variant, point, "elapsed"}].values) > 0
+	return len(e.cells[cell{variant, point, operations}].values) > 0
 }
 
 // pointsOf are the points, in the order of the study, at which all of the
@@ -159,9 +159,23 @@ func (e *experiment) note(format string, args ...any) {
 	}
 }
 
-func metricNames() []string {
+// metric returns the metric of that name.
+func (e *experiment) metric(name string) (lab.Metric, bool) {
+	return lab.MetricNamed(e.study.AllMetrics(), name)
+}
+
+// headline is the metric that sentences are about: of a job its time per
+// operation, which compares points; else the system's first.
+func (e *experiment) headline() string {
+	if len(e.study.Metrics) > 0 {
+		return e.study.Metrics[0].Name
+	}
+	return elapsedPerOperation
+}
+
+func (e *experiment) metricNames() []string {
 	var names []string
-	for _, m := range lab.Metrics() {
+	for _, m := range e.study.AllMetrics() {
 		names = append(names, m.Name)
 	}
 	return names

@@ -7,7 +7,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// Metrics of a job that sentences are about.
 const (
+	jobElapsed          = "elapsed"
+	jobCPU              = "cpu"
 	cpuPerOperation     = "cpu_per_operation"
 	elapsedPerOperation = "elapsed_per_operation"
 )

@@ -14,7 +14,7 @@ import (
 // is the noise floor that is printed.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.floors = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
-	for _, metric := range lab.Metrics() {
+	for _, metric := range e.study.AllMetrics() {
 		widest := -1.0
 		for _, p := range e.twins() {
 			for _, point := range e.study.Points {

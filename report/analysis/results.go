@@ -11,7 +11,7 @@ import (
 // in every metric.
 func (e *experiment) results() []lab.Result {
 	all := []lab.Result{}
-	for _, metric := range lab.Metrics() {
+	for _, metric := range e.study.AllMetrics() {
 		for _, v := range e.study.Variants {
 			if v.TwinOf != "" {
 				continue

@@ -12,8 +12,11 @@ import (
 // all of the points.
 func (e *experiment) trends() []lab.TrendLine {
 	all := []lab.TrendLine{}
-	for _, name := range []string{"elapsed", "cpu"} {
-		metric, _ := lab.MetricNamed(name)
+	for _, name := range []string{jobElapsed, jobCPU} {
+		metric, known := e.metric(name)
+		if !known {
+			continue
+		}
 		for _, trend := range e.study.Trends {
 			for _, v := range e.variants() {
 				if line, ok := e.trend(metric, v.Name, trend); ok {

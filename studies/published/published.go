@@ -179,7 +179,7 @@ func (s *Study) checkFigure(f Figure) error {
 			return fmt.Errorf("point %q is not among the points", name)
 		}
 	}
-	if _, ok := lab.MetricNamed(f.Ours.Metric); !ok && f.Ours.Quantity != Setting {
+	if _, ok := lab.MetricNamed(lab.JobMetrics(), f.Ours.Metric); !ok && f.Ours.Quantity != Setting {
 		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
 	}
 	return f.Ours.check()

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // Crew is what the lead unit of an architecture can do with its workers. The

@@ -13,6 +13,11 @@ import { type Look, looks } from "./style";
 const COSTS = ["cpu_per_operation", "elapsed_per_operation"];
 const NARROWEST = 280;
 
+/** The costs per operation that are metrics of this study, in the order of their places on the page. */
+function costs(a: Analysis): string[] {
+  return COSTS.filter((name) => a.metrics.some((m) => m.name === name));
+}
+
 /** Draws one kind of plot at a width. */
 type Draw = (width: number) => Drawing;
 
@@ -27,7 +32,7 @@ function drawer(a: Analysis, all: Map<string, Look>, kind: string, index: number
     case "trend":
       return () => trend(a, all, index);
     case "cost":
-      return (width) => costByPoint(a, all, width, COSTS[index] ?? "cpu_per_operation");
+      return (width) => costByPoint(a, all, width, costs(a)[index] ?? "cpu_per_operation");
     case "published":
       return (width) => publishedAgainstMeasured(a, width);
     case "drift":

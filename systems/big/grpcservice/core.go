@@ -24,7 +24,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // core is the crew of the trial as the core process sees it.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // registerTime is how long a worker waits for a core that is started at the same

@@ -24,7 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/httpservice"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // NewCore returns the core of the architecture http.

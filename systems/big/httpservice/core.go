@@ -23,7 +23,7 @@ import (
 	"sync"
 
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // core is the crew of the trial as the core process sees it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // worker is one worker process.

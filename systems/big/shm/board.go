@@ -7,7 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/ring"
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/control"
+	"github.com/cleave-lab/cleave/control"
 )
 
 // roll is the first line of the shared memory. The core sleeps on its words.
