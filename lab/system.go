@@ -1,6 +1,9 @@
 package lab
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
 
 // System is an application under test. It knows its own rules, which
 // architectures it can take and how its work is checked; it knows neither
@@ -26,6 +29,14 @@ type SystemInfo struct {
 	// Metrics are what trials of the system are compared in, the headline first;
 	// empty means JobMetrics. A system that has some is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`
+}
+
+// LiveAuditor is a System whose audit reads the backing services. It is asked
+// instead of Audit, after the units have ended and while the services still run.
+type LiveAuditor interface {
+	// AuditLive judges the reports and what the services hold; their addresses
+	// are given by the names of the layout.
+	AuditLive(ctx context.Context, v Variant, p Point, reports []UnitReport, addresses map[string]string) Audit
 }
 
 // Measurer is a System with metrics of its own.
@@ -109,6 +120,9 @@ type Layout struct {
 	SharedMemory int64
 	// Descriptors is the most file descriptors that one unit will hold open.
 	Descriptors int
+	// Services are the backing services of the trial. Every unit that is not
+	// foreign gets their addresses (see ServiceVariable).
+	Services []ServiceSpec
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:

@@ -28,6 +28,8 @@ type Trial struct {
 	Metered         Metered    `json:"metered"`
 	Conditions      Conditions `json:"conditions"`
 	Audit           Audit      `json:"audit"`
+	// Services are what the backing services really were, by name.
+	Services map[string]string `json:"services,omitempty"`
 	// Measures are what the system itself measures of a trial, by the name of
 	// its metric (SystemInfo.Metrics).
 	Measures map[string]float64 `json:"measures,omitempty"`

@@ -16,10 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. All fields must be set.
+// Conductor joins the rooms that a trial needs. All fields but Backings must be set.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
+	Backings  map[string]lab.Backing  // by kind
 	Meter     lab.Meter
 	Host      lab.Host
 	Store     lab.TrialStore
@@ -35,8 +36,9 @@ var errInterrupted = errors.New("interrupted")
 // Play plays what is left of the plan: trials that the store has as valid, or
 // that have used up their attempts, are not played again. It returns an error
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
-func (c *Conductor) Play(ctx context.Context, plan lab.Plan) error {
+func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
+	defer func() { err = errors.Join(err, c.closeBackings()) }()
 	done, err := e.resume()
 	if err != nil {
 		return err
@@ -106,7 +108,7 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		seen[key] = true
 		setting, err := e.setting(planned)
 		if err == nil {
-			err = setting.deployer.Preflight(setting.layout)
+			err = errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout))
 		}
 		if err != nil {
 			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})

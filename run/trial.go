@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,20 +14,35 @@ import (
 // play deploys the setting, runs the job once and tears everything down. played
 // says what spoilt the trial; cleanup is set when something may be left over.
 func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
+	services, err := e.openServices(ctx, s.layout)
+	if err != nil {
+		return nil, err, nil
+	}
+	defer func() { cleanup = errors.Join(cleanup, services.release()) }()
+	trial.Services = services.about()
 	spawned := time.Now()
-	deployment, err := s.deployer.Deploy(ctx, s.layout, dir)
+	deployment, err := s.deployer.Deploy(ctx, services.introduce(s.layout), dir)
 	if err != nil {
 		return nil, err, nil
 	}
 	trial.Units = len(deployment.Units())
-	reports, played := e.work(ctx, deployment, host, trial)
+	reports, played := e.work(ctx, deployment, services, host, trial)
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	cleanup = deployment.Stop()
-	trial.Audit = e.System.Audit(s.variant, s.point, reports)
+	trial.Audit = e.audit(ctx, s, reports, services)
 	if played == nil {
 		played = e.measure(s, reports, trial)
 	}
 	return deployment.Logs(), played, cleanup
+}
+
+// audit judges the trial, with a look into its backing services where the
+// system wants one.
+func (e *experiment) audit(ctx context.Context, s setting, reports []lab.UnitReport, services services) lab.Audit {
+	if live, ok := e.System.(lab.LiveAuditor); ok {
+		return live.AuditLive(ctx, s.variant, s.point, reports, services.addresses())
+	}
+	return e.System.Audit(s.variant, s.point, reports)
 }
 
 // measure takes over what the system measured itself.
@@ -38,11 +54,11 @@ func (e *experiment) measure(s setting, reports []lab.UnitReport, trial *lab.Tri
 }
 
 // work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, deployment lab.Deployment, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
+func (e *experiment) work(ctx context.Context, deployment lab.Deployment, services services, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
-	metering, err := e.Meter.Watch(ctx, deployment.Units())
+	metering, err := e.Meter.Watch(ctx, append(deployment.Units(), services.processes()...))
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}

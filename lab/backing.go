@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"context"
+	"strings"
+)
+
+// ServiceSpec asks for a backing service in a layout.
+type ServiceSpec struct {
+	// Name is what the system calls it: "database", "broker", "documents".
+	Name string
+	// Kind names the backing that provides it: "mariadb", "rabbitmq".
+	Kind string
+	// Options are the backing's knobs, such as "queue": "quorum".
+	Options map[string]string
+}
+
+// Backing provides backing services of one kind.
+type Backing interface {
+	Kind() string
+	// Preflight says what this host lacks for the kind and how to get it.
+	Preflight() error
+	// Fresh returns a service without content. The backing may have used its
+	// server before, as long as nothing can be seen of that. dir is a private,
+	// existing directory that lasts as long as the experiment.
+	Fresh(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
+	// Close ends what the backing keeps running between trials.
+	Close() error
+}
+
+// Service is one backing service during one trial.
+type Service interface {
+	// Address is what clients need to use the service, as one URL with its
+	// credentials: it is handed to units in their environment, never as an
+	// argument, and written nowhere.
+	Address() string
+	// About says what it really is, for the record: "MariaDB 10.11.14", or
+	// "SecantusDB 0.5.3, a stand-in for MongoDB".
+	About() string
+	// Processes are what the meter watches. Empty for an embedded service, which
+	// is part of the units that use it.
+	Processes() []Unit
+	// Release ends the trial's use; the service must not be used afterwards.
+	Release() error
+}
+
+// ServiceVariable is the environment variable in which a unit gets the address
+// of a backing service: CLEAVE_SERVICE_DATABASE for "database".
+func ServiceVariable(service string) string {
+	return "CLEAVE_SERVICE_" + strings.ToUpper(strings.ReplaceAll(service, "-", "_"))
+}

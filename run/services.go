@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// services are the backing services of one trial, by name.
+type services map[string]lab.Service
+
+// openServices opens what the layout asks for. On error nothing is left open.
+func (e *experiment) openServices(ctx context.Context, layout lab.Layout) (services, error) {
+	opened := services{}
+	for _, spec := range layout.Services {
+		service, err := e.openService(ctx, spec)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err), opened.release())
+		}
+		opened[spec.Name] = service
+	}
+	return opened, nil
+}
+
+func (e *experiment) openService(ctx context.Context, spec lab.ServiceSpec) (lab.Service, error) {
+	backing, err := e.backing(spec)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(e.Scratch, "services", spec.Name+"-"+spec.Kind)
+	if err := os.MkdirAll(dir, 0o711); err != nil { // servers that run as another user pass through
+		return nil, fmt.Errorf("make the service's directory: %w", err)
+	}
+	return backing.Fresh(ctx, spec, dir)
+}
+
+func (c *Conductor) backing(spec lab.ServiceSpec) (lab.Backing, error) {
+	backing, known := c.Backings[spec.Kind]
+	if !known {
+		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind, slices.Sorted(maps.Keys(c.Backings)))
+	}
+	return backing, nil
+}
+
+// preflightServices says what the host lacks for the services of a layout.
+func (c *Conductor) preflightServices(layout lab.Layout) error {
+	var problems []error
+	for _, spec := range layout.Services {
+		backing, err := c.backing(spec)
+		if err == nil {
+			err = backing.Preflight()
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// closeBackings ends what backings keep running between trials.
+func (c *Conductor) closeBackings() error {
+	var problems []error
+	for _, kind := range slices.Sorted(maps.Keys(c.Backings)) {
+		if err := c.Backings[kind].Close(); err != nil {
+			problems = append(problems, fmt.Errorf("end the backing %s: %w", kind, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// release ends the trial's use of all services.
+func (s services) release() error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if err := s[name].Release(); err != nil {
+			problems = append(problems, fmt.Errorf("release the backing service %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// introduce is the layout in which every unit of the system knows the services.
+func (s services) introduce(layout lab.Layout) lab.Layout {
+	var environment []string
+	for name, address := range s.addresses() {
+		environment = append(environment, lab.ServiceVariable(name)+"="+address)
+	}
+	slices.Sort(environment)
+	layout.Units = slices.Clone(layout.Units)
+	for i, unit := range layout.Units {
+		if !unit.Foreign {
+			layout.Units[i].Env = slices.Concat(unit.Env, environment)
+		}
+	}
+	return layout
+}
+
+// addresses are what clients of the services need.
+func (s services) addresses() map[string]string {
+	all := make(map[string]string, len(s))
+	for name, service := range s {
+		all[name] = service.Address()
+	}
+	return all
+}
+
+// about says what the services really are.
+func (s services) about() map[string]string {
+	if len(s) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(s))
+	for name, service := range s {
+		all[name] = service.About()
+	}
+	return all
+}
+
+// processes are what the meter watches beside the units.
+func (s services) processes() []lab.Unit {
+	var all []lab.Unit
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, s[name].Processes()...)
+	}
+	return all
+}

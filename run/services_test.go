@@ -1,0 +1,116 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shop is a system that needs a database, and the backing that provides it.
+type shop struct {
+	rooms
+	spec        lab.ServiceSpec
+	log         []string
+	environment []string
+	missing     error
+	broken      error
+	stuck       error
+	audited     map[string]string
+}
+
+func (s *shop) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	layout, err := s.rooms.Layout(v, p, seed)
+	layout.Services = []lab.ServiceSpec{s.spec}
+	layout.Units = append(layout.Units, lab.UnitSpec{Name: "theirs", Foreign: true})
+	return layout, err
+}
+
+func (s *shop) AuditLive(_ context.Context, _ lab.Variant, _ lab.Point, _ []lab.UnitReport, addresses map[string]string) lab.Audit {
+	s.log = append(s.log, "audit")
+	s.audited = addresses
+	return lab.Audit{Verdict: lab.AuditValid}
+}
+
+func (s *shop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	s.log = append(s.log, "deploy")
+	for _, unit := range layout.Units {
+		s.environment = append(s.environment, unit.Name+" "+strings.Join(unit.Env, " "))
+	}
+	return s.rooms.Deploy(ctx, layout, dir)
+}
+
+func (s *shop) Kind() string { return "mariadb" }
+func (s *shop) Close() error { s.log = append(s.log, "close"); return nil }
+
+// backingOf is the shop as a backing: it has another Preflight than as a deployer.
+type backingOf struct{ *shop }
+
+func (b backingOf) Preflight() error { return b.missing }
+func (b backingOf) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
+	b.log = append(b.log, "fresh")
+	return service{b.shop}, b.broken
+}
+
+type service struct{ *shop }
+
+func (s service) Address() string { return "mariadb://u:secret@127.0.0.1:3307/shop" }
+func (s service) About() string   { return "MariaDB 10.11" }
+func (s service) Processes() []lab.Unit {
+	return []lab.Unit{{Name: "mariadb", Role: "database", PID: 7}}
+}
+func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
+
+func newShop(t *testing.T) (*shop, *Conductor) {
+	s := &shop{spec: lab.ServiceSpec{Name: "database", Kind: "mariadb"}}
+	c := conductorOf(t, &s.rooms)
+	c.System, c.Deployers = s, map[string]lab.Deployer{"process": s}
+	c.Backings = map[string]lab.Backing{"mariadb": backingOf{s}}
+	return s, &c
+}
+
+func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
+	s, c := newShop(t)
+	if err := c.Play(t.Context(), plan(1)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"fresh", "deploy", "audit", "release", "close"}; !slices.Equal(s.log, want) {
+		t.Errorf("order %v, want %v", s.log, want)
+	}
+	address := "mariadb://u:secret@127.0.0.1:3307/shop"
+	if want := []string{"one CLEAVE_SERVICE_DATABASE=" + address, "theirs "}; !slices.Equal(s.environment, want) {
+		t.Errorf("environments %q, want %q", s.environment, want)
+	}
+	if s.audited["database"] != address || s.saved[0].Services["database"] != "MariaDB 10.11" {
+		t.Errorf("audited with %v, recorded as %v", s.audited, s.saved[0].Services)
+	}
+}
+
+func TestWhatGoesWrongWithServices(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*shop)
+		want   string // in the error of Play
+		reason string // of the trial
+	}{
+		"not installed":    {func(s *shop) { s.missing = errors.New("install mariadb-server") }, "install mariadb-server", ""},
+		"unknown kind":     {func(s *shop) { s.spec.Kind = "oracle" }, `no backing "oracle"; there are [mariadb]`, ""},
+		"does not start":   {func(s *shop) { s.broken = errors.New("port taken") }, "", "backing service database (mariadb): port taken"},
+		"does not release": {func(s *shop) { s.stuck = errors.New("still runs") }, "release the backing service database: still runs", ""},
+	} {
+		s, conductor := newShop(t)
+		c.change(s)
+		err := conductor.Play(t.Context(), plan(1))
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if c.reason != "" && (err != nil || s.saved[0].Valid || s.saved[0].Reason != c.reason) {
+			t.Errorf("%s: error %v, trial %+v, want the reason %q", name, err, s.saved, c.reason)
+		}
+		if s.log[len(s.log)-1] != "close" {
+			t.Errorf("%s: %v, want the backing closed at the end", name, s.log)
+		}
+	}
+}
