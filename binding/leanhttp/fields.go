@@ -8,6 +8,7 @@ import (
 // fields is what the header fields of a message say that matters here.
 type fields struct {
 	contentType    []byte
+	context        []byte
 	length         int // of the body, -1 where the message does not say
 	hosts          int
 	expects        bool
@@ -63,6 +64,8 @@ func (f *fields) take(name, value []byte, limits Limits) error {
 		f.hosts++
 	case named(name, "expect"):
 		f.expects = true
+	case named(name, "cleave-context"):
+		f.context = value
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ type Request struct {
 	Target      []byte // path and query as sent, beginning with "/"
 	ContentType []byte
 	Body        []byte
+	// Context is what the caller tells about the call beside its message: the
+	// value of the field Cleave-Context, nil where there is none.
+	Context []byte
 	// KeepAlive is true when the client wants to use the connection again.
 	KeepAlive bool
 }

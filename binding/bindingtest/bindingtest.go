@@ -1,0 +1,185 @@
+// Package bindingtest is the contract of bindings of calls as a test: what a call
+// means does not depend on what carries it. It uses gRPC's own health service,
+// whose one message each way has a text and a number.
+package bindingtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// Binding is what is tested.
+type Binding struct {
+	// Serve answers calls on the listener until stop is called, which waits for
+	// calls that are being answered, up to the context's end.
+	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults) (stop func(context.Context) error)
+	// Client calls the server at host:port or unix:PATH.
+	Client func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface
+}
+
+// MaxBody is the longest message, in bytes, that servers under test shall take.
+const MaxBody = 64 << 10
+
+// Run holds a binding against the contract, over TCP and over a Unix socket.
+func Run(t *testing.T, b Binding) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			for name, test := range map[string]func(*testing.T, *bench){
+				"an answer comes back":               answers,
+				"a fault keeps its kind":             faultsKeepTheirKind,
+				"unknown errors tell nothing":        unknownErrors,
+				"a deadline reaches the callee":      deadlines,
+				"giving up cancels the callee":       cancellation,
+				"many calls at once":                 manyAtOnce,
+				"a large message":                    largeMessages,
+				"a message that is too large":        tooLarge,
+				"an unknown method":                  unknownMethod,
+				"nobody listens":                     nobodyListens,
+				"a callee that dies":                 dyingCallee,
+				"stopping lets calls end":            stopping,
+				"a callee that comes back is called": comesBack,
+			} {
+				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network)) })
+			}
+		})
+	}
+}
+
+// bench is a server and a client of the binding under test.
+type bench struct {
+	Binding
+	service *service
+	address string
+	network string
+	stop    func(context.Context) error
+	calls   grpc.ClientConnInterface
+	client  grpc_health_v1.HealthClient
+}
+
+func newBench(t *testing.T, b Binding, network string) *bench {
+	t.Helper()
+	x := &bench{Binding: b, network: network, service: &service{cancelled: make(chan struct{}), release: make(chan struct{})}}
+	place := "127.0.0.1:0"
+	if network == "unix" {
+		place = t.TempDir() + "/s"
+	}
+	listener := x.listen(t, place)
+	x.address = listener.Addr().String()
+	if network == "unix" {
+		x.address = "unix:" + place
+	}
+	x.serve(t, listener)
+	x.calls = b.Client(t, x.address, faults{})
+	x.client = grpc_health_v1.NewHealthClient(x.calls)
+	return x
+}
+
+func (x *bench) listen(t *testing.T, place string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen(x.network, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+func (x *bench) serve(t *testing.T, listener net.Listener) {
+	t.Helper()
+	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) { grpc_health_v1.RegisterHealthServer(r, x.service) }, faults{})
+	var once sync.Once
+	x.stop = func(ctx context.Context) (err error) {
+		once.Do(func() { err = stop(ctx) })
+		return err
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = x.stop(ctx) // tests that are about it look at it themselves
+	})
+}
+
+// check calls the service with a text.
+func (x *bench) check(ctx context.Context, text string) (int, error) {
+	answer, err := x.client.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: text})
+	return int(answer.GetStatus()), err
+}
+
+// service does what the text asks for and answers with its length.
+type service struct {
+	grpc_health_v1.UnimplementedHealthServer
+	cancelled chan struct{}
+	release   chan struct{}
+	left      time.Duration
+}
+
+func (s *service) Check(ctx context.Context, request *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	text := request.GetService()
+	kind, fails := strings.CutPrefix(text, "fail ")
+	switch {
+	case fails:
+		return nil, &kindError{rpc.Fault{Kind: kind, Detail: "as asked"}, nil}
+	case text == "secret":
+		return nil, errors.New("password 1234 is wrong")
+	case text == "deadline":
+		deadline, _ := ctx.Deadline()
+		s.left = time.Until(deadline)
+	case text == "hang":
+		<-ctx.Done()
+		close(s.cancelled)
+		return nil, ctx.Err()
+	case text == "wait":
+		s.cancelled <- struct{}{} // it has begun
+		<-s.release
+	}
+	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_ServingStatus(len(text))}, nil
+}
+
+// kindError is an error of the test's system.
+type kindError struct {
+	rpc.Fault
+	cause error
+}
+
+func (k *kindError) Error() string { return fmt.Sprintf("%s: %s: %v", k.Kind, k.Detail, k.cause) }
+
+// faults translate kindErrors.
+type faults struct{}
+
+func (faults) Encode(err error) rpc.Fault {
+	var known *kindError
+	if errors.As(err, &known) {
+		return known.Fault
+	}
+	return rpc.Fault{Kind: rpc.Internal, Detail: "something failed"}
+}
+
+func (faults) Decode(f rpc.Fault, cause error) error { return &kindError{f, cause} }
+
+// kind is the kind of an error, or what it says.
+func kind(err error) string {
+	var known *kindError
+	if errors.As(err, &known) {
+		return known.Kind
+	}
+	return fmt.Sprint(err)
+}
+
+// patience is how long anything in these tests may take.
+const patience = 20 * time.Second
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,209 @@
+package httpjson
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// Client calls one server over a bounded pool of connections. It implements
+// grpc.ClientConnInterface.
+type Client struct {
+	network, address string
+	faults           rpc.Faults
+	encoders         encoders
+	places           chan struct{} // one for each connection that may exist
+
+	mu     sync.Mutex
+	idle   []*conn // the last one used is the next one used
+	closed bool
+}
+
+var _ grpc.ClientConnInterface = (*Client)(nil)
+
+// conn is one connection. It carries one call at a time.
+type conn struct {
+	net.Conn
+	in []byte
+}
+
+// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
+// connected before the first call. At most connections calls run at once;
+// others wait.
+func NewClient(address string, connections int, faults rpc.Faults) *Client {
+	c := &Client{network: "tcp", address: address, faults: faults, places: make(chan struct{}, connections)}
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		c.network, c.address = "unix", path
+	}
+	return c
+}
+
+// NewStream implements grpc.ClientConnInterface; there are no streams here.
+func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
+}
+
+// Invoke implements grpc.ClientConnInterface. Options are those of another
+// transport and do nothing here.
+func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
+	select {
+	case c.places <- struct{}{}:
+		defer func() { <-c.places }()
+	case <-ctx.Done():
+		return c.lost(ctx, ctx.Err())
+	}
+	connection, err := c.connection(ctx)
+	if err != nil {
+		return c.lost(ctx, err)
+	}
+	response, err := c.exchange(ctx, connection, method, in)
+	if err != nil {
+		_ = connection.Close() // the call has failed already
+		return c.lost(ctx, err)
+	}
+	err = c.read(response, out)
+	c.release(connection, response.KeepAlive)
+	return err
+}
+
+// lost is the error of a call that was not brought to its end.
+func (c *Client) lost(ctx context.Context, cause error) error {
+	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
+}
+
+// connection takes an idle connection or makes one.
+func (c *Client) connection(ctx context.Context) (*conn, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, net.ErrClosed
+	}
+	if n := len(c.idle); n > 0 {
+		taken := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		return taken, nil
+	}
+	c.mu.Unlock()
+	var dialer net.Dialer
+	made, err := dialer.DialContext(ctx, c.network, c.address)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: made, in: make([]byte, 0, 4<<10)}, nil
+}
+
+// release keeps a connection for the next call.
+func (c *Client) release(connection *conn, reuse bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !reuse || c.closed || cap(connection.in) > largest {
+		_ = connection.Close() // its call is over
+		return
+	}
+	c.idle = append(c.idle, connection)
+}
+
+// exchange sends the request and waits for the response, which lies in the
+// connection's memory.
+func (c *Client) exchange(ctx context.Context, connection *conn, method string, in any) (leanhttp.Response, error) {
+	var response leanhttp.Response
+	stop := context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) }) // an error would mean it is closed
+	defer stop()
+	if err := c.send(ctx, connection, method, in); err != nil {
+		return response, err
+	}
+	connection.in = connection.in[:0]
+	for {
+		n, err := fill(connection.Conn, &connection.in)
+		if err != nil {
+			return response, err
+		}
+		if n == 0 {
+			continue
+		}
+		taken, err := leanhttp.ParseResponse(connection.in, leanhttp.Limits{}, &response)
+		if err != nil {
+			return response, err
+		}
+		if taken > 0 {
+			response.KeepAlive = response.KeepAlive && taken == len(connection.in) && stop()
+			return response, nil
+		}
+	}
+}
+
+// send writes the request.
+func (c *Client) send(ctx context.Context, connection *conn, method string, in any) error {
+	e := c.encoders.get()
+	defer c.encoders.put(e)
+	if err := e.json.Encode(in); err != nil {
+		return fmt.Errorf("encode %T: %w", in, err)
+	}
+	out := append(e.out[:0], "POST "...)
+	out = append(out, method...)
+	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: application/json\r\nContent-Length: "...)
+	out = strconv.AppendInt(out, int64(e.body.Len()), 10)
+	if deadline, limited := ctx.Deadline(); limited {
+		out = append(out, "\r\nCleave-Context: "...)
+		out = appendTimeout(out, time.Until(deadline))
+	}
+	out = append(out, "\r\n\r\n"...)
+	out = append(out, e.body.Bytes()...)
+	e.out = out
+	_, err := connection.Write(out)
+	return err
+}
+
+// read takes the message, or the fault, out of a response.
+func (c *Client) read(response leanhttp.Response, out any) error {
+	if response.Status == statusOK {
+		if err := json.Unmarshal(response.Body, out); err != nil {
+			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+		}
+		return nil
+	}
+	var fault rpc.Fault
+	if err := json.Unmarshal(response.Body, &fault); err != nil || fault.Kind == "" {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: fmt.Sprintf("%s answered with status %d", c.address, response.Status)}, err)
+	}
+	return c.faults.Decode(fault, nil)
+}
+
+// Close closes the idle connections; others are closed when their calls end.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	var errs []error
+	for _, connection := range c.idle {
+		errs = append(errs, connection.Close())
+	}
+	c.idle = nil
+	return errors.Join(errs...)
+}
+
+// fill reads once into the free part of a buffer, which grows when it is full.
+func fill(from net.Conn, buffer *[]byte) (int, error) {
+	b := *buffer
+	if len(b) == cap(b) {
+		b = append(b, make([]byte, max(cap(b), 4<<10))...)[:len(b)]
+	}
+	n, err := from.Read(b[len(b):cap(b)])
+	*buffer = b[:len(b)+n]
+	if n > 0 {
+		err = nil // what came first counts first
+	}
+	return n, err
+}

@@ -1,0 +1,101 @@
+package httpjson
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/bindingtest"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+func TestContract(t *testing.T) {
+	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+		client := NewClient(address, 64, faults)
+		t.Cleanup(func() {
+			if err := client.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return client
+	}})
+}
+
+func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults) func(context.Context) error {
+	server, err := NewServer(bindingtest.MaxBody, faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return func(ctx context.Context) error {
+		err := server.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		return err
+	}
+}
+
+func TestWhatIsNotACallIsRefused(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, plain{})
+	defer func() {
+		if err := stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for name, c := range map[string]struct{ sent, want string }{
+		"not HTTP":       {"\x16\x03\x01 hello", "HTTP/1.1 400 "},
+		"another method": {"GET /a.B/C HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 "},
+		"too long":       {"POST /a.B/C HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n", "HTTP/1.1 413 "},
+		"endless head":   {"POST /a.B/C HTTP/1.1\r\nHost: " + strings.Repeat("x", 9000), "HTTP/1.1 431 "},
+	} {
+		connection, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, len(c.want))
+		if _, err := connection.Write([]byte(c.sent)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(connection, answer); err != nil || string(answer) != c.want {
+			t.Errorf("%s: answered %q, error %v, want %q", name, answer, err, c.want)
+		}
+		if err := connection.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// plain are faults of a system without kinds of its own.
+type plain struct{}
+
+func (plain) Encode(err error) rpc.Fault            { return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()} }
+func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }
+
+func TestTimeLeftSurvivesTheWire(t *testing.T) {
+	for _, left := range []time.Duration{0, time.Microsecond, time.Second, longest} {
+		if got, ok := parseTimeout(appendTimeout(nil, left)); !ok || got != left {
+			t.Errorf("%v came back as %v, %v", left, got, ok)
+		}
+	}
+	if got, ok := parseTimeout(appendTimeout(nil, -time.Second)); !ok || got != 0 {
+		t.Errorf("time that is over came back as %v, %v; want 0", got, ok)
+	}
+	for _, text := range []string{"", "timeout=", "timeout=-1", "timeout=x", "timeout=99999999999999999", "50"} {
+		if got, ok := parseTimeout([]byte(text)); ok {
+			t.Errorf("%q was read as %v", text, got)
+		}
+	}
+}

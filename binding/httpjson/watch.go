@@ -1,0 +1,103 @@
+package httpjson
+
+import (
+	"context"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch notices callers that hang up while their call is being carried out. One
+// thread waits for all connections, so it costs a call nothing; reading ahead
+// would take a second goroutine for each.
+type watch struct {
+	epoll, wake int
+	ended       chan struct{}
+	mu          sync.Mutex
+	next        int32
+	cancels     map[int32]context.CancelFunc
+}
+
+func newWatch() (*watch, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		_ = unix.Close(epoll) // nothing was in it
+		return nil, err
+	}
+	w := &watch{epoll: epoll, wake: wake, ended: make(chan struct{}), cancels: make(map[int32]context.CancelFunc)}
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: 0}); err != nil {
+		_, _ = unix.Close(epoll), unix.Close(wake) // nothing was in them
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+// add calls cancel when the peer of a connection hangs up. What it returns ends
+// that. A connection that cannot be watched is served all the same.
+func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func()) {
+	raw, ok := connection.(syscall.Conn)
+	if !ok {
+		return func() {}
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return func() {}
+	}
+	w.mu.Lock()
+	w.next = w.next%(1<<30) + 1 // zero is the wake-up
+	number := w.next
+	w.cancels[number] = cancel
+	w.mu.Unlock()
+	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: number}
+	_ = control.Control(func(fd uintptr) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, int(fd), &event) }) // then it is not watched
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.cancels, number)
+	}
+}
+
+// run waits for hang-ups until close.
+func (w *watch) run() {
+	defer close(w.ended)
+	events := make([]unix.EpollEvent, 64)
+	for {
+		n, err := unix.EpollWait(w.epoll, events, -1)
+		if err != nil && err != unix.EINTR {
+			return
+		}
+		for _, event := range events[:max(n, 0)] {
+			if event.Fd == 0 {
+				return
+			}
+			w.hungUp(event.Fd)
+		}
+	}
+}
+
+func (w *watch) hungUp(number int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cancel, known := w.cancels[number]; known {
+		cancel()
+	}
+}
+
+// close ends the thread.
+func (w *watch) close() error {
+	if _, err := unix.Write(w.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+		return err
+	}
+	<-w.ended
+	if err := unix.Close(w.epoll); err != nil {
+		return err
+	}
+	return unix.Close(w.wake)
+}

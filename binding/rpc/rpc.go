@@ -1,0 +1,47 @@
+// Package rpc holds what all bindings of calls share: what of an error crosses
+// from one component to another, and what of a call's context does. Calls
+// themselves are those of generated gRPC code: a client is a
+// grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a
+// pair of the two.
+package rpc
+
+import (
+	"context"
+	"errors"
+)
+
+// Fault is what of an error crosses a binding.
+type Fault struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
+}
+
+// The kinds that bindings themselves make. A system may have more.
+const (
+	InvalidArgument  = "invalid-argument"  // the request cannot be read
+	Unavailable      = "unavailable"       // the callee does not answer; the call may have been carried out
+	DeadlineExceeded = "deadline-exceeded" // time was up; the call may have been carried out
+	Cancelled        = "cancelled"         // the caller gave up; the call may have been carried out
+	Internal         = "internal"          // a fault of the callee itself
+)
+
+// Faults translate between the errors of a system and what crosses. They are
+// used by several goroutines.
+type Faults interface {
+	// Encode says what of an error the caller may know.
+	Encode(err error) Fault
+	// Decode makes the error that the caller gets. The cause is this side's own,
+	// nil where the fault came from the callee.
+	Decode(fault Fault, cause error) error
+}
+
+// Lost is the fault of a call that a transport failed to bring to its end.
+func Lost(ctx context.Context, callee string) Fault {
+	switch err := ctx.Err(); {
+	case errors.Is(err, context.DeadlineExceeded):
+		return Fault{DeadlineExceeded, "no answer from " + callee + " in time"}
+	case err != nil:
+		return Fault{Cancelled, "the call to " + callee + " was given up"}
+	}
+	return Fault{Unavailable, callee + " does not answer"}
+}
