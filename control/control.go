@@ -50,12 +50,15 @@ func (c *Channel) Finished(elapsed time.Duration) error {
 }
 
 // Report hands in the unit's own account of its work, its last event.
-func (c *Channel) Report(account any) error {
-	data, err := json.Marshal(account)
+func (c *Channel) Report(account any) error { return c.Tell(lab.EventReport, account) }
+
+// Tell sends an event with data. Deployers know only the kinds that lab names.
+func (c *Channel) Tell(kind lab.EventKind, about any) error {
+	data, err := json.Marshal(about)
 	if err != nil {
-		return fmt.Errorf("encode report: %w", err)
+		return fmt.Errorf("encode %s: %w", kind, err)
 	}
-	return c.send(lab.Event{Event: lab.EventReport, Data: data})
+	return c.send(lab.Event{Event: kind, Data: data})
 }
 
 // Failed says why the unit gives up.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // TestAStallShowsInResponseTimes: of 100 operations in a second, those due while
@@ -110,6 +111,7 @@ func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 	}
 	r.config.Connections = 1
 	r.open(1)
+	r.prepare()
 	l, err := newLoop(r.config)
 	if err != nil {
 		t.Fatal(err)
@@ -171,13 +173,13 @@ func TestUsersThink(t *testing.T) {
 	if n := results.Sent(record.All); n < 1 || n > 5 {
 		t.Errorf("%d operations were sent, want 1 to 5", n)
 	}
-	if report.UserTime < report.PauseTime+report.ServiceTime {
-		t.Errorf("users paused for %v of %v, answers took %v", report.PauseTime, report.UserTime, report.ServiceTime)
+	if report.UserTime < report.PauseTime+report.BusyTime {
+		t.Errorf("users paused for %v of %v, answers took %v", report.PauseTime, report.UserTime, report.BusyTime)
 	}
 }
 
 func TestLargeRequestsAreSentWhole(t *testing.T) {
-	body := strings.Repeat("x", 4<<20)
+	body := strings.Repeat("x", 1<<20)
 	var wrong atomic.Int64
 	r := newRig(t, serve(t, func(w http.ResponseWriter, request *http.Request) {
 		got, err := io.ReadAll(request.Body)
@@ -186,7 +188,7 @@ func TestLargeRequestsAreSentWhole(t *testing.T) {
 		}
 		hello(w, request)
 	}))
-	r.request("POST", []byte(body))
+	*r.step() = scenario.Step{Name: "op", Request: "POST /", Body: body}
 	r.open(5)
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 5})
@@ -197,7 +199,7 @@ func TestLargeRequestsAreSentWhole(t *testing.T) {
 
 func TestHeadHasNoBody(t *testing.T) {
 	r := newRig(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "1000") }))
-	r.request("HEAD", nil)
+	r.step().Request = "HEAD /"
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 20})
 	if report.Connects != 4 {
@@ -253,11 +255,7 @@ func TestAnIdleConnectionThatEndsIsReplaced(t *testing.T) {
 func TestInterruptionEndsTheLoad(t *testing.T) {
 	r := newRig(t, serve(t, hello))
 	r.config.Users = &Users{Number: 2}
-	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.config.Recorder = recorder
+	r.prepare()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	report, err := Run(ctx, r.config)

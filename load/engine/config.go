@@ -6,28 +6,32 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
 // MaxConnections bounds the pool: a loopback address has about 28,000 ports.
 const MaxConnections = 20_000
 
-// Config is one load on one target.
+// Config is one load on one target, played by one loop.
 type Config struct {
-	Target  Target
-	Request []byte // what every operation sends, see BuildRequest
-	// HeadRequest: the method is HEAD, so answers have no body.
-	HeadRequest bool
-	Oracle      Oracle
-	// Open are the due times of an open loop; nil in a closed loop.
+	Target Target
+	// Player says what is sent and whether answers are right. It belongs to this
+	// loop alone.
+	Player *scenario.Player
+	// Open are the due times of an open loop's flows; nil in a closed loop.
 	Open schedule.Arrivals
 	// Users is the closed loop; nil in an open loop.
 	Users *Users
-	// Duration is the window in which operations are begun.
+	// Duration is the window in which operations are begun. A flow that is in
+	// progress at its end has its operation in flight answered and no further one.
 	Duration time.Duration
-	// Connections is the size of the pool, open from the beginning. In a closed
-	// loop it is the number of users.
+	// Connections is the size of the pool, open from the beginning: the most flows
+	// in progress. In a closed loop it is the number of users.
 	Connections int
+	// KeepAlive uses connections again. Without it every flow has its own, and
+	// nothing but the first connection is made before the load.
+	KeepAlive bool
 	// Timeout is the limit of an operation, from its actual send (or the attempt
 	// to connect).
 	Timeout time.Duration
@@ -35,15 +39,23 @@ type Config struct {
 	// flight. Zero: as long as Timeout.
 	Grace  time.Duration
 	Pacing Pacing
-	// Recorder takes every operation under the index Operation.
-	Recorder  *record.Recorder
-	Operation int
+	// MaxRate is the most flows per second that are ever begun, measured over about
+	// a second. What is due beyond it is held back, and unsent in the end. Zero: no
+	// limit.
+	MaxRate float64
+	// Until is when nothing is begun any more, whatever the duration. Zero: never.
+	Until time.Time
+	// Connected, if given, is called on the loop's own thread when the pool is open
+	// and before the clock starts. It may block; its error ends the load.
+	Connected func() error
+	// Recorder takes every operation.
+	Recorder *record.Recorder
 }
 
-// Users are a closed loop: each waits for its answer, thinks, and goes on.
+// Users are a closed loop: each plays a flow, thinks, and plays the next.
 type Users struct {
 	Number int
-	Think  time.Duration // between an answer and the next operation
+	Think  time.Duration // between a flow and the next
 	RampUp time.Duration // over which the users begin, evenly
 }
 
@@ -65,7 +77,10 @@ func (c *Config) check() error {
 	complain(c.Duration <= 0, "engine: duration %v is not above zero", c.Duration)
 	complain(c.Timeout <= 0, "engine: timeout %v is not above zero", c.Timeout)
 	complain(c.Grace < 0, "engine: grace %v is negative", c.Grace)
-	complain(len(c.Request) == 0, "engine: the request is empty")
+	complain(!(c.MaxRate >= 0), "engine: a highest rate of %g/s is negative", c.MaxRate)
+	complain(!c.Until.IsZero() && !time.Now().Before(c.Until), "engine: the load must not go on after %s, which is over",
+		c.Until.Format(time.RFC3339))
+	complain(c.Player == nil, "engine: no player of a scenario")
 	complain(c.Recorder == nil, "engine: no recorder")
 	if c.Grace == 0 {
 		c.Grace = c.Timeout

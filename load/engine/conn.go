@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/load/http1"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // state of a place in the pool.
@@ -22,20 +24,31 @@ const (
 	busy // a request is being sent or answered
 )
 
-// conn is a place in the pool: a connection, or room for one.
+// conn is a place in the pool: a connection, or room for one. A flow keeps its
+// place from its first step to its last.
 type conn struct {
 	fd         int
 	slot       int32 // index in the pool
 	generation int32 // of the connection, so that late events of another are known
 	state      state
-	assigned   bool // an operation waits for it or is in flight on it
+	assigned   bool   // an operation waits for it or is in flight on it
+	thinking   bool   // its flow is between two steps
+	reads      bool   // the session reads more of the answer than its status
+	pushes     bool   // the poller tells when the socket takes more of the request
+	unsent     []byte // rest of the request
+	session    scenario.Session
+	answer     http1.Response
+	older      *conn // in the order of sending, for time limits
+	newer      *conn
+	// Of the operation, since the beginning of the load:
 	due        time.Duration
 	free       time.Duration // when the connection was last ready to be used
+	begun      time.Duration
 	sent       time.Duration
-	unsent     []byte // rest of the request
-	older      *conn  // in the order of sending, for time limits
-	newer      *conn
-	answer     response
+	firstByte  time.Duration // zero: none came
+	connecting time.Duration // how long that took; zero: it was open
+	received   int64         // bytes
+	written    int64         // bytes, those included that the socket did not take yet
 }
 
 // watched is what epoll reports of a connection, by edges: a read that did not
@@ -78,6 +91,9 @@ func (l *loop) connect(c *conn) error {
 // connected puts a new connection to use.
 func (l *loop) connected(c *conn) {
 	c.free = l.now
+	if c.assigned {
+		c.connecting = l.now - c.begun
+	}
 	if !c.assigned {
 		c.state = idle
 		l.idle = append(l.idle, c)
@@ -113,6 +129,7 @@ func (l *loop) unreached(c *conn, err error) {
 	l.hangUp(c)
 	if c.assigned {
 		l.finish(c, outcomeOfConnect(err), l.now)
+		return
 	}
 	l.vacate(c)
 }
@@ -148,18 +165,22 @@ func (l *loop) hangUp(c *conn) {
 		_ = unix.Close(c.fd) // it also ends the watch; what could fail concerns data nobody wants
 		c.fd = -1
 	}
-	c.state, c.unsent = vacant, nil
+	c.written -= int64(len(c.unsent)) // the rest will never be
+	c.state, c.unsent, c.pushes = vacant, nil, false
 }
 
 // vacate makes the place of a closed connection available.
 func (l *loop) vacate(c *conn) { l.vacant = append(l.vacant, c) }
 
-// request sends the request of the operation that the connection has.
+// request sends the request of the step that the connection has.
 func (l *loop) request(c *conn) {
 	c.state = busy
-	c.answer.begin(l.config.HeadRequest, l.config.Oracle.readsBody())
+	header, body := c.session.Needs()
+	c.reads = header || body
+	c.answer.Begin(c.session.Bodiless(), header, body)
 	c.sent = l.now
-	c.unsent = l.config.Request
+	c.unsent = c.session.HTTP1()
+	c.written = int64(len(c.unsent))
 	l.flush(c)
 }
 
@@ -173,12 +194,18 @@ func (l *loop) flush(c *conn) {
 		l.lose(c, outcomeOf(errno))
 		return
 	}
-	begun := len(c.unsent) < len(l.config.Request)
-	if c.unsent = c.unsent[n:]; len(c.unsent) == 0 && !begun {
-		return // nearly always
+	c.unsent = c.unsent[n:]
+	if pushes := len(c.unsent) > 0; pushes != c.pushes { // hardly ever
+		c.pushes = pushes
+		l.rewatch(c)
 	}
+}
+
+// rewatch tells the poller anew what to report; it does so at once of what is
+// there already.
+func (l *loop) rewatch(c *conn) {
 	events := uint32(watched)
-	if len(c.unsent) > 0 {
+	if c.pushes {
 		events |= unix.EPOLLOUT
 	}
 	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c, events); err != nil {
@@ -186,15 +213,17 @@ func (l *loop) flush(c *conn) {
 	}
 }
 
-// lose ends the operation, if there is one, together with its connection.
+// lose ends the operation, if there is one, together with its connection. A flow
+// that thinks goes on with another one.
 func (l *loop) lose(c *conn, outcome record.Outcome) {
 	l.hangUp(c)
-	if c.assigned {
+	switch {
+	case c.assigned:
 		l.finish(c, outcome, l.now)
-	} else {
+	case !c.thinking:
 		l.forgetIdle(c)
+		l.vacate(c)
 	}
-	l.vacate(c)
 }
 
 // forgetIdle takes a connection that ended between operations out of the pool.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
@@ -16,6 +17,8 @@ import (
 type rig struct {
 	t      *testing.T
 	config Config
+	file   *scenario.File
+	plan   *scenario.Plan
 }
 
 // newRig aims a load at an address: by default an open one of 20 operations.
@@ -25,29 +28,18 @@ func newRig(t *testing.T, address string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, config: Config{Target: target, Connections: 4, Duration: time.Hour, Timeout: time.Minute}}
-	r.expect(Expect{})
-	r.request("GET", nil)
-	return r
+	return &rig{
+		t:      t,
+		config: Config{Target: target, Connections: 4, Duration: time.Hour, Timeout: time.Minute, KeepAlive: true},
+		file:   scenario.Single(scenario.Step{Name: "op", Request: "GET /"}),
+	}
 }
 
-func (r *rig) expect(e Expect) {
-	r.t.Helper()
-	oracle, err := NewOracle(e)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.config.Oracle = oracle
-}
+// step changes the only step of the only flow.
+func (r *rig) step() *scenario.Step { return &r.file.Flows[0].Steps[0] }
 
-func (r *rig) request(method string, body []byte) {
-	r.t.Helper()
-	request, err := BuildRequest(r.config.Target, method, nil, body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.config.Request, r.config.HeadRequest = request, method == "HEAD"
-}
+// steps replaces the steps of the only flow.
+func (r *rig) steps(steps ...scenario.Step) { r.file.Flows[0].Steps = steps }
 
 // open plays n operations, one every 10 ms. The load ends when they are done.
 func (r *rig) open(n int) {
@@ -60,19 +52,37 @@ func (r *rig) open(n int) {
 	r.config.Open = plan.Arrivals()
 }
 
-// run plays the load and returns what was recorded.
-func (r *rig) run() (*record.Results, Report) {
+// prepare completes the configuration and returns its recorder.
+func (r *rig) prepare() *record.Recorder {
 	r.t.Helper()
 	if r.config.Open == nil && r.config.Users == nil {
 		r.open(20)
 	}
+	var err error
+	if r.plan, err = r.file.Compile(r.t.TempDir()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.config.Player = r.plan.Player(scenario.Origin{Host: r.config.Target.Host()})
 	recorder, err := record.NewRecorder(record.Options{
-		Operations: []string{"op"}, Window: r.config.Duration, Timeout: r.config.Timeout,
+		Operations: r.plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.config.Recorder = recorder
+	return recorder
+}
+
+// run plays the load and returns what was recorded.
+func (r *rig) run() (*record.Results, Report) {
+	r.t.Helper()
+	r.prepare()
+	return r.play()
+}
+
+// play plays the load that was prepared.
+func (r *rig) play() (*record.Results, Report) {
+	r.t.Helper()
 	var report Report
 	ended := make(chan error, 1)
 	go func() {
@@ -80,7 +90,7 @@ func (r *rig) run() (*record.Results, Report) {
 		report, err = Run(r.t.Context(), r.config)
 		ended <- err
 	}()
-	results, err := record.Collect(nil, recorder)
+	results, err := record.Collect(nil, r.config.Recorder)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -52,8 +52,8 @@ func (p Pacing) String() string {
 // Lateness is how late a send may be by this pacing alone.
 func (p Pacing) Lateness() time.Duration { return p.grid }
 
-// slot is when an operation due at a time is sent.
-func (p Pacing) slot(due time.Duration) time.Duration {
+// Slot is when an operation due at a time is sent.
+func (p Pacing) Slot(due time.Duration) time.Duration {
 	if p.grid == 0 {
 		return due
 	}

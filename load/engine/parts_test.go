@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"net/netip"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +29,7 @@ func TestGridRoundsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
-		if got := p.slot(due); got != want {
+		if got := p.Slot(due); got != want {
 			t.Errorf("due %v: slot %v, want %v", due, got, want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestUsersAreDueInOrder(t *testing.T) {
 		t.Error("a user is due while all wait for answers")
 	}
 	for _, end := range []time.Duration{50, 30, 40} {
-		u.finished(end, false)
+		u.finished(end, 0, false)
 	}
 	for _, want := range []time.Duration{40, 50, 60} {
 		if due, _ := u.peek(); due != want {
@@ -65,7 +65,7 @@ func TestUsersAreDueInOrder(t *testing.T) {
 		t.Errorf("users paused %v in all, want 30", u.paused)
 	}
 	for range 3 {
-		u.finished(95, false) // the next would be due after the end
+		u.finished(95, 0, false) // the next would be due after the end
 	}
 	if want := time.Duration(3*95 - 30); u.active != want || u.paused != 30 {
 		t.Errorf("users were active for %v and paused %v, want %v and 30", u.active, u.paused, want)
@@ -75,17 +75,56 @@ func TestUsersAreDueInOrder(t *testing.T) {
 func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
 	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100) // due at 0, 10 and 20
 	u.take()
-	u.finished(50, false)
-	u.stop(70) // nobody else was begun; the first thinks until 60
+	u.finished(50, 0, false)
+	u.stop(70, nil) // nobody else was begun; the first thinks until 60
 	if u.active != 60 || u.paused != 10 {
 		t.Errorf("users were active for %v and paused %v, want 60 and 10", u.active, u.paused)
+	}
+}
+
+// TestPausesWithinFlowsAddUp: two users play flows of two steps, in a load of 100.
+// Their time is what they waited for answers and what they paused, to the tick.
+func TestPausesWithinFlowsAddUp(t *testing.T) {
+	u := newUsers(Users{Number: 2, Think: 5}, 100)
+	var thinking agenda
+	u.take() // one: a step from 0 to 10, a pause to 40, a step to 60, a flow's pause to 65+2, a step that ends at 120
+	u.take() // two: a step from 0 to 30, a pause to 90, which the end at 80 cuts
+	u.pauses(10, 40)
+	u.pauses(30, 90)
+	thinking.push(entry{due: 90})
+	u.finished(60, 2, false)
+	u.take()
+	u.stop(80, thinking)
+	u.finished(120, 0, false)
+	busyOne, busyTwo := time.Duration(10+20+53), time.Duration(30)
+	pausedOne, pausedTwo := time.Duration(30+7), time.Duration(60)
+	if u.paused != pausedOne+pausedTwo || u.active != busyOne+busyTwo+u.paused {
+		t.Errorf("users were active for %v and paused %v, want %v and %v", u.active, u.paused, busyOne+busyTwo+pausedOne+pausedTwo, pausedOne+pausedTwo)
+	}
+}
+
+func TestTheAgendaIsInOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var a agenda
+	for range 1000 {
+		a.push(entry{due: time.Duration(random.IntN(500))})
+		if random.IntN(3) == 0 {
+			a.pop()
+		}
+	}
+	for last := time.Duration(0); len(a) > 0; {
+		next := a.pop().due
+		if next < last {
+			t.Fatalf("due at %d after %d", next, last)
+		}
+		last = next
 	}
 }
 
 func TestUsersWhoReachNobodyPause(t *testing.T) {
 	u := newUsers(Users{Number: 1}, time.Hour)
 	u.take()
-	u.finished(time.Second, true)
+	u.finished(time.Second, 0, true)
 	if due, _ := u.peek(); due != time.Second+backoff {
 		t.Errorf("due at %v, want a pause of %v", due, backoff)
 	}
@@ -111,32 +150,6 @@ func TestTargets(t *testing.T) {
 	}
 	if _, err := NewUnixTarget("http://x/", strings.Repeat("p", 108)); err == nil {
 		t.Error("an overlong socket path was accepted")
-	}
-}
-
-func TestRequestBytes(t *testing.T) {
-	target, err := NewTarget("http://localhost:81/a b?q=1#f", netip.MustParseAddrPort("127.0.0.1:81"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		method  string
-		headers []string
-		body    string
-		want    string
-	}{
-		{"GET", nil, "", "GET /a%20b?q=1 HTTP/1.1\r\nHost: localhost:81\r\n\r\n"},
-		{"POST", []string{"X: y", "host: z"}, "hi", "POST /a%20b?q=1 HTTP/1.1\r\nX: y\r\nhost: z\r\nContent-Length: 2\r\n\r\nhi"},
-		{"PUT", nil, "", "PUT /a%20b?q=1 HTTP/1.1\r\nHost: localhost:81\r\nContent-Length: 0\r\n\r\n"},
-	} {
-		got, err := BuildRequest(target, c.method, c.headers, []byte(c.body))
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %q, error %v, want %q", c.method, got, err, c.want)
-		}
-	}
-	_, err = BuildRequest(target, "G ET", []string{"none", "a b: c", "X: a\r\nY: b", "Content-Length: 3"}, nil)
-	if err == nil || len(strings.Split(err.Error(), "\n")) != 5 {
-		t.Errorf("error %v, want 5 mistakes", err)
 	}
 }
 

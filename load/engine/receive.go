@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/load/http1"
+	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -34,7 +36,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 			l.readable(c, event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
 		}
 		if l.sending {
-			l.dispatch(l.config.Pacing.slot(l.config.Duration))
+			l.dispatch()
 		}
 	}
 }
@@ -58,14 +60,7 @@ func (l *loop) readable(c *conn, ending bool) {
 			return
 		}
 	}
-	// Setting the watch again makes epoll report the rest behind the others.
-	events := uint32(watched)
-	if len(c.unsent) > 0 {
-		events |= unix.EPOLLOUT
-	}
-	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c, events); err != nil {
-		l.lose(c, record.OtherError)
-	}
+	l.rewatch(c) // then epoll reports the rest behind the others
 }
 
 // read reads once and notes when what it read came: now, or when the kernel says.
@@ -96,35 +91,39 @@ func (l *loop) receive(c *conn, data []byte, ending bool) bool {
 		l.lose(c, record.OtherError)
 		return true
 	}
-	n, err := c.answer.feed(data)
+	if c.firstByte == 0 {
+		c.firstByte = l.arrived
+	}
+	c.received += int64(len(data))
+	n, err := c.answer.Feed(data)
 	if err != nil {
 		l.explain(err.Error())
 		l.lose(c, outcomeOfParser(err))
 		return true
 	}
-	if c.answer.phase != complete {
+	if !c.answer.Complete() {
 		return false
 	}
 	// What follows the answer belongs to nothing; an answer before the end of
 	// the request leaves the connection in doubt.
-	l.answered(c, !ending && n == len(data) && !c.answer.last && len(c.unsent) == 0)
+	l.answered(c, !ending && n == len(data) && !c.answer.Last && len(c.unsent) == 0)
 	return true
 }
 
 // answered judges a whole answer.
 func (l *loop) answered(c *conn, reuse bool) {
-	outcome, complaint := l.config.Oracle.judge(&c.answer, l.report.Example == "")
+	a := &c.answer
+	l.judged = oracle.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Truncated: a.Truncated}
+	outcome, complaint := c.session.Judge(&l.judged, l.report.Example == "")
 	l.explain(complaint)
-	l.statuses[c.answer.status]++
+	l.statuses[a.Status]++
+	if c.reads {
+		l.now = l.clock() // reading took time
+	}
 	if !reuse {
 		l.hangUp(c)
-		l.finish(c, outcome, l.arrived)
-		l.vacate(c)
-		return
 	}
 	l.finish(c, outcome, l.arrived)
-	c.state = idle
-	l.idle = append(l.idle, c)
 }
 
 // explain keeps the first complaint as an example.
@@ -136,7 +135,7 @@ func (l *loop) explain(complaint string) {
 
 // ended deals with the orderly end of the peer's sending.
 func (l *loop) ended(c *conn) {
-	if c.state == busy && c.answer.end() {
+	if c.state == busy && c.answer.End() {
 		l.answered(c, false)
 		return
 	}
@@ -145,7 +144,7 @@ func (l *loop) ended(c *conn) {
 
 // outcomeOfParser names what was wrong with an answer.
 func outcomeOfParser(err error) record.Outcome {
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, http1.ErrTooLarge) {
 		return record.TooLarge
 	}
 	return record.Malformed

@@ -5,109 +5,149 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Report is what the engine knows beside the samples in the recorder.
-type Report struct {
-	Start time.Time
-	// Window is how long operations were begun; Elapsed includes the wait for
-	// those in flight.
-	Window, Elapsed time.Duration
-	// ThreadCPU is the processor time of the sending thread.
-	ThreadCPU time.Duration
-	// Unsent operations of an open loop were due and never begun.
-	Unsent int64
-	// Statuses counts answers by HTTP status, right or wrong.
-	Statuses map[int]int64
-	// Connects counts attempts to connect, those before the load included.
-	Connects int64
-	// Received counts bytes, and Unsolicited answers that nobody asked for.
-	Received, Unsolicited int64
-	// ServiceTime is the sum of all service times. In a closed loop, PauseTime is
-	// the sum of the users' pauses, and UserTime that of their time from the first
-	// operation to the end of the last: Little's law holds the three together.
-	ServiceTime, PauseTime, UserTime time.Duration
-	// Ended are how many operations had ended at multiples of EndedEvery.
-	Ended []int64
-	// Example is the first complaint about an answer, if there was any.
-	Example string
-}
-
-// EndedEvery is the distance of the values in Report.Ended.
-const EndedEvery = 100 * time.Millisecond
-
 // Run connects, sends the load and records every operation; it closes the
 // recorder. It fails with UnreachableError when no connection can be made, and
 // with the context's error when that ends early: the report then holds what was
-// done.
+// done. Several loads at once are for RunAll.
 func Run(ctx context.Context, config Config) (Report, error) {
-	if err := config.check(); err != nil {
-		return Report{}, err
-	}
-	// The thread keeps its processor while it waits briefly; others need one.
-	if before := runtime.GOMAXPROCS(0); before < 2 {
-		runtime.GOMAXPROCS(2)
-		defer runtime.GOMAXPROCS(before)
-	}
-	var report Report
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		// The thread ends with the goroutine, and with it what was set for it.
-		runtime.LockOSThread()
-		report, err = run(ctx, config)
-		config.Recorder.Close(report.Elapsed)
-	}()
-	<-done
-	return report, err
+	reports, err := RunAll(ctx, []Config{config})
+	return reports[0], err
 }
 
-// run is Run on its own thread.
-func run(ctx context.Context, config Config) (report Report, err error) {
-	// The kernel adds up to 50 us to waits by default, to wake less often.
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return report, err
+// RunAll is Run with several loops, each on a thread of its own, which begin
+// together: their time zero is the same. Each needs its own player, recorder and
+// share of the schedule. When one cannot begin, none does.
+func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
+	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
+	for i := range configs {
+		errs[i] = configs[i].check()
 	}
-	l, err := newLoop(config)
+	if err := errors.Join(errs...); err != nil {
+		for i := range configs {
+			if configs[i].Recorder != nil {
+				configs[i].Recorder.Close(0)
+			}
+		}
+		return reports, err
+	}
+	// A thread keeps its processor while it waits briefly; others need one.
+	if before := runtime.GOMAXPROCS(0); before < len(configs)+1 {
+		runtime.GOMAXPROCS(len(configs) + 1)
+		defer runtime.GOMAXPROCS(before)
+	}
+	together := newGate(len(configs))
+	var all sync.WaitGroup
+	for i := range configs {
+		all.Go(func() {
+			// The thread ends with the goroutine, and with it what was set for it.
+			runtime.LockOSThread()
+			reports[i], errs[i] = run(ctx, configs[i], together)
+			configs[i].Recorder.Close(reports[i].Elapsed)
+		})
+	}
+	all.Wait()
+	return reports, joined(errs)
+}
+
+// joined is the errors of all loops, each text once. Those who only waited for
+// others add nothing.
+func joined(errs []error) error {
+	var own []error
+	for _, err := range errs {
+		known := func(other error) bool { return other.Error() == err.Error() }
+		if err != nil && !errors.Is(err, errOthers) && !slices.ContainsFunc(own, known) {
+			own = append(own, err)
+		}
+	}
+	return errors.Join(own...)
+}
+
+// run is one loop on its own thread.
+func run(ctx context.Context, config Config, together *gate) (report Report, err error) {
+	l, err := prepare(ctx, config)
+	if l != nil {
+		defer func() { err = errors.Join(err, l.close()) }()
+	}
+	start, err := together.pass(err)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
 	defer context.AfterFunc(ctx, func() { l.interrupted.Store(true) })()
-	if err := l.open(ctx); err != nil {
-		return report, err
-	}
 	cpu, err := threadCPU()
 	if err != nil {
 		return report, err
 	}
-	if err := l.reset(); err != nil {
+	if err := l.startAt(start); err != nil {
 		return report, err
 	}
-	l.restamp()
 	err = l.play()
 	l.abandon()
-	l.countStatuses()
-	if err == nil && ctx.Err() == nil {
-		l.countUnsent()
-	}
-	if u, closed := l.source.(*users); closed {
-		l.report.PauseTime, l.report.UserTime = u.paused, u.active
-	}
 	after, cpuErr := threadCPU()
-	l.report.Start, l.report.Elapsed, l.report.ThreadCPU = l.start, l.now, after-cpu
+	l.report.ThreadCPU = after - cpu
+	l.conclude(err == nil && ctx.Err() == nil)
 	return l.report, errors.Join(err, cpuErr, ctx.Err())
 }
 
-// restamp makes connections free from the beginning of the load.
-func (l *loop) restamp() {
+// prepare makes a loop with its connections.
+func prepare(ctx context.Context, config Config) (*loop, error) {
+	// The kernel adds up to 50 us to waits by default, to wake less often.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("set the precision of waits: %w", err)
+	}
+	l, err := newLoop(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.open(ctx); err != nil {
+		return l, err
+	}
+	if config.Connected == nil {
+		return l, nil
+	}
+	return l, config.Connected()
+}
+
+// startAt begins the time of the load. Connections are free from its beginning.
+func (l *loop) startAt(start time.Time) error {
+	if err := l.reset(start); err != nil {
+		return err
+	}
+	if until := l.config.Until; !until.IsZero() {
+		l.until = until.Sub(start)
+	}
+	if users := l.config.Users; users != nil {
+		l.source = newUsers(*users, min(l.config.Duration, l.until))
+	} else {
+		l.source = newOpen(l.config.Open)
+	}
 	for i := range l.conns {
 		l.conns[i].free = 0
+	}
+	for l.now = l.clock(); l.now < 0; l.now = l.clock() {
+		l.poller.sleep(0, true)
+	}
+	return nil
+}
+
+// conclude fills in the report what is known at the end. whole: the load was not
+// broken off.
+func (l *loop) conclude(whole bool) {
+	l.report.Start, l.report.Elapsed = l.start, l.now
+	l.report.Skipped = slices.Clone(l.config.Player.Skipped())
+	l.countStatuses()
+	if u, closed := l.source.(*users); closed {
+		l.report.PauseTime, l.report.UserTime = u.paused, u.active
+	} else if whole {
+		l.countUnsent()
 	}
 }
 
@@ -116,4 +156,42 @@ func threadCPU() (time.Duration, error) {
 	var usage unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_THREAD, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
+}
+
+// lead is how long before their common beginning loops are told of it.
+const lead = 2 * time.Millisecond
+
+// errOthers is why a loop does not begin that could.
+var errOthers = errors.New("another loop could not begin")
+
+// gate lets loops begin together, or none of them.
+type gate struct {
+	sync.Mutex
+	all     int
+	missing int
+	failed  bool
+	start   time.Time
+	open    chan struct{}
+}
+
+func newGate(n int) *gate { return &gate{all: n, missing: n, open: make(chan struct{})} }
+
+// pass waits until every loop has come here and returns when they begin. A loop
+// that comes with an error gets it back, and the others errOthers.
+func (g *gate) pass(err error) (time.Time, error) {
+	g.Lock()
+	g.failed = g.failed || err != nil
+	if g.missing--; g.missing == 0 {
+		g.start = time.Now()
+		if g.all > 1 {
+			g.start = g.start.Add(lead)
+		}
+		close(g.open)
+	}
+	g.Unlock()
+	<-g.open
+	if err == nil && g.failed {
+		err = errOthers
+	}
+	return g.start, err
 }

@@ -20,7 +20,6 @@ type Target struct {
 	address netip.AddrPort
 	path    string // of a Unix socket; then address is not used
 	host    string // header Host
-	uri     string // request target
 }
 
 // SplitURL reads a URL that this engine can load and returns its host and port,
@@ -41,17 +40,17 @@ func SplitURL(text string) (host string, port uint16, err error) {
 	return u.Hostname(), uint16(n), nil
 }
 
-// NewTarget is the URL's path on the server at an address.
+// NewTarget is the URL's server at an address.
 func NewTarget(text string, address netip.AddrPort) (Target, error) {
 	u, err := parseURL(text)
 	if err != nil {
 		return Target{}, err
 	}
-	return Target{address: address, host: u.Host, uri: u.RequestURI()}, nil
+	return Target{address: address, host: u.Host}, nil
 }
 
-// NewUnixTarget is the URL's path on the server behind a Unix socket. The URL's
-// host is only sent in the header Host.
+// NewUnixTarget is the server behind a Unix socket. The URL's host is only sent
+// in the header Host.
 func NewUnixTarget(text, path string) (Target, error) {
 	u, err := parseURL(text)
 	if err != nil {
@@ -60,7 +59,7 @@ func NewUnixTarget(text, path string) (Target, error) {
 	if path == "" || len(path) > maxUnixPath {
 		return Target{}, fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", path, len(path), maxUnixPath)
 	}
-	return Target{path: path, host: u.Host, uri: u.RequestURI()}, nil
+	return Target{path: path, host: u.Host}, nil
 }
 
 // parseURL accepts what plain HTTP/1.1 can reach.
@@ -82,6 +81,9 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// Host is the URL's host and port, for the header Host.
+func (t Target) Host() string { return t.host }
 
 // String is the address that is connected to.
 func (t Target) String() string {

@@ -3,11 +3,13 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // wait sleeps until something comes or is due. end is when play decides anew.
@@ -23,10 +25,13 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 		due -= guard
 	}
 	if known && l.stamped && due-l.now <= time.Duration(maxWait)*time.Millisecond {
+		if l.inFlight > 0 { // an answer may be followed by the next step of its flow
+			due = min(due, l.config.Pacing.Slot(l.now+1))
+		}
 		l.poller.sleep(due, due-l.now <= briefWait)
 		return l.poller.wait(0, true)
 	}
-	limit := l.limit(end) - l.now
+	limit := l.deadline(end) - l.now
 	brief := l.inFlight > 0 && !l.quiet
 	if known {
 		l.poller.arm(due)
@@ -44,18 +49,15 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 // nextSend is when the next operation can be begun, if that depends on the
 // clock and not on an answer.
 func (l *loop) nextSend() (time.Duration, bool) {
-	if !l.sending || len(l.idle)+len(l.vacant) == 0 {
+	if !l.sending {
 		return 0, false
 	}
-	due, ok := l.source.peek()
-	if !ok || due >= l.config.Duration {
-		return 0, false
-	}
-	return l.config.Pacing.slot(due), true
+	at, _, ok := l.upcoming()
+	return at, ok
 }
 
-// limit is when something happens by the clock, sends apart.
-func (l *loop) limit(end time.Duration) time.Duration {
+// deadline is when something happens by the clock, sends apart.
+func (l *loop) deadline(end time.Duration) time.Duration {
 	at := min(end, l.now.Truncate(time.Second)+time.Second) // seconds are handed on
 	if l.oldest != nil {
 		at = min(at, l.oldest.sent+l.config.Timeout)
@@ -77,10 +79,10 @@ func (l *loop) abandon() {
 	}
 }
 
-// sample notes how many operations have ended, while operations are begun.
+// sample notes how many flows wait for nothing, while operations are begun.
 func (l *loop) sample() {
 	for l.sending && l.now >= time.Duration(len(l.report.Ended)+1)*EndedEvery {
-		l.report.Ended = append(l.report.Ended, l.ends)
+		l.report.Ended = append(l.report.Ended, l.over+int64(len(l.thinking)))
 	}
 }
 
@@ -94,14 +96,23 @@ func (l *loop) countStatuses() {
 	}
 }
 
-// countUnsent counts what the schedule still held.
+// countUnsent counts what the schedule still held. A flow is chosen for each, so
+// that it is known what was not done.
 func (l *loop) countUnsent() {
-	if l.config.Open == nil {
-		return
-	}
+	var flow scenario.Session
 	for due, ok := l.source.peek(); ok && due < l.config.Duration; due, ok = l.source.peek() {
-		l.report.Unsent++
 		l.source.take()
+		l.config.Player.Begin(&flow)
+		l.config.Recorder.Unsent(flow.Operation(), 1)
+		l.report.Unsent++
 	}
-	l.config.Recorder.Unsent(l.config.Operation, l.report.Unsent)
+	switch {
+	case l.report.Unsent == 0:
+	case l.report.Stopped != "":
+		l.report.UnsentBecause = l.report.Stopped
+	case l.limit.From() > l.report.Window:
+		l.report.UnsentBecause = fmt.Sprintf("the permitted rate is %g/s", l.config.MaxRate)
+	default:
+		l.report.UnsentBecause = "no connection was free"
+	}
 }

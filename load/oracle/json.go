@@ -1,91 +1,83 @@
-package engine
+package oracle
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // jsonCheck expects a value at a path.
 type jsonCheck struct {
-	source string // as the user wrote it
-	path   []string
-	value  any
-	text   string // the value as written: strings need no quotes
+	path   Path
+	text   string       // the value as written: strings need no quotes
+	value  gjson.Result // the value where the text is JSON, otherwise a string
+	nested any          // the value decoded, where it is an object or a list
 }
 
-// newJSONCheck reads "path=value".
-func newJSONCheck(source string) (jsonCheck, error) {
-	path, text, found := strings.Cut(source, "=")
-	if !found || path == "" {
-		return jsonCheck{}, fmt.Errorf("expected JSON %q: write it as path=value, for example items.0.price=9.5", source)
-	}
-	check := jsonCheck{source: source, path: strings.Split(path, "."), text: text}
-	value, err := decode([]byte(text))
+// newJSONCheck reads the value that is expected at a path.
+func newJSONCheck(path, text string) (jsonCheck, error) {
+	parsed, err := ParsePath(path)
 	if err != nil {
-		value = text
+		return jsonCheck{}, fmt.Errorf("expected JSON: %w", err)
 	}
-	check.value = value
-	return check, nil
+	check := jsonCheck{path: parsed, text: text, value: gjson.Result{Type: gjson.String, Str: text}}
+	if !IsJSON([]byte(text)) {
+		return check, nil
+	}
+	check.value = gjson.Parse(strings.TrimSpace(text))
+	if check.value.Type == gjson.JSON {
+		check.nested, err = decode(check.value.Raw)
+	}
+	return check, err
 }
 
-func (j *jsonCheck) String() string { return "to have " + j.source }
+// SplitJSON reads an expectation that is written as one text, "path=value".
+func SplitJSON(text string) (path, value string, err error) {
+	path, value, found := strings.Cut(text, "=")
+	if !found || path == "" {
+		return "", "", fmt.Errorf("expected JSON %q: write it as path=value, for example items.0.price=9.5", text)
+	}
+	return path, value, nil
+}
+
+func (j *jsonCheck) String() string { return "to have " + j.path.String() + "=" + j.text }
 
 // match compares the value at the path: as JSON, or as the text of a string.
-func (j *jsonCheck) match(document any) bool {
-	value, found := lookUp(document, j.path)
+func (j *jsonCheck) match(document []byte) bool {
+	got, found := j.path.Find(document)
 	if !found {
 		return false
 	}
-	if text, isString := value.(string); isString && text == j.text {
-		return true
+	switch {
+	case got.Type == gjson.String:
+		return got.Str == j.text || j.value.Type == gjson.String && got.Str == j.value.Str
+	case got.Type != j.value.Type:
+		return false
+	case got.Type == gjson.Number:
+		return sameNumber(got, j.value)
+	case got.Type == gjson.JSON:
+		nested, err := decode(got.Raw)
+		return err == nil && reflect.DeepEqual(nested, j.nested)
 	}
-	return equal(value, j.value)
+	return true // both are the same literal
 }
 
-// lookUp follows a path through objects and arrays.
-func lookUp(document any, path []string) (any, bool) {
-	for _, step := range path {
-		switch at := document.(type) {
-		case map[string]any:
-			value, found := at[step]
-			if !found {
-				return nil, false
-			}
-			document = value
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil, false
-			}
-			document = at[i]
-		default:
-			return nil, false
-		}
-	}
-	return document, true
-}
-
-// equal compares decoded values; numbers by value where they have few digits.
-func equal(a, b any) bool {
-	left, isNumber := a.(json.Number)
-	right, both := b.(json.Number)
-	if !isNumber || !both {
-		return reflect.DeepEqual(a, b)
-	}
-	x, xErr := left.Float64()
-	y, yErr := right.Float64()
+// sameNumber compares numbers by value where they have few digits, otherwise as
+// they are written.
+func sameNumber(a, b gjson.Result) bool {
 	const exact = 15 // decimal digits of a float64
-	return left == right || xErr == nil && yErr == nil && x == y && len(left) <= exact && len(right) <= exact
+	return a.Raw == b.Raw ||
+		a.Num == b.Num && !math.IsInf(a.Num, 0) && len(a.Raw) <= exact && len(b.Raw) <= exact
 }
 
-// decode reads exactly one JSON value and keeps numbers as they are written.
-func decode(data []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
+// decode reads one JSON value and keeps numbers as they are written.
+func decode(text string) (any, error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {

@@ -1,11 +1,10 @@
-package engine
+package oracle
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/load/record"
@@ -14,167 +13,155 @@ import (
 // Expect is what a right answer looks like, as a user writes it.
 type Expect struct {
 	// Status: "200", "2xx", "200-299" or a list of those with commas. Empty means
-	// 200-399: an answer that redirects is an answer.
+	// 200-399: an answer that redirects is an answer. Of gRPC: names or numbers of
+	// codes; empty means OK.
 	Status string
 	// Body: every text must occur; "re:PATTERN" is a regular expression (RE2).
 	Body []string
-	// JSON: "path=value", the path with dots: "items.0.price=9.5".
-	JSON []string
+	// JSON: the value at every path (see Path). The value is JSON, or a text
+	// without quotes.
+	JSON map[string]string
+	// Header: the text that must occur in the header of that name, or "re:PATTERN".
+	Header map[string]string
 }
 
 // Oracle reads answers and tells right ones from wrong ones. The zero value
-// accepts nothing; see NewOracle.
+// accepts nothing; see New. It does not change and may be shared.
 type Oracle struct {
-	statuses [600]bool
-	custom   bool
-	bodies   []bodyCheck
+	statuses statuses
+	headers  []textCheck
+	bodies   []textCheck
 	json     []jsonCheck
+	document bool // the body must be JSON
 }
 
-// NewOracle compiles what a user expects and names all mistakes.
-func NewOracle(e Expect) (Oracle, error) {
-	o := Oracle{custom: e.Status != ""}
-	expected := e.Status
-	if expected == "" {
-		expected = "200-399"
-	}
-	var mistakes []error
-	for part := range strings.SplitSeq(expected, ",") {
-		from, to, err := statusRange(strings.TrimSpace(part))
-		if err != nil {
-			mistakes = append(mistakes, err)
-			continue
+// New compiles what a user expects of an HTTP answer and names all mistakes.
+func New(e Expect) (Oracle, error) {
+	statuses, err := newStatuses(e.Status, "200-399", httpStatus)
+	return newOracle(e, statuses, err)
+}
+
+// NewGRPC is New for the answer of a gRPC call.
+func NewGRPC(e Expect) (Oracle, error) {
+	statuses, err := newStatuses(e.Status, "OK", grpcStatus)
+	statuses.grpc = true
+	return newOracle(e, statuses, err)
+}
+
+func newOracle(e Expect, statuses statuses, err error) (Oracle, error) {
+	o := Oracle{statuses: statuses, document: len(e.JSON) > 0}
+	mistakes := []error{err}
+	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
+		check, err := newTextCheck(name, e.Header[name])
+		if name == "" {
+			err = errors.New("expected header: its name is empty")
 		}
-		for status := from; status <= to; status++ {
-			o.statuses[status] = true
-		}
+		mistakes = append(mistakes, err)
+		o.headers = append(o.headers, check)
 	}
 	for _, text := range e.Body {
-		check, err := newBodyCheck(text)
+		check, err := newTextCheck("", text)
 		mistakes = append(mistakes, err)
 		o.bodies = append(o.bodies, check)
 	}
-	for _, text := range e.JSON {
-		check, err := newJSONCheck(text)
+	for _, path := range slices.Sorted(maps.Keys(e.JSON)) {
+		check, err := newJSONCheck(path, e.JSON[path])
 		mistakes = append(mistakes, err)
 		o.json = append(o.json, check)
 	}
 	return o, errors.Join(mistakes...)
 }
 
-// statusRange reads "200", "2xx" or "200-299".
-func statusRange(text string) (from, to int, err error) {
-	low, high, isRange := strings.Cut(text, "-")
-	if !isRange {
-		low = strings.ReplaceAll(text, "x", "0")
-		high = strings.ReplaceAll(text, "x", "9")
-	}
-	from, lowErr := strconv.Atoi(low)
-	to, highErr := strconv.Atoi(high)
-	if lowErr != nil || highErr != nil || from < 200 || to > 599 || from > to {
-		return 0, 0, fmt.Errorf("expected status %q: use for example 200, 2xx or 200-299, between 200 and 599", text)
-	}
-	return from, to, nil
-}
+// ExpectJSON makes bodies fail that are not JSON, whatever else is expected.
+func (o *Oracle) ExpectJSON() { o.document = true }
 
-// readsBody reports whether the oracle needs the body.
-func (o *Oracle) readsBody() bool { return len(o.bodies)+len(o.json) > 0 }
+// ReadsBody reports whether the oracle needs the body.
+func (o *Oracle) ReadsBody() bool { return len(o.bodies) > 0 || o.document }
+
+// ReadsHeader reports whether the oracle needs the header.
+func (o *Oracle) ReadsHeader() bool { return len(o.headers) > 0 }
 
 // Checked reports whether the oracle reads more than the status by its default:
 // otherwise a failure behind a good status stays unseen.
-func (o *Oracle) Checked() bool { return o.custom || o.readsBody() }
+func (o *Oracle) Checked() bool { return o.statuses.custom || o.ReadsBody() || o.ReadsHeader() }
 
 // String says what is expected, for the report.
 func (o *Oracle) String() string {
-	parts := []string{"status 200-399"}
-	if o.custom {
-		parts[0] = "status as given"
+	parts := []string{"status " + o.statuses.text}
+	for i := range o.headers {
+		parts = append(parts, "header "+o.headers[i].header+" "+o.headers[i].String())
 	}
-	for _, b := range o.bodies {
-		parts = append(parts, "body "+b.String())
+	for i := range o.bodies {
+		parts = append(parts, "body "+o.bodies[i].String())
 	}
-	for _, j := range o.json {
-		parts = append(parts, "json "+j.String())
+	for i := range o.json {
+		parts = append(parts, "json "+o.json[i].String())
+	}
+	if o.document && len(o.json) == 0 {
+		parts = append(parts, "body to be JSON")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// judge says how the operation ended. The complaint is made only when asked
+// Judge says how the operation ended. The complaint is made only when asked
 // for: on the hot path nobody reads it.
-func (o *Oracle) judge(r *response, explain bool) (record.Outcome, string) {
-	if !o.statuses[r.status] {
-		outcome := record.BadStatus
-		if r.status == 429 || r.status == 503 {
-			outcome = record.Rejected
+func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
+	if !o.statuses.accepts(a.Status) {
+		outcome := o.statuses.outcome(a.Status)
+		if !explain {
+			return outcome, ""
 		}
-		return outcome, "status " + strconv.Itoa(r.status)
+		return outcome, o.statuses.complaint(a.Status)
+	}
+	for i := range o.headers {
+		if !o.headers[i].match(a) {
+			return o.wrongHeader(a, explain, &o.headers[i])
+		}
 	}
 	for i := range o.bodies {
-		if !o.bodies[i].match(r.body) {
-			return o.wrong(r, explain, o.bodies[i].String())
+		if !o.bodies[i].match(a) {
+			return WrongBody(a, explain, &o.bodies[i])
 		}
 	}
-	if len(o.json) == 0 {
-		return record.OK, ""
-	}
-	document, err := decode(r.body)
-	if err != nil {
-		return o.wrong(r, explain, "to be JSON")
+	if o.document && !IsJSON(a.Body) {
+		return WrongBody(a, explain, toBeJSON{})
 	}
 	for i := range o.json {
-		if !o.json[i].match(document) {
-			return o.wrong(r, explain, o.json[i].String())
+		if !o.json[i].match(a.Body) {
+			return WrongBody(a, explain, &o.json[i])
 		}
 	}
 	return record.OK, ""
 }
 
-// wrong is the outcome of an answer that is not as expected. Where only the
-// beginning was kept, nobody can know.
-func (o *Oracle) wrong(r *response, explain bool, expected string) (record.Outcome, string) {
+// toBeJSON is an expectation in words.
+type toBeJSON struct{}
+
+func (toBeJSON) String() string { return "to be JSON" }
+
+// shown is how much of a wrong answer a complaint quotes, in bytes.
+const shown = 120
+
+// WrongBody is the outcome of an answer whose body is not as expected. Where only
+// the beginning was kept, nobody can know.
+func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, string) {
 	outcome := record.Failed
-	if r.truncated {
+	if a.Truncated {
 		outcome = record.TooLarge
 	}
 	if !explain {
 		return outcome, ""
 	}
-	const shown = 120
-	return outcome, fmt.Sprintf("expected the body %s, got %q", expected, r.body[:min(len(r.body), shown)])
+	return outcome, fmt.Sprintf("expected the body %s, got %q", expected, a.Body[:min(len(a.Body), shown)])
 }
 
-// bodyCheck expects a text or a pattern.
-type bodyCheck struct {
-	text    []byte
-	pattern *regexp.Regexp // instead of text
-}
-
-// newBodyCheck reads "TEXT" or "re:PATTERN".
-func newBodyCheck(text string) (bodyCheck, error) {
-	expression, isPattern := strings.CutPrefix(text, "re:")
-	if text == "" || isPattern && expression == "" {
-		return bodyCheck{}, errors.New("expected body: the text is empty, every body would do")
+func (o *Oracle) wrongHeader(a *Answer, explain bool, check *textCheck) (record.Outcome, string) {
+	if !explain {
+		return record.Failed, ""
 	}
-	if !isPattern {
-		return bodyCheck{text: []byte(text)}, nil
+	got := "none"
+	if value, found := a.HeaderValue(check.header); found {
+		got = fmt.Sprintf("%q", value[:min(len(value), shown)])
 	}
-	pattern, err := regexp.Compile(expression)
-	if err != nil {
-		return bodyCheck{}, fmt.Errorf("expected body %q: %w", text, err)
-	}
-	return bodyCheck{pattern: pattern}, nil
-}
-
-func (b *bodyCheck) match(body []byte) bool {
-	if b.pattern != nil {
-		return b.pattern.Match(body)
-	}
-	return bytes.Contains(body, b.text)
-}
-
-func (b *bodyCheck) String() string {
-	if b.pattern != nil {
-		return fmt.Sprintf("to match %q", b.pattern)
-	}
-	return fmt.Sprintf("to contain %q", b.text)
+	return record.Failed, fmt.Sprintf("expected the header %s %s, got %s", check.header, check, got)
 }

@@ -10,8 +10,14 @@ import (
 // target, was the limit.
 type Generator struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
-	PeakMemory int64   `json:"peak_memory"`      // bytes resident
-	Pacing     string  `json:"pacing,omitempty"` // exact, grid:1ms or spin
+	// CPUPerOperation is the price of pacing and protocol, in seconds; null without
+	// operations.
+	CPUPerOperation *float64 `json:"cpu_per_operation"`
+	PeakMemory      int64    `json:"peak_memory"`      // bytes resident
+	Pacing          string   `json:"pacing,omitempty"` // exact, grid:1ms or spin
+	Engine          string   `json:"engine,omitempty"` // http1 or stream
+	Loops           int      `json:"loops,omitempty"`  // that sent, in all processes together
+	Agents          int      `json:"agents,omitempty"` // processes; zero: the command itself
 	// Limited: the client, not the system, was the limit; the numbers do not
 	// describe the target.
 	Limited   bool     `json:"limited"`
@@ -43,8 +49,8 @@ const (
 //	pacing   lateness that the user's pacing permits by itself; zero for exact
 func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 	var by []string
-	if share := s.Generator.CPUSeconds / (elapsed.Seconds() * cores); share > maxCPUShare {
-		by = append(by, fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores))
+	if busy := CPULimit(s.Generator.CPUSeconds, cores, elapsed); busy != "" {
+		by = append(by, busy)
 	}
 	if lag := s.SendLateness.P99; lag != nil {
 		limit := (maxLag + pacing).Seconds()
@@ -62,6 +68,20 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users, c.Implied))
 	}
 	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
+}
+
+// CPULimit says that a generator used up the processors that it may use, or
+// nothing.
+//
+//	cpu      processor time, seconds
+//	cores    processors that it may use
+//	elapsed  wall-clock time over which cpu was counted
+func CPULimit(cpu, cores float64, elapsed time.Duration) string {
+	share := cpu / (elapsed.Seconds() * cores)
+	if !(share > maxCPUShare) {
+		return ""
+	}
+	return fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores)
 }
 
 // LittlesLaw compares the users of a closed loop with what the measurements

@@ -23,8 +23,12 @@ type Row struct {
 	Failure   string // why not OK
 	Received  int64  // bytes
 	SentBytes int64
-	Active    int // operations in flight, JMeter's threads
+	Active    int // users or connections of the load, JMeter's threads
 	URL       string
+	Follows   bool   // it is not the first step of its flow
+	Noted     []byte // what the step wants to have in the list, a JSON object
+	// Since the beginning of the load: due time, actual send, and end.
+	Intended, Sent, Finished time.Duration
 }
 
 // JTLWriter writes results as CSV with the columns of JMeter's own default

@@ -29,6 +29,9 @@ type line struct {
 	Received  int64     `json:"received"`
 	SentBytes int64     `json:"sent"`
 	URL       string    `json:"url,omitempty"`
+	// Follows: it is not the first step of its flow.
+	Follows bool            `json:"follows,omitempty"`
+	Noted   json.RawMessage `json:"noted,omitempty"`
 }
 
 // NewLineWriter writes to w.
@@ -43,6 +46,7 @@ func (l *LineWriter) Write(r Row) error {
 		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),
 		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
 		Status: r.Status, Failure: r.Failure, Loop: r.Loop, Received: r.Received, SentBytes: r.SentBytes, URL: r.URL,
+		Follows: r.Follows, Noted: r.Noted,
 	})
 	if err != nil {
 		return fmt.Errorf("list of operations: %w", err)

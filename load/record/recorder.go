@@ -22,6 +22,7 @@ type Recorder struct {
 	made    int           // buffers
 	full    chan *Results
 	spare   chan *Results
+	tap     *Tap
 }
 
 // NewRecorder makes a recorder. Its results have to be taken by Collect.
@@ -46,7 +47,13 @@ func (r *Recorder) Record(s Sample) {
 		r.turn(s.Finished)
 	}
 	r.now.add(&s)
+	if r.tap != nil {
+		r.tap.put(&s)
+	}
 }
+
+// Tapped reports whether somebody wants every sample.
+func (r *Recorder) Tapped() bool { return r.tap != nil }
 
 // Unsent adds operations that were due and never sent.
 func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
@@ -54,14 +61,21 @@ func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
 // Tick hands on the last second if it is over, also when no operation finishes.
 // Now is the time since the beginning of the load.
 func (r *Recorder) Tick(now time.Duration) {
-	if now >= r.end {
-		r.turn(now)
+	if now < r.end {
+		return
+	}
+	r.turn(now)
+	if r.tap != nil {
+		r.tap.hand()
 	}
 }
 
 // Close hands on what is left, up to the end of the load, and ends Collect. The
 // recorder must not be used afterwards.
 func (r *Recorder) Close(end time.Duration) {
+	if r.tap != nil {
+		r.tap.close()
+	}
 	r.now.To = max(end, r.now.From)
 	r.full <- r.now // never blocks: there is room for all buffers
 	close(r.full)

@@ -44,8 +44,8 @@ const All = -1
 type Options struct {
 	// Operations are the names of the operations; samples carry their index.
 	Operations []string
-	// Window is the duration of the schedule: operations sent within it are
-	// achieved. Zero: all are.
+	// Window is the duration of the schedule: flows begun within it are achieved.
+	// Zero: all are.
 	Window time.Duration
 	// Timeout is the time limit of an operation. One that timed out counts with
 	// at least that long.
@@ -63,6 +63,20 @@ type Sample struct {
 	Free      time.Duration // when a connection was free for it; up to Intended: at once
 	Sent      time.Duration // actual send, or the attempt to connect
 	Finished  time.Duration // end of the answer, of waiting for it, or of the load
+	// Follows: it is not the first step of its flow, so the schedule did not ask
+	// for it and it does not count as achieved.
+	Follows bool
+
+	// What follows is for lists of operations (Tap) and may be left out.
+
+	Status            int32         // of the protocol; zero: none
+	Connection        int32         // number of the connection in its loop
+	Received, Written int64         // bytes
+	FirstByte         time.Duration // when the answer began; zero: not known
+	Connected         time.Duration // how long connecting took; zero on a connection that was open
+	// Noted is what the step wants to have in the list: a JSON object, or nothing.
+	// Its memory belongs to the sample.
+	Noted []byte
 }
 
 // cell is one operation with one outcome.
@@ -74,7 +88,7 @@ type cell struct {
 type Counts struct {
 	Late     int64 // sent more than Options.LateAfter after the intended start
 	Unsent   int64 // due, but never sent
-	Achieved int64 // sent within Options.Window
+	Achieved int64 // flows begun within Options.Window
 	Clamped  int64 // times outside the range of the histograms, counted at its edge
 }
 
@@ -135,7 +149,7 @@ func (r *Results) add(s *Sample) {
 	if s.Sent-s.Intended > r.options.LateAfter {
 		counts.Late++
 	}
-	if r.options.Window == 0 || s.Sent < r.options.Window {
+	if !s.Follows && (r.options.Window == 0 || s.Sent < r.options.Window) {
 		counts.Achieved++
 	}
 }

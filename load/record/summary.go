@@ -20,8 +20,9 @@ type Summary struct {
 	Schema string `json:"schema"`
 	Target string `json:"target"`
 	Model  string `json:"model"` // the load in words: "open, poisson, 5000/s"
-	// OfferedRate counts the operations that the schedule held; null in a closed
-	// loop, which offers nothing. AchievedRate counts those sent while it lasted.
+	// OfferedRate counts the flows that the schedule held; null in a closed loop,
+	// which offers nothing. AchievedRate counts those begun while it lasted. A flow
+	// of one step is one operation.
 	OfferedRate  *float64 `json:"offered_rate"`
 	AchievedRate float64  `json:"achieved_rate"`
 	Duration     float64  `json:"duration"` // of the schedule
@@ -30,6 +31,8 @@ type Summary struct {
 	Unsent       int64    `json:"unsent"` // due, but never sent
 	Late         int64    `json:"late"`   // sent long after the intended start
 	InFlight     int64    `json:"in_flight"`
+	// Skipped steps were never begun, because an earlier step of their flow failed.
+	Skipped int64 `json:"skipped"`
 	// Errors counts operations by how they failed; names are those of Outcome.
 	Errors map[string]int64 `json:"errors"`
 	// ResponseTime is of all operations: one that timed out counts with its time
@@ -48,6 +51,10 @@ type Summary struct {
 	Unchecked []string    `json:"unchecked,omitempty"`
 	Closed    *ClosedLoop `json:"closed,omitempty"`
 	Capacity  *Capacity   `json:"capacity,omitempty"`
+	// Aborted says why the load ended before its time; empty when it did not.
+	Aborted string `json:"aborted,omitempty"`
+	// Notes say what else a reader has to know.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Operation is one operation's part of a summary.
@@ -58,6 +65,7 @@ type Operation struct {
 	Unsent       int64            `json:"unsent"`
 	Late         int64            `json:"late"`
 	InFlight     int64            `json:"in_flight"`
+	Skipped      int64            `json:"skipped"`
 	Errors       map[string]int64 `json:"errors"`
 	ResponseTime Percentiles      `json:"response_time"`
 	ServiceTime  Percentiles      `json:"service_time"`

@@ -1,4 +1,4 @@
-package engine
+package http1
 
 import (
 	"bytes"
@@ -14,13 +14,15 @@ const (
 	maxChunkLine = 1 << 10
 	// maxInspected is how much of a body is kept for an oracle.
 	maxInspected = 1 << 20
+	// maxRetained is the most memory for a body that waits for the next answer.
+	maxRetained = 64 << 10
 )
 
-// What can be wrong with an answer. errTooLarge wraps every exceeded limit and
-// errMalformed everything else that is not HTTP/1.1.
+// What can be wrong with an answer. ErrTooLarge wraps every exceeded limit and
+// ErrMalformed everything else that is not HTTP/1.1.
 var (
-	errMalformed = errors.New("the answer is not HTTP/1.1")
-	errTooLarge  = errors.New("the answer exceeds a limit of the engine")
+	ErrMalformed = errors.New("the answer is not HTTP/1.1")
+	ErrTooLarge  = errors.New("the answer exceeds a limit of the engine")
 )
 
 // phase is what the parser expects next.
@@ -38,32 +40,55 @@ const (
 	complete
 )
 
-// response parses one answer as its bytes come (RFC 9112). It keeps an incomplete
-// line and, where an oracle asks, the beginning of the body; nothing else grows.
-type response struct {
-	phase     phase
-	bodiless  bool // the request was HEAD
-	inspect   bool // keep the body
-	chunked   bool
-	sized     bool // Content-Length was given
-	last      bool // the connection ends with this answer
-	truncated bool // body holds only the beginning
-	oldest    bool // HTTP/1.0
-	keepAlive bool // the server said so
-	status    int
-	headBytes int
-	left      int64 // of the body or the chunk, bytes
-	partial   []byte
-	body      []byte
+// Response parses one answer. It keeps an incomplete line and, where somebody asks,
+// the header and the beginning of the body; nothing else grows. Its memory is used
+// again for the next answer.
+type Response struct {
+	Status int
+	// Header holds the lines "Name: value" with CRLF line ends, and Body the body
+	// without its framing: both as package oracle wants them.
+	Header, Body []byte
+	// Truncated: Body holds only the beginning.
+	Truncated bool
+	// Last: the connection ends with this answer.
+	Last bool
+
+	phase      phase
+	bodiless   bool // the request was HEAD
+	keepHeader bool
+	keepBody   bool
+	chunked    bool
+	sized      bool // Content-Length was given
+	oldest     bool // HTTP/1.0
+	keepAlive  bool // the server said so
+	headBytes  int
+	left       int64 // of the body or the chunk, bytes
+	partial    []byte
 }
 
-// begin expects a new answer and keeps the memory of the last.
-func (r *response) begin(bodiless, inspect bool) {
-	*r = response{bodiless: bodiless, inspect: inspect, partial: r.partial[:0], body: r.body[:0]}
+// Begin expects a new answer. bodiless: the request was HEAD, so there is no body
+// whatever the header says. Header and Body are kept where they are wanted.
+func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
+	*r = Response{
+		bodiless: bodiless, keepHeader: keepHeader, keepBody: keepBody,
+		partial: r.partial[:0], Header: r.Header[:0], Body: again(r.Body),
+	}
 }
 
-// feed takes bytes until the answer is complete and returns how many it took.
-func (r *response) feed(data []byte) (int, error) {
+// again is the memory of a body for the next one. A large one is given back: a
+// thousand connections that each keep a megabyte would be a gigabyte.
+func again(body []byte) []byte {
+	if cap(body) > maxRetained {
+		return nil
+	}
+	return body[:0]
+}
+
+// Complete reports whether the whole answer has come.
+func (r *Response) Complete() bool { return r.phase == complete }
+
+// Feed takes bytes until the answer is complete and returns how many it took.
+func (r *Response) Feed(data []byte) (int, error) {
 	taken := 0
 	for r.phase != complete && taken < len(data) {
 		var n int
@@ -85,8 +110,8 @@ func (r *response) feed(data []byte) (int, error) {
 	return taken, nil
 }
 
-// end is the end of the connection: the only right end of some answers.
-func (r *response) end() bool {
+// End is the end of the connection: the only right end of some answers.
+func (r *Response) End() bool {
 	if r.phase == bodyUntilClose {
 		r.phase = complete
 	}
@@ -94,7 +119,7 @@ func (r *response) end() bool {
 }
 
 // bodyBytes takes bytes of a body or chunk of known length.
-func (r *response) bodyBytes(data []byte) int {
+func (r *Response) bodyBytes(data []byte) int {
 	n := int(min(int64(len(data)), r.left))
 	r.keep(data[:n])
 	if r.left -= int64(n); r.left == 0 {
@@ -107,18 +132,18 @@ func (r *response) bodyBytes(data []byte) int {
 }
 
 // keep stores the beginning of a body for the oracle.
-func (r *response) keep(data []byte) {
-	if !r.inspect {
+func (r *Response) keep(data []byte) {
+	if !r.keepBody {
 		return
 	}
-	if room := maxInspected - len(r.body); len(data) > room {
-		data, r.truncated = data[:room], true
+	if room := maxInspected - len(r.Body); len(data) > room {
+		data, r.Truncated = data[:room], true
 	}
-	r.body = append(r.body, data...)
+	r.Body = append(r.Body, data...)
 }
 
 // line takes a line, or the beginning of one.
-func (r *response) line(data []byte) (int, error) {
+func (r *Response) line(data []byte) (int, error) {
 	i := bytes.IndexByte(data, '\n')
 	n := i + 1
 	if i < 0 {
@@ -143,21 +168,21 @@ func (r *response) line(data []byte) (int, error) {
 }
 
 // measure holds lines against the limits.
-func (r *response) measure(n int) error {
+func (r *Response) measure(n int) error {
 	if r.phase == chunkLine || r.phase == chunkEnd {
 		if len(r.partial)+n > maxChunkLine {
-			return fmt.Errorf("%w: a line of %d bytes before a chunk", errTooLarge, len(r.partial)+n)
+			return fmt.Errorf("%w: a line of %d bytes before a chunk", ErrTooLarge, len(r.partial)+n)
 		}
 		return nil
 	}
 	if r.headBytes += n; r.headBytes > maxHead {
-		return fmt.Errorf("%w: headers of more than %d bytes", errTooLarge, maxHead)
+		return fmt.Errorf("%w: headers of more than %d bytes", ErrTooLarge, maxHead)
 	}
 	return nil
 }
 
 // interpret reads a whole line without its ending.
-func (r *response) interpret(line []byte) error {
+func (r *Response) interpret(line []byte) error {
 	switch r.phase {
 	case statusLine:
 		return r.statusOf(line)
@@ -170,7 +195,7 @@ func (r *response) interpret(line []byte) error {
 		return r.chunk(line)
 	case chunkEnd:
 		if len(line) != 0 {
-			return fmt.Errorf("%w: a chunk is longer than it says", errMalformed)
+			return fmt.Errorf("%w: a chunk is longer than it says", ErrMalformed)
 		}
 		r.phase = chunkLine
 	case trailerLine:
@@ -182,70 +207,70 @@ func (r *response) interpret(line []byte) error {
 }
 
 // statusOf reads "HTTP/1.1 200 OK".
-func (r *response) statusOf(line []byte) error {
+func (r *Response) statusOf(line []byte) error {
 	const version, code = len("HTTP/1.1"), len("HTTP/1.1 200")
 	if len(line) < code || string(line[:version-1]) != "HTTP/1." || line[version] != ' ' || len(line) > code && line[code] != ' ' {
-		return fmt.Errorf("%w: it begins with %q", errMalformed, line[:min(len(line), 40)])
+		return fmt.Errorf("%w: it begins with %q", ErrMalformed, line[:min(len(line), 40)])
 	}
 	status := 0
 	for _, digit := range line[version+1 : code] {
 		if digit < '0' || digit > '9' {
-			return fmt.Errorf("%w: its status is %q", errMalformed, line[version+1:code])
+			return fmt.Errorf("%w: its status is %q", ErrMalformed, line[version+1:code])
 		}
 		status = 10*status + int(digit-'0')
 	}
 	if status < 100 || status > 599 {
-		return fmt.Errorf("%w: its status is %d", errMalformed, status)
+		return fmt.Errorf("%w: its status is %d", ErrMalformed, status)
 	}
-	r.status, r.oldest = status, line[version-1] == '0'
+	r.Status, r.oldest = status, line[version-1] == '0'
 	r.phase = headerLine
 	return nil
 }
 
 // endOfHead decides how the body is framed (RFC 9112, 6.3).
-func (r *response) endOfHead() error {
+func (r *Response) endOfHead() error {
 	switch {
-	case r.status == 101:
-		return fmt.Errorf("%w: it switches to another protocol", errMalformed)
-	case r.status < 200: // the answer proper follows
+	case r.Status == 101:
+		return fmt.Errorf("%w: it switches to another protocol", ErrMalformed)
+	case r.Status < 200: // the answer proper follows
 		head := r.headBytes
-		r.begin(r.bodiless, r.inspect)
+		r.Begin(r.bodiless, r.keepHeader, r.keepBody)
 		r.headBytes = head
 		return nil
 	}
-	r.last = r.last || r.oldest && !r.keepAlive
+	r.Last = r.Last || r.oldest && !r.keepAlive
 	r.headBytes = 0
 	switch {
-	case r.bodiless || r.status == 204 || r.status == 304:
+	case r.bodiless || r.Status == 204 || r.Status == 304:
 		r.phase = complete
 	case r.chunked:
-		r.last = r.last || r.sized // such an answer may be an attack
+		r.Last = r.Last || r.sized // such an answer may be an attack
 		r.phase = chunkLine
 	case r.sized && r.left == 0:
 		r.phase = complete
 	case r.sized:
 		r.phase = fixedBody
 	default:
-		r.phase, r.last = bodyUntilClose, true
+		r.phase, r.Last = bodyUntilClose, true
 	}
 	return nil
 }
 
 // chunk reads the line before a chunk: its length in hexadecimal, and extensions.
-func (r *response) chunk(line []byte) error {
+func (r *Response) chunk(line []byte) error {
 	digits := line
 	if i := bytes.IndexByte(line, ';'); i >= 0 {
 		digits = line[:i]
 	}
 	digits = bytes.TrimRight(digits, " \t")
 	if len(digits) == 0 || len(digits) > 15 { // 60 bits
-		return fmt.Errorf("%w: a chunk of length %q", errMalformed, digits[:min(len(digits), 40)])
+		return fmt.Errorf("%w: a chunk of length %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
 	r.left = 0
 	for _, digit := range digits {
 		value, ok := hexadecimal(digit)
 		if !ok {
-			return fmt.Errorf("%w: a chunk of length %q", errMalformed, digits)
+			return fmt.Errorf("%w: a chunk of length %q", ErrMalformed, digits)
 		}
 		r.left = r.left<<4 | int64(value)
 	}

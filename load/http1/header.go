@@ -1,16 +1,19 @@
-package engine
+package http1
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// header reads one header line. Only those that frame the answer matter; lengths
-// keep the comparison off the hot path.
-func (r *response) header(line []byte) error {
+// header reads one header line, and keeps it where that is wanted. Only those that
+// frame the answer matter here; lengths keep the comparison off the hot path.
+func (r *Response) header(line []byte) error {
 	i := bytes.IndexByte(line, ':')
 	if i <= 0 {
-		return fmt.Errorf("%w: a header reads %q", errMalformed, line[:min(len(line), 40)])
+		return fmt.Errorf("%w: a header reads %q", ErrMalformed, line[:min(len(line), 40)])
+	}
+	if r.keepHeader {
+		r.Header = append(append(r.Header, line...), "\r\n"...)
 	}
 	name, value := line[:i], line[i+1:]
 	switch {
@@ -20,7 +23,7 @@ func (r *response) header(line []byte) error {
 		return r.contentLength(bytes.TrimSpace(value))
 	case i == len("transfer-encoding") && bytes.EqualFold(name, []byte("transfer-encoding")):
 		if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
-			return fmt.Errorf("%w: transfer encoding %q is not supported", errMalformed, value[:min(len(value), 40)])
+			return fmt.Errorf("%w: transfer encoding %q is not supported", ErrMalformed, value[:min(len(value), 40)])
 		}
 		r.chunked = true
 	}
@@ -28,17 +31,17 @@ func (r *response) header(line []byte) error {
 }
 
 // connection reads the options of the header Connection.
-func (r *response) connection(value []byte) {
+func (r *Response) connection(value []byte) {
 	for option := range bytes.SplitSeq(value, []byte(",")) {
 		option = bytes.TrimSpace(option)
-		r.last = r.last || bytes.EqualFold(option, []byte("close"))
+		r.Last = r.Last || bytes.EqualFold(option, []byte("close"))
 		r.keepAlive = r.keepAlive || bytes.EqualFold(option, []byte("keep-alive"))
 	}
 }
 
 // contentLength reads a length. Two that differ would make the rest a matter of
 // opinion.
-func (r *response) contentLength(digits []byte) error {
+func (r *Response) contentLength(digits []byte) error {
 	const most = 18 // digits of an int64
 	var length int64
 	for _, digit := range digits {
@@ -49,7 +52,7 @@ func (r *response) contentLength(digits []byte) error {
 		length = 10*length + int64(digit-'0')
 	}
 	if len(digits) == 0 || len(digits) > most || length < 0 || r.sized && length != r.left {
-		return fmt.Errorf("%w: its length is %q", errMalformed, digits[:min(len(digits), 40)])
+		return fmt.Errorf("%w: its length is %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
 	r.sized, r.left = true, length
 	return nil

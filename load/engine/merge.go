@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Merge adds the report of another loop or agent that played a part of the same
+// load.
+func (r *Report) Merge(other *Report) {
+	if other.Start.Before(r.Start) {
+		r.Start = other.Start
+	}
+	r.Window, r.Elapsed = max(r.Window, other.Window), max(r.Elapsed, other.Elapsed)
+	r.ThreadCPU += other.ThreadCPU
+	r.Unsent += other.Unsent
+	r.UnsentBecause = both(r.UnsentBecause, other.UnsentBecause)
+	r.Stopped = both(r.Stopped, other.Stopped)
+	r.HeldBack += other.HeldBack
+	r.Cut += other.Cut
+	r.Skipped = sums(r.Skipped, other.Skipped)
+	statuses := maps.Clone(r.Statuses)
+	if statuses == nil {
+		statuses = make(map[int]int64, len(other.Statuses))
+	}
+	for status, n := range other.Statuses {
+		statuses[status] += n
+	}
+	r.Statuses = statuses
+	r.Connects += other.Connects
+	r.Received += other.Received
+	r.Unsolicited += other.Unsolicited
+	r.BusyTime += other.BusyTime
+	r.PauseTime += other.PauseTime
+	r.UserTime += other.UserTime
+	// What only one of them knows cannot be added.
+	n := min(len(r.Ended), len(other.Ended))
+	r.Ended = sums(r.Ended[:n], other.Ended[:n])
+	if r.Example == "" {
+		r.Example = other.Example
+	}
+}
+
+// both joins two texts that may be the same or empty.
+func both(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case strings.Contains(a, b):
+		return a
+	}
+	return fmt.Sprintf("%s; %s", a, b)
+}
+
+// sums adds element by element; the shorter one is filled up with zeros.
+func sums(a, b []int64) []int64 {
+	all := make([]int64, max(len(a), len(b)))
+	for i := range all {
+		if i < len(a) {
+			all[i] += a[i]
+		}
+		if i < len(b) {
+			all[i] += b[i]
+		}
+	}
+	return all
+}

@@ -1,0 +1,221 @@
+//go:build linux
+
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// play sends the load and waits for what is in flight.
+func (l *loop) play() error {
+	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
+	l.sending = true
+	for end := l.end; ; {
+		if l.sending {
+			l.dispatch()
+		}
+		if l.sending && (l.now >= end || l.done() || l.interrupted.Load()) {
+			l.endSending()
+			end = l.now + l.config.Grace
+		}
+		if !l.sending && (l.inFlight == 0 || l.now >= end || l.interrupted.Load()) {
+			return nil
+		}
+		events, err := l.wait(end)
+		if err != nil {
+			return err
+		}
+		l.handle(events)
+		l.expire()
+		l.config.Recorder.Tick(l.now)
+		l.sample()
+	}
+}
+
+// done reports whether an open loop has nothing left to begin: its schedule is at
+// its end, and so are all flows.
+func (l *loop) done() bool {
+	if l.config.Open == nil || l.inFlight > 0 || len(l.thinking) > 0 {
+		return false
+	}
+	_, more := l.source.peek()
+	return !more
+}
+
+// endSending notes how long operations were begun, and cuts the flows that think.
+// An open loop that was not broken off has had its whole duration, also when its
+// schedule held nothing at the end of it.
+func (l *loop) endSending() {
+	l.sending = false
+	l.report.Window = min(l.now, l.config.Duration)
+	if l.now >= l.until && l.until < l.config.Duration {
+		l.report.Stopped = fmt.Sprintf("the permission ended at %s", l.config.Until.Format(time.RFC3339))
+	}
+	if l.config.Open != nil && !l.interrupted.Load() {
+		l.report.Window = l.config.Duration
+	}
+	l.report.Cut += int64(len(l.thinking))
+	if u, closed := l.source.(*users); closed {
+		u.stop(l.now, l.thinking)
+	}
+	l.thinking = nil
+}
+
+// dispatch begins the operations that are due, as far as there are connections
+// for new flows and the limit permits them.
+func (l *loop) dispatch() {
+	entered := l.now
+	for fresh := false; ; fresh = true {
+		at, continues, ok := l.upcoming()
+		if !ok || at > l.now {
+			return
+		}
+		if fresh {
+			l.now = l.clock() // sending took time
+		}
+		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+lastOrders, l.until)) {
+			return
+		}
+		if continues {
+			next := l.thinking.pop()
+			next.conn.thinking = false
+			l.begin(next.conn, next.due)
+			continue
+		}
+		l.beginFlow()
+	}
+}
+
+// upcoming is when the next operation can be begun, if that depends on the clock
+// and not on an answer, and whether it continues a flow.
+func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
+	if len(l.thinking) > 0 {
+		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].due), true, true
+	}
+	if len(l.idle)+len(l.vacant) == 0 {
+		return at, continues, ok
+	}
+	due, more := l.source.peek()
+	if !more || due >= l.config.Duration {
+		return at, continues, ok
+	}
+	if due = max(l.config.Pacing.Slot(due), l.limit.From()); !ok || due < at {
+		return due, false, true
+	}
+	return at, continues, ok
+}
+
+// beginFlow begins the flow that is next, on a connection from the pool.
+func (l *loop) beginFlow() {
+	due, _ := l.source.peek()
+	l.source.take()
+	if l.limit.From() > l.config.Pacing.Slot(due) {
+		l.report.HeldBack++
+		l.source.pauses(due, l.now)
+	}
+	l.limit.Take(l.now)
+	c := l.free()
+	l.config.Player.Begin(&c.session)
+	l.begin(c, due)
+}
+
+// free takes a connection from the pool: the one used last, whose memory is
+// still in the cache, or else a place for a new one.
+func (l *loop) free() *conn {
+	from := &l.idle
+	if len(*from) == 0 {
+		from = &l.vacant
+	}
+	last := len(*from) - 1
+	c := (*from)[last]
+	*from = (*from)[:last]
+	return c
+}
+
+// begin starts an operation on a connection, or on one that it makes first.
+func (l *loop) begin(c *conn, due time.Duration) {
+	c.assigned, c.due, c.begun, c.sent = true, due, l.now, l.now
+	c.connecting, c.firstByte, c.received, c.written = 0, 0, 0, 0
+	l.enlist(c)
+	l.inFlight++
+	if c.fd >= 0 {
+		l.request(c)
+		return
+	}
+	if err := l.connect(c); err != nil {
+		l.unreached(c, err)
+	}
+}
+
+// finish records the operation of a connection, which ended at a time that may
+// be a little ago, and goes on with its flow.
+func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
+	l.delist(c)
+	c.assigned = false
+	l.inFlight--
+	sample := record.Sample{
+		Operation: c.session.Operation(), Outcome: outcome, Follows: !c.session.First(),
+		Intended: c.due, Free: c.free, Sent: c.sent, Finished: at,
+		Connection: c.slot, Received: c.received, Written: c.written,
+		FirstByte: c.firstByte, Connected: c.connecting,
+	}
+	if c.firstByte > 0 {
+		sample.Status = int32(c.answer.Status)
+	}
+	if l.tapped {
+		sample.Noted = c.session.Notes()
+	}
+	l.config.Recorder.Record(sample)
+	l.report.BusyTime += at - c.begun
+	c.free = l.now
+	think, more := c.session.Next(outcome)
+	if more {
+		l.goOn(c, at, at+think)
+		return
+	}
+	l.over++
+	l.source.finished(l.now, think, unreached(outcome))
+	l.release(c)
+}
+
+// unreached reports whether an outcome means that nobody was there.
+func unreached(o record.Outcome) bool {
+	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
+}
+
+// goOn continues a flow whose next step is due at a time: now, when it has
+// thought, or not at all when the load is over by then.
+func (l *loop) goOn(c *conn, at, due time.Duration) {
+	l.source.pauses(at, due)
+	switch {
+	case !l.sending || due >= l.config.Duration || due >= l.until:
+		l.report.Cut++
+		l.over++
+		l.release(c)
+	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until:
+		c.free, c.thinking = 0, true
+		if c.fd >= 0 {
+			c.state = idle
+		}
+		l.thinking.push(entry{due, c})
+	default:
+		c.free = 0 // the connection was there all the time
+		l.begin(c, due)
+	}
+}
+
+// release gives the connection of a flow back to the pool.
+func (l *loop) release(c *conn) {
+	if !l.config.KeepAlive {
+		l.hangUp(c)
+	}
+	if c.fd < 0 {
+		l.vacant = append(l.vacant, c)
+		return
+	}
+	c.state = idle
+	l.idle = append(l.idle, c)
+}

@@ -1,0 +1,46 @@
+package engine
+
+import "time"
+
+// Report is what the engine knows beside the samples in the recorder.
+type Report struct {
+	Start time.Time
+	// Window is how long flows were begun; Elapsed includes the wait for what was
+	// in flight.
+	Window, Elapsed time.Duration
+	// ThreadCPU is the processor time of the sending thread.
+	ThreadCPU time.Duration
+	// Unsent flows of an open loop were due and never begun; UnsentBecause says why.
+	Unsent        int64
+	UnsentBecause string `json:",omitempty"`
+	// Stopped says why flows were begun no longer before the duration was over;
+	// empty when it was.
+	Stopped string `json:",omitempty"`
+	// HeldBack flows were begun later than they were due because of Config.MaxRate.
+	HeldBack int64
+	// Cut flows had steps left when the load ended.
+	Cut int64
+	// Skipped are, by operation, steps that were not begun because an earlier one
+	// of their flow failed.
+	Skipped []int64
+	// Statuses counts answers by HTTP status, right or wrong.
+	Statuses map[int]int64
+	// Connects counts attempts to connect, those before the load included.
+	Connects int64
+	// Received counts bytes, and Unsolicited answers that nobody asked for.
+	Received, Unsolicited int64
+	// BusyTime is the sum of the times that operations took from when they were
+	// begun to their end: service times, and making connections. In a closed loop,
+	// PauseTime is the sum of the users' pauses, in flows and between them, and
+	// UserTime that of their time from the first operation to the end of the last:
+	// Little's law holds the three together.
+	BusyTime, PauseTime, UserTime time.Duration
+	// Ended are, at multiples of EndedEvery, how many flows had ended or were
+	// thinking: those due by then and not among them waited for the target.
+	Ended []int64
+	// Example is the first complaint about an answer, if there was any.
+	Example string `json:",omitempty"`
+}
+
+// EndedEvery is the distance of the values in Report.Ended.
+const EndedEvery = 100 * time.Millisecond

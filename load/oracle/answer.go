@@ -1,0 +1,32 @@
+package oracle
+
+import "bytes"
+
+// Answer is what came back from the target. Its memory belongs to who received
+// it and is used again: keep copies only.
+type Answer struct {
+	// Status is the HTTP status, or the gRPC status code (0 is OK).
+	Status int
+	// Header holds the lines "Name: value" with CRLF line ends, without the status line.
+	// It is nil where nobody asked for it.
+	Header []byte
+	// Body is the body, for gRPC the message as JSON. It is nil where nobody
+	// asked for it.
+	Body []byte
+	// Truncated: Body holds only the beginning.
+	Truncated bool
+}
+
+// HeaderValue is the first value of a header, whatever the case of its name,
+// and whether there is one.
+func (a *Answer) HeaderValue(name string) ([]byte, bool) {
+	for rest := a.Header; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		if len(key) == len(name) && bytes.EqualFold(key, []byte(name)) {
+			return bytes.TrimSpace(value), true
+		}
+	}
+	return nil, false
+}

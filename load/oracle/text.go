@@ -1,0 +1,60 @@
+package oracle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// textCheck expects a text or a pattern, in the body or in a header.
+type textCheck struct {
+	header  string // its name; "" is the body
+	text    []byte
+	pattern *regexp.Regexp // instead of text
+}
+
+// newTextCheck reads "TEXT" or "re:PATTERN".
+func newTextCheck(header, text string) (textCheck, error) {
+	where := "expected body"
+	if header != "" {
+		where = "expected header " + header
+	}
+	expression, isPattern := strings.CutPrefix(text, "re:")
+	if text == "" || isPattern && expression == "" {
+		return textCheck{}, errors.New(where + ": the text is empty, everything would do")
+	}
+	if !isPattern {
+		return textCheck{header: header, text: []byte(text)}, nil
+	}
+	pattern, err := regexp.Compile(expression)
+	if err != nil {
+		return textCheck{}, fmt.Errorf("%s %q: %w", where, text, err)
+	}
+	return textCheck{header: header, pattern: pattern}, nil
+}
+
+// match reads the answer; a header that is missing does not match.
+func (c *textCheck) match(a *Answer) bool {
+	where := a.Body
+	if c.header != "" {
+		value, found := a.HeaderValue(c.header)
+		if !found {
+			return false
+		}
+		where = value
+	}
+	if c.pattern != nil {
+		return c.pattern.Match(where)
+	}
+	return bytes.Contains(where, c.text)
+}
+
+// String is the end of a sentence that begins with what is looked at.
+func (c *textCheck) String() string {
+	if c.pattern != nil {
+		return fmt.Sprintf("to match %q", c.pattern)
+	}
+	return fmt.Sprintf("to contain %q", c.text)
+}

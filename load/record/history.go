@@ -1,0 +1,83 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Kinds of ends in a history.
+const (
+	EndedOK   = "ok"   // it happened
+	EndedFail = "fail" // it did not: the system said so, or was not reached
+	EndedInfo = "info" // nobody knows: the answer never came
+)
+
+// Attempt is one line of a history: what a client tried and what it knows of the
+// end, for audits. Times are nanoseconds since the beginning of the load.
+type Attempt struct {
+	Operation string          `json:"operation"`
+	End       string          `json:"end"`     // EndedOK, EndedFail or EndedInfo
+	Outcome   string          `json:"outcome"` // as in all documents
+	Status    string          `json:"status,omitempty"`
+	Intended  int64           `json:"intended_ns"`
+	Sent      int64           `json:"sent_ns"`
+	Finished  int64           `json:"finished_ns"`
+	Noted     json.RawMessage `json:"noted,omitempty"` // what the step noted
+}
+
+// HistoryWriter writes attempts as JSON lines.
+type HistoryWriter struct {
+	out *bufio.Writer
+	enc *json.Encoder
+}
+
+// NewHistoryWriter writes to w.
+func NewHistoryWriter(w io.Writer) *HistoryWriter {
+	out := bufio.NewWriter(w)
+	return &HistoryWriter{out, json.NewEncoder(out)}
+}
+
+// Write adds a line.
+func (h *HistoryWriter) Write(r Row) error {
+	err := h.enc.Encode(Attempt{
+		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,
+		Intended: int64(r.Intended), Sent: int64(r.Sent), Finished: int64(r.Finished), Noted: r.Noted,
+	})
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	return nil
+}
+
+// Flush writes what is still buffered.
+func (h *HistoryWriter) Flush() error { return h.out.Flush() }
+
+// End says what a client knows of an operation. A request that may have reached
+// the system and was not answered is open; so is one whose answer cannot be read,
+// or says that the system broke over it.
+func (r *Row) End() string {
+	switch r.Outcome {
+	case OK:
+		return EndedOK
+	case Timeout, Reset, Closed, Malformed, TooLarge, OtherError, Unfinished:
+		return EndedInfo
+	case BadStatus:
+		if broke(r.Status) {
+			return EndedInfo
+		}
+	}
+	return EndedFail
+}
+
+// broke reports whether a status says that the system does not know either: a
+// 5xx of HTTP, or UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS
+// of gRPC.
+func broke(status string) bool {
+	switch status {
+	case "2", "4", "13", "14", "15":
+		return true
+	}
+	return len(status) == 3 && status[0] == '5'
+}

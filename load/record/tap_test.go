@@ -1,0 +1,130 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTapHandsOnEverySample: the writer begins when the loop has filled all of the
+// memory and waits.
+func TestTapHandsOnEverySample(t *testing.T) {
+	const n = 3 * batch * batches
+	recorder, err := NewRecorder(Options{Operations: []string{"GET /"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := recorder.Tap()
+	go func() {
+		for i := range n {
+			recorder.Record(Sample{Finished: time.Duration(i)})
+		}
+		recorder.Close(time.Second)
+	}()
+	for len(tap.full) < batches {
+		time.Sleep(time.Millisecond)
+	}
+	next := time.Duration(0)
+	if err := tap.Each(func(s *Sample) error {
+		if s.Finished != next {
+			t.Fatalf("sample %v, want %v", s.Finished, next)
+		}
+		next++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if next != n {
+		t.Errorf("%d samples, want %d", next, n)
+	}
+	if times, _ := tap.Waits(); times == 0 {
+		t.Error("the loop did not wait for the writer, or did not count it")
+	}
+	if _, err := Collect(nil, recorder); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTapGoesOnAfterAnError: a full disk must not stop the load.
+func TestTapGoesOnAfterAnError(t *testing.T) {
+	recorder, err := NewRecorder(Options{Operations: []string{"GET /"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := recorder.Tap()
+	ended := make(chan error)
+	calls := 0
+	full := errors.New("disk full")
+	go func() { ended <- tap.Each(func(*Sample) error { calls++; return full }) }()
+	for range 2 * batch * batches {
+		recorder.Record(Sample{})
+	}
+	recorder.Close(time.Second)
+	if err := <-ended; !errors.Is(err, full) || calls != 1 {
+		t.Errorf("error %v after %d calls, want the first and no more", err, calls)
+	}
+}
+
+// TestTapHandsOnEverySecond: what a slow load has done is handed on every second.
+func TestTapHandsOnEverySecond(t *testing.T) {
+	recorder, err := NewRecorder(Options{Operations: []string{"GET /"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := recorder.Tap()
+	recorder.Record(Sample{})
+	recorder.Tick(time.Second)
+	if got := <-tap.full; len(got) != 1 {
+		t.Errorf("%d samples, want 1", len(got))
+	}
+}
+
+func TestFollowingStepsAreNotAchieved(t *testing.T) {
+	r, err := NewResults(Options{Operations: []string{"a"}, Window: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Sample{{}, {Follows: true}, {Sent: 2 * time.Second, Finished: 2 * time.Second}} {
+		r.Add(s)
+	}
+	if got := r.Counts(All).Achieved; got != 1 || r.Sent(All) != 3 {
+		t.Errorf("%d achieved of %d sent, want 1 of 3", got, r.Sent(All))
+	}
+}
+
+func TestHistorySaysWhatIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		outcome Outcome
+		status  string
+		want    string
+	}{
+		{OK, "200", EndedOK}, {Failed, "200", EndedFail}, {BadStatus, "409", EndedFail}, {BadStatus, "500", EndedInfo},
+		{BadStatus, "5", EndedFail}, {BadStatus, "13", EndedInfo}, {Rejected, "503", EndedFail}, {Refused, "", EndedFail},
+		{Timeout, "", EndedInfo}, {Reset, "", EndedInfo}, {Closed, "", EndedInfo}, {Unfinished, "", EndedInfo}, {Malformed, "", EndedInfo},
+	} {
+		r := Row{Outcome: c.outcome, Status: c.status}
+		if got := r.End(); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.outcome, c.status, got, c.want)
+		}
+	}
+}
+
+func TestHistoryIsLinesOfJSON(t *testing.T) {
+	var out bytes.Buffer
+	h := NewHistoryWriter(&out)
+	row := Row{Operation: "order", Outcome: Timeout, Intended: 1, Sent: 2, Finished: 3, Noted: []byte(`{"key":"7"}`)}
+	if err := errors.Join(h.Write(row), h.Write(row), h.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var a Attempt
+	if err := json.Unmarshal([]byte(lines[0]), &a); err != nil || len(lines) != 2 {
+		t.Fatalf("error %v in %q", err, lines)
+	}
+	if a.Operation != "order" || a.End != EndedInfo || a.Outcome != "timeout" || a.Intended != 1 || a.Sent != 2 || a.Finished != 3 || string(a.Noted) != `{"key":"7"}` {
+		t.Errorf("attempt %+v", a)
+	}
+}

@@ -1,0 +1,153 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Limits on what a scenario may ask for.
+const (
+	maxFlows  = 1000
+	maxSteps  = 1000 // in a flow
+	maxNames  = 1000 // values and data
+	maxLength = 1 << 20
+	maxSpan   = 1 << 53 // numbers of a zipf: float64 counts no further
+)
+
+// Single is the scenario of one step.
+func Single(step Step) *File {
+	return &File{Schema: Schema, Name: "single", Flows: []Flow{{Name: "single", Steps: []Step{step}}}}
+}
+
+// Compile checks the scenario and makes it ready to be played. Data files are
+// looked for in the folder. The error is of type Problems and names all mistakes.
+func (f *File) Compile(folder string) (*Plan, error) {
+	c := &compiler{file: f, folder: folder, plan: &Plan{seed: f.Seed, cookies: f.Cookies == nil || *f.Cookies}, slots: map[string]int{}}
+	if f.Schema != Schema {
+		c.problem("schema", "schema is %q, this cleave reads %q", f.Schema, Schema)
+	}
+	if f.Name == "" {
+		c.problem("", "the scenario needs a name")
+	}
+	c.checkHeaders("headers", f.Headers)
+	c.readValues()
+	c.readData()
+	c.readFlows()
+	if err := c.problems.orNil(); err != nil {
+		return nil, err
+	}
+	c.plan.slots = len(c.slots)
+	return c.plan, nil
+}
+
+// compiler collects the plan and all mistakes.
+type compiler struct {
+	file     *File
+	folder   string
+	plan     *Plan
+	problems Problems
+	values   map[string]int // by name: index in plan.values
+	data     map[string]int // by name: index in plan.data
+	slots    map[string]int // by name
+}
+
+// problem notes a mistake at a place of the file, such as flows[0].steps[1]. What
+// all steps share may be wrong in each of them; that is said once.
+func (c *compiler) problem(place, format string, args ...any) {
+	if p := c.file.origin.problem(place, format, args...); !slices.Contains(c.problems, p) {
+		c.problems = append(c.problems, p)
+	}
+}
+
+// slot is where sessions keep what a name stands for.
+func (c *compiler) slot(name string) int {
+	slot, known := c.slots[name]
+	if !known {
+		slot = len(c.slots)
+		c.slots[name] = slot
+	}
+	return slot
+}
+
+func (c *compiler) readValues() {
+	c.values = map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(c.file.Values)) {
+		place := "values." + name
+		c.checkName(place, name)
+		start, err := newGenerator(c.file.Values[name])
+		if err != nil {
+			c.problem(place, "value %s: %v", name, err)
+		}
+		c.values[name] = len(c.plan.values)
+		c.plan.values = append(c.plan.values, compiledValue{slot: c.slot(name), start: start})
+	}
+	if len(c.values) > maxNames {
+		c.problem("values", "%d values, at most %d are allowed", len(c.values), maxNames)
+	}
+}
+
+// checkName refuses what cannot be written between ${ and }.
+func (c *compiler) checkName(place, name string) {
+	if !namePattern.MatchString(name) {
+		c.problem(place, "the name %q: use letters, digits, dashes and underlines, beginning with a letter", name)
+	}
+}
+
+func (c *compiler) readFlows() {
+	flows := c.file.Flows
+	if len(flows) == 0 || len(flows) > maxFlows {
+		c.problem("flows", "%d flows: give 1 to %d", len(flows), maxFlows)
+	}
+	total := 0.0
+	for i := range flows {
+		weight := flows[i].Weight
+		if weight == 0 {
+			weight = 1
+		}
+		if !(weight > 0) || math.IsInf(weight, 0) {
+			c.problem(at("flows", i)+".weight", "flow %q: weight %g: give a number above zero", flows[i].Name, weight)
+			weight = 1
+		}
+		total += weight
+		compiled := c.readFlow(at("flows", i), &flows[i])
+		compiled.share = total
+		c.plan.flows = append(c.plan.flows, compiled)
+	}
+	for i := range c.plan.flows {
+		c.plan.flows[i].share /= total
+	}
+}
+
+// at is the place of an element of a list.
+func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+// readFlow compiles the steps in order, so that names are only known behind
+// the step that extracts them.
+func (c *compiler) readFlow(place string, f *Flow) flow {
+	if len(f.Steps) == 0 || len(f.Steps) > maxSteps {
+		c.problem(place, "flow %q has %d steps: give 1 to %d", f.Name, len(f.Steps), maxSteps)
+	}
+	scope := &scope{compiler: c, flow: f, extracted: map[string]bool{}, used: map[int]bool{}, columns: map[int]map[int]int{}}
+	var compiled flow
+	for i := range f.Steps {
+		s := c.readStep(at(place+".steps", i), &f.Steps[i], scope)
+		s.readsCookies = c.plan.cookies && s.grpc == "" && i < len(f.Steps)-1
+		s.needsHeader = s.needsHeader || s.readsCookies
+		compiled.steps = append(compiled.steps, s)
+	}
+	for name := range scope.extracted {
+		compiled.forgets = append(compiled.forgets, c.slot(name))
+	}
+	slices.Sort(compiled.forgets)
+	compiled.values = slices.Sorted(maps.Keys(scope.used))
+	for _, table := range slices.Sorted(maps.Keys(scope.columns)) {
+		use := rowUse{table: table}
+		for _, column := range slices.Sorted(maps.Keys(scope.columns[table])) {
+			use.columns = append(use.columns, columnUse{column: column, slot: scope.columns[table][column]})
+		}
+		compiled.rows = append(compiled.rows, use)
+	}
+	return compiled
+}

@@ -1,0 +1,258 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/oracle"
+)
+
+// readStep compiles a step.
+func (c *compiler) readStep(place string, s *Step, names *scope) step {
+	compiled := step{operation: c.operation(s), check: s.Check, think: time.Duration(s.Think)}
+	switch {
+	case (s.Request == "") == (s.GRPC == ""):
+		c.problem(place, "a step needs either request or grpc")
+	case s.GRPC != "":
+		c.readGRPC(place, s, &compiled)
+	default:
+		c.readRequest(place, s, &compiled, names)
+	}
+	c.readBody(place, s, &compiled, names)
+	c.readHeaders(place, s, &compiled, names)
+	c.readExpect(place, s, &compiled, names)
+	c.readExtract(place, s, &compiled, names)
+	c.readNotes(place, s, &compiled, names)
+	c.noteOracle(&compiled)
+	if s.Think < 0 {
+		c.problem(place+".think", "think time %v is negative", s.Think)
+	}
+	return compiled
+}
+
+// operation is the index of the step's operation.
+func (c *compiler) operation(s *Step) int {
+	name := s.Name
+	if name == "" {
+		name = s.Request + s.GRPC
+	}
+	i := slices.Index(c.plan.operations, name)
+	if i < 0 {
+		i = len(c.plan.operations)
+		c.plan.operations = append(c.plan.operations, name)
+		c.plan.judged = append(c.plan.judged, judged{checked: true})
+	}
+	return i
+}
+
+// noteOracle keeps in words how the answers of an operation are judged.
+func (c *compiler) noteOracle(s *step) {
+	j := &c.plan.judged[s.operation]
+	words := s.oracle.String()
+	for i := range s.echoes {
+		words += ", " + s.echoes[i].words()
+	}
+	if s.check != nil {
+		words += ", a check in Go"
+	}
+	for _, e := range s.extract {
+		words += ", has " + e.from.String()
+	}
+	j.checked = j.checked && (s.oracle.Checked() || s.check != nil || len(s.extract)+len(s.echoes) > 0)
+	if !slices.Contains(j.words, words) {
+		j.words = append(j.words, words)
+	}
+}
+
+// methodPattern is package.Service/Method.
+var methodPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (c *compiler) readGRPC(place string, s *Step, compiled *step) {
+	compiled.grpc = s.GRPC
+	if !methodPattern.MatchString(s.GRPC) {
+		c.problem(place+".grpc", "gRPC method %q: write it as package.Service/Method", s.GRPC)
+	}
+}
+
+// readRequest splits "METHOD /path".
+func (c *compiler) readRequest(place string, s *Step, compiled *step, names *scope) {
+	method, path, found := strings.Cut(s.Request, " ")
+	compiled.method = method
+	place += ".request"
+	switch {
+	case !found || !isToken(method):
+		c.problem(place, "request %q: write it as METHOD /path, for example GET /items", s.Request)
+		return
+	case !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "${"):
+		c.problem(place, "request %q: the path must begin with / or with a value", s.Request)
+		return
+	}
+	t, err := newTemplate(path, inTarget, names.find)
+	if err != nil {
+		c.problem(place, "request: %v", err)
+		return
+	}
+	compiled.relative = path[0] == '/'
+	if !compiled.relative && len(t) > 0 {
+		t[0].form = asTarget
+	}
+	for i := range t {
+		if bytes.ContainsFunc(t[i].text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' }) {
+			c.problem(place, "request %q: the path has a space, a control character or #: write %%20 or %%23 instead", s.Request)
+			return
+		}
+		t[i].text = appendURL(nil, t[i].text)
+	}
+	compiled.path = t
+}
+
+// readBody compiles the body, and what its length depends on.
+func (c *compiler) readBody(place string, s *Step, compiled *step, names *scope) {
+	var err error
+	switch {
+	case s.Body != "" && s.JSON != nil:
+		c.problem(place, "a step has either body or json")
+		return
+	case s.JSON != nil:
+		place += ".json"
+		compiled.body, err = newJSONTemplate(s.JSON, names.find)
+	default:
+		place += ".body"
+		compiled.body, err = newTemplate(s.Body, verbatim, names.find)
+	}
+	if err != nil {
+		c.problem(place, "body: %v", err)
+	}
+	compiled.sized = len(compiled.body) > 0 || slices.Contains([]string{"POST", "PUT", "PATCH"}, compiled.method)
+	if len(s.Body) > maxLength {
+		c.problem(place, "the body has %d bytes, at most %d are allowed", len(s.Body), maxLength)
+	}
+}
+
+// newJSONTemplate writes a body as JSON. A text that is only one value takes the
+// value's own type.
+func newJSONTemplate(body any, find names) (template, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, fmt.Errorf("it cannot be written as JSON: %w", err)
+	}
+	text := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	t, err := newTemplate(string(text), inJSONText, find)
+	for i := range t {
+		behind := []byte{}
+		if i+1 < len(t) {
+			behind = t[i+1].text
+		}
+		if p := &t[i]; p.slot >= 0 && p.kind != plain && opensText(p.text) && closesText(behind) {
+			if p.kind == anyText {
+				p.form = asJSON
+			}
+			p.text = p.text[:len(p.text)-1]
+			t[i+1].text = behind[1:]
+		}
+	}
+	return t, err
+}
+
+// opensText reports whether JSON ends with the quote that begins a text.
+func opensText(text []byte) bool {
+	i := len(text) - 1
+	return i == 0 && text[0] == '"' || i > 0 && text[i] == '"' && bytes.IndexByte([]byte("[,:"), text[i-1]) >= 0
+}
+
+// closesText reports whether JSON begins with the quote that ends a text which is
+// not a key.
+func closesText(text []byte) bool {
+	return len(text) > 0 && text[0] == '"' && (len(text) == 1 || text[1] != ':')
+}
+
+// readHeaders merges the headers of the file with those of the step.
+func (c *compiler) readHeaders(place string, s *Step, compiled *step, names *scope) {
+	place += ".headers"
+	c.checkHeaders(place, s.Headers)
+	merged := map[string]header{}
+	add := func(place, name, text string) {
+		t, err := newTemplate(text, inHeader, names.find)
+		if err != nil {
+			c.problem(place, "header %s: %v", name, err)
+		}
+		merged[strings.ToLower(name)] = header{name: name, value: t}
+	}
+	if s.JSON != nil && compiled.grpc == "" {
+		add("", "Content-Type", "application/json")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.file.Headers)) {
+		add("headers."+name, name, c.file.Headers[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		add(place+"."+name, name, s.Headers[name])
+	}
+	for _, key := range slices.Sorted(maps.Keys(merged)) {
+		switch h := merged[key]; key {
+		case "cookie":
+			compiled.cookie = h.value
+		default:
+			compiled.headers = append(compiled.headers, h)
+		}
+	}
+}
+
+func (c *compiler) readExpect(place string, s *Step, compiled *step, names *scope) {
+	expect, echoes := c.takeEchoes(place+".expect", s.Expect, names)
+	compiled.echoes = echoes
+	newOracle := oracle.New
+	if compiled.grpc != "" {
+		newOracle = oracle.NewGRPC
+	}
+	var err error
+	compiled.oracle, err = newOracle(oracle.Expect(expect))
+	for _, e := range echoes {
+		compiled.needsHeader = compiled.needsHeader || e.header != ""
+		compiled.needsBody = compiled.needsBody || e.header == ""
+		if e.path != nil {
+			compiled.oracle.ExpectJSON()
+		}
+	}
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			c.problem(place+".expect", "%s", line)
+		}
+	}
+}
+
+// readExtract compiles what a step takes from its answer, for the steps behind.
+func (c *compiler) readExtract(place string, s *Step, compiled *step, names *scope) {
+	compiled.needsHeader = compiled.needsHeader || compiled.oracle.ReadsHeader() || s.Check != nil
+	for _, name := range slices.Sorted(maps.Keys(s.Extract)) {
+		place := place + ".extract." + name
+		c.checkName(place, name)
+		if _, found := c.values[name]; found {
+			c.problem(place, "%s is the name of a value already", name)
+		}
+		from, err := newSource(s.Extract[name])
+		if err != nil {
+			c.problem(place, "extract %s: %v", name, err)
+			continue
+		}
+		switch from.(type) {
+		case fromHeader:
+			compiled.needsHeader = true
+		case fromJSON:
+			compiled.oracle.ExpectJSON()
+			compiled.needsBody = true
+		default:
+			compiled.needsBody = true
+		}
+		compiled.extract = append(compiled.extract, extraction{name: name, slot: c.slot(name), from: from})
+		names.extracted[name] = true
+	}
+	compiled.needsBody = compiled.needsBody || compiled.oracle.ReadsBody() || s.Check != nil
+}

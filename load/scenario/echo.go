@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// echo expects a text with values of the session in the answer: what package
+// oracle cannot know. The text is equal to the value at a path of JSON, or occurs
+// in a header or in the body.
+type echo struct {
+	source string // the text as it is written
+	text   template
+	path   *oracle.Path
+	header string // its name; "" where the body is looked at
+}
+
+// Literal is the expectation with texts that are no templates, as somebody types
+// them on a command line.
+func (e Expect) Literal() Expect {
+	literal := Expect{Status: e.Status}
+	for _, text := range e.Body {
+		literal.Body = append(literal.Body, literalUnlessPattern(text))
+	}
+	for name, text := range e.Header {
+		literal.Header = with(literal.Header, name, literalUnlessPattern(text))
+	}
+	for path, text := range e.JSON {
+		literal.JSON = with(literal.JSON, path, Literal(text))
+	}
+	return literal
+}
+
+// literalUnlessPattern leaves patterns alone, which are never templates.
+func literalUnlessPattern(text string) string {
+	if strings.HasPrefix(text, "re:") {
+		return text
+	}
+	return Literal(text)
+}
+
+// takeEchoes splits the expectations with values from those that are fixed.
+func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expect, echoes []echo) {
+	fixed = Expect{Status: e.Status}
+	add := func(text string, path *oracle.Path, header string) (isFixed bool) {
+		if !strings.Contains(text, "${") || strings.HasPrefix(text, "re:") && path == nil {
+			return true
+		}
+		t, err := newTemplate(text, verbatim, names.find)
+		if err != nil {
+			c.problem(place, "expect: %v", err)
+		}
+		echoes = append(echoes, echo{source: text, text: t, path: path, header: header})
+		return false
+	}
+	for _, text := range e.Body {
+		if add(text, nil, "") {
+			fixed.Body = append(fixed.Body, text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
+		if add(e.Header[name], nil, name) {
+			fixed.Header = with(fixed.Header, name, e.Header[name])
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(e.JSON)) {
+		path, err := oracle.ParsePath(text)
+		if err != nil || add(e.JSON[text], &path, "") {
+			fixed.JSON = with(fixed.JSON, text, e.JSON[text]) // the oracle reports the error
+		}
+	}
+	return fixed, echoes
+}
+
+// with adds to a map that may not exist yet.
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+// match compares the answer with the text, which stays in the session for a
+// complaint.
+func (e *echo) match(a *Answer, s *Session) bool {
+	s.echoed = e.text.appendTo(s.echoed[:0], s.values)
+	if e.path != nil {
+		got, found := e.path.Find(a.Body)
+		if got.Type == gjson.String {
+			return found && got.Str == string(s.echoed)
+		}
+		return found && got.Raw == string(s.echoed)
+	}
+	if e.header != "" {
+		got, found := a.HeaderValue(e.header)
+		return found && bytes.Contains(got, s.echoed)
+	}
+	return bytes.Contains(a.Body, s.echoed)
+}
+
+// wrong is the outcome of an answer that does not match.
+func (e *echo) wrong(a *Answer, s *Session, explain bool) (record.Outcome, string) {
+	if e.header != "" {
+		return failed(explain, func() string {
+			got, _ := a.HeaderValue(e.header)
+			return fmt.Sprintf("expected the header %s to contain %q, got %q", e.header, s.echoed, got)
+		})
+	}
+	return oracle.WrongBody(a, explain, wanted{e, s.echoed})
+}
+
+// wanted ends the sentence "expected the body".
+type wanted struct {
+	*echo
+	text []byte
+}
+
+func (w wanted) String() string {
+	if w.path != nil {
+		return fmt.Sprintf("to have %s=%s", w.path, w.text)
+	}
+	return fmt.Sprintf("to contain %q", w.text)
+}
+
+// words says what is looked for, for the report.
+func (e *echo) words() string {
+	switch {
+	case e.path != nil:
+		return "json to have " + e.path.String() + "=" + e.source
+	case e.header != "":
+		return fmt.Sprintf("header %s to contain %q", e.header, e.source)
+	}
+	return fmt.Sprintf("body to contain %q", e.source)
+}

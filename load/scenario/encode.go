@@ -1,0 +1,55 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// UnmarshalJSON reads a scenario as programs send it to one another: JSON with
+// the keys of the YAML. Numbers in bodies keep their digits, unknown keys are
+// refused.
+func (f *File) UnmarshalJSON(data []byte) error {
+	type plain File
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	decoder.DisallowUnknownFields()
+	var read plain
+	if err := decoder.Decode(&read); err != nil {
+		return err
+	}
+	*f = File(read)
+	return nil
+}
+
+// MarshalYAML writes numbers of bodies as numbers that came from JSON.
+func (s Step) MarshalYAML() (any, error) {
+	type plain Step
+	s.JSON = withoutNumbers(s.JSON)
+	return plain(s), nil
+}
+
+// withoutNumbers replaces json.Number, which YAML takes for a text.
+func withoutNumbers(body any) any {
+	switch value := body.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, inner := range value {
+			out[key] = withoutNumbers(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, inner := range value {
+			out[i] = withoutNumbers(inner)
+		}
+		return out
+	case json.Number:
+		if n, err := value.Int64(); err == nil {
+			return n
+		}
+		if f, err := value.Float64(); err == nil {
+			return f
+		}
+	}
+	return body
+}

@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// extraction takes a value from an answer into a slot.
+type extraction struct {
+	name string
+	slot int
+	from source
+}
+
+// source finds a text in an answer. The text belongs to the answer.
+type source interface {
+	find(a *Answer) (value, bool)
+	String() string
+}
+
+// newSource checks an Extraction.
+func newSource(e Extraction) (source, error) {
+	switch {
+	case e.JSON != "" && e.Header == "" && e.Regexp == "":
+		path, err := oracle.ParsePath(e.JSON)
+		return fromJSON{path}, err
+	case e.Header != "" && e.JSON == "" && e.Regexp == "":
+		if !isToken(e.Header) {
+			return nil, fmt.Errorf("%q is no name of a header", e.Header)
+		}
+		return fromHeader(e.Header), nil
+	case e.Regexp != "" && e.JSON == "" && e.Header == "":
+		pattern, err := regexp.Compile(e.Regexp)
+		if err != nil {
+			return nil, err
+		}
+		return fromPattern{pattern}, nil
+	}
+	return nil, errors.New("give exactly one of json, header and regexp")
+}
+
+// fromJSON takes a value of a valid document. Texts come without quotes, others
+// as they are written; null is no value.
+type fromJSON struct{ path oracle.Path }
+
+func (f fromJSON) find(a *Answer) (value, bool) {
+	result, found := f.path.Find(a.Body)
+	switch {
+	case !found || result.Type == gjson.Null:
+		return value{}, false
+	case result.Type == gjson.String:
+		return value{text: bytesOf(result.Str)}, true
+	}
+	return value{text: bytesOf(result.Raw), bare: true}, true
+}
+
+// bytesOf is the memory of a text, to be read only.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
+func (f fromJSON) String() string { return "the JSON value " + f.path.String() }
+
+// fromHeader takes the first value of the header of that name.
+type fromHeader string
+
+func (f fromHeader) find(a *Answer) (value, bool) {
+	text, found := a.HeaderValue(string(f))
+	return value{text: text}, found
+}
+
+func (f fromHeader) String() string { return "the header " + string(f) }
+
+// fromPattern takes the first group of a match in the body, or the whole match
+// where the pattern has no group.
+type fromPattern struct{ pattern *regexp.Regexp }
+
+func (f fromPattern) find(a *Answer) (value, bool) {
+	if f.pattern.NumSubexp() == 0 {
+		match := f.pattern.Find(a.Body)
+		return value{text: match}, match != nil
+	}
+	groups := f.pattern.FindSubmatch(a.Body)
+	if groups == nil || groups[1] == nil {
+		return value{}, false
+	}
+	return value{text: groups[1]}, true
+}
+
+func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pattern) }
+
+// missing is the outcome of an answer without the value.
+func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
+	if _, isHeader := e.from.(fromHeader); isHeader {
+		return failed(explain, func() string { return "expected " + e.from.String() + " in the answer, for " + e.name })
+	}
+	return oracle.WrongBody(a, explain, e)
+}
+
+// String ends the sentence "expected the body".
+func (e *extraction) String() string { return "to have " + e.from.String() + ", for " + e.name }

@@ -1,0 +1,92 @@
+package scenario
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// FuzzParse: no file makes the reader panic, and one that is accepted can be
+// written, read again and played.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"shop.yaml", "mistakes.yaml"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Add("schema: cleave-scenario/1\nname: x\nflows: [{name: y, steps: [{request: GET /, json: {a: [1.5, null]}, note: []}]}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := Parse("x.yaml", []byte(text))
+		if err != nil {
+			if strings.TrimSpace(err.Error()) == "" {
+				t.Error("an error without words")
+			}
+			return
+		}
+		plan, err := file.Compile(t.TempDir())
+		if err != nil {
+			return
+		}
+		again, err := yaml.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Parse("y.yaml", again)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		plan2, err := second.Compile(t.TempDir())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		if heavy(file) {
+			return
+		}
+		a, b := requests(plan, 3), requests(plan2, 3)
+		for i := range a {
+			if a[i] != b[i] {
+				t.Fatalf("requests %q and %q of\n%s", a[i], b[i], again)
+			}
+			head, _, found := strings.Cut(a[i], "\r\n\r\n")
+			if !found || strings.Count(head, "\n") != strings.Count(head, "\r\n") || strings.Count(strings.SplitN(head, "\r\n", 2)[0], " ") != 2 {
+				t.Errorf("request %q has no frame", a[i])
+			}
+		}
+	})
+}
+
+// heavy reports whether a scenario makes texts that would slow fuzzing down, or
+// has no request of HTTP/1.1.
+func heavy(f *File) bool {
+	for _, v := range f.Values {
+		if v.Text != nil && v.Text.Length > 1000 {
+			return true
+		}
+	}
+	for _, flow := range f.Flows {
+		if flow.Steps[0].GRPC != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func FuzzDuration(f *testing.F) {
+	f.Add("1m30s")
+	f.Fuzz(func(t *testing.T, text string) {
+		var d, again Duration
+		if d.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		out, err := d.MarshalText()
+		if err != nil || again.UnmarshalText(out) != nil || again != d || time.Duration(d) < 0 {
+			t.Errorf("%q: %v, again %v, %v", text, d, again, err)
+		}
+	})
+}

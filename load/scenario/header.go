@@ -1,0 +1,42 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// checkHeaders refuses what would break the framing of a request, which is the
+// engine's own business, and names that differ in case only.
+func (c *compiler) checkHeaders(place string, headers map[string]string) {
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		place, value, key := place+"."+name, headers[name], strings.ToLower(name)
+		switch {
+		case !isToken(name):
+			c.problem(place, "header %q: a name is one word of letters, digits and dashes", name)
+		case strings.ContainsFunc(value, isControl):
+			c.problem(place, "header %s: the value %q has characters that a header cannot hold", name, value)
+		case slices.Contains([]string{"content-length", "transfer-encoding"}, key):
+			c.problem(place, "header %s is set by the engine itself: leave it out", name)
+		case seen[key] != "":
+			c.problem(place, "header %s is given twice, as %s too", name, seen[key])
+		}
+		seen[key] = name
+	}
+}
+
+// isToken reports whether s is a word as methods and header names are (RFC 9110,
+// 5.6.2).
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isControl finds what would end a header value early.
+func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }

@@ -1,0 +1,209 @@
+package scenario
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// Origin is where a plan is played.
+type Origin struct {
+	Host string // of the header Host
+	Path string // in front of every step's path; "" for none
+	// Part of Of: which share of sequences and rows this player takes, and which
+	// stream of random numbers.
+	Part, Of int
+	// Round counts the loads that one program plays with the plan: each draws
+	// random numbers of its own, so that a warm-up uses no key twice. Sequences and
+	// rows begin again.
+	Round int
+	// Close: the last step of every flow asks for the end of its connection.
+	Close bool
+}
+
+// Player begins flows for one loop of an engine. It is not safe for several
+// goroutines.
+type Player struct {
+	plan       *Plan
+	flows      [][]request // by flow and step
+	random     *rand.Rand
+	generators []generator // by index in Plan.values
+	rows       []rows      // by index in Plan.data
+	skipped    []atomic.Int64
+}
+
+// request is a step as it is sent to one origin.
+type request struct {
+	*step
+	head template // of HTTP/1.1: request line and headers but those at the end
+	// fixedBody and fixed are the body and the whole HTTP/1.1 request where no
+	// value stands in them; the latter while there are no cookies.
+	fixedBody, fixed []byte
+	path             template // with the origin's path
+	host             string
+	fixedPath        string
+	fixedHeader      []Field // nil: a value stands in one
+	last             bool
+}
+
+// Player returns a new player.
+func (p *Plan) Player(at Origin) *Player {
+	at.Of = max(at.Of, 1)
+	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)), random: newRandom(p.seed, at.Part, at.Round)}
+	for _, f := range p.flows {
+		requests := make([]request, len(f.steps))
+		for i := range f.steps {
+			requests[i] = newRequest(&f.steps[i], at, i == len(f.steps)-1)
+		}
+		player.flows = append(player.flows, requests)
+	}
+	for _, v := range p.values {
+		player.generators = append(player.generators, v.start(at))
+	}
+	for _, t := range p.data {
+		player.rows = append(player.rows, rows{table: t, next: at.Part, step: at.Of})
+	}
+	return player
+}
+
+// newRandom returns the stream of one part of one round. The seed is spread over
+// all bits, so that neighbouring seeds, parts and rounds have nothing in common.
+func newRandom(seed uint64, part, round int) *rand.Rand {
+	spread := rand.New(rand.NewPCG(seed, uint64(part)|uint64(round)<<32))
+	return rand.New(rand.NewPCG(spread.Uint64(), spread.Uint64()))
+}
+
+// newRequest writes what a step sends, as far as it is known before.
+func newRequest(s *step, at Origin, last bool) request {
+	r := request{step: s, last: last, host: at.Host, path: s.path}
+	if s.relative && at.Path != "" {
+		r.path = slices.Concat(template{{text: []byte(strings.TrimSuffix(at.Path, "/")), slot: -1}}, s.path)
+	}
+	if s.grpc == "" {
+		r.head = r.newHead(at.Close && last)
+	}
+	if s.body.fixed() {
+		r.fixedBody = s.body.appendTo([]byte{}, nil)
+	}
+	if joined(r.path).fixed() {
+		r.fixedPath = string(r.path.appendTo(nil, nil))
+	}
+	r.fixedHeader = r.newFixedHeader()
+	if r.head = joined(r.head); r.head.fixed() && r.fixedBody != nil {
+		session := Session{}
+		r.fixed = slices.Clone(session.write(&r))
+	}
+	return r
+}
+
+// newHead is the request line and the headers, without the cookies, the length
+// and the empty line.
+func (r *request) newHead(closes bool) template {
+	t := template{{text: []byte(r.method + " "), slot: -1}}
+	t = append(t, r.path...)
+	line := func(text string) { t = append(t, part{text: []byte(text), slot: -1}) }
+	line(" HTTP/1.1\r\n")
+	if !slices.ContainsFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, "host") }) {
+		line("Host: " + r.host + "\r\n")
+	}
+	for _, h := range r.headers {
+		if closes && strings.EqualFold(h.name, "connection") {
+			continue
+		}
+		line(h.name + ": ")
+		t = append(t, h.value...)
+		line("\r\n")
+	}
+	if closes {
+		line("Connection: close\r\n")
+	}
+	return t
+}
+
+// newFixedHeader spells the headers out, where no value stands in them.
+func (r *request) newFixedHeader() []Field {
+	fields := make([]Field, 0, len(r.headers)+1)
+	for _, h := range r.headers {
+		if !h.value.fixed() {
+			return nil
+		}
+		fields = append(fields, Field{h.name, string(h.value.appendTo(nil, nil))})
+	}
+	return fields
+}
+
+// joined is the template with neighbouring texts made one.
+func joined(t template) template {
+	var out template
+	var text []byte
+	for _, p := range t {
+		text = append(text, p.text...)
+		if p.slot >= 0 {
+			p.text, text = text, nil
+			out = append(out, p)
+		}
+	}
+	if len(text) > 0 {
+		out = append(out, part{text: text, slot: -1})
+	}
+	return out
+}
+
+// Begin starts a new flow in a session, at its first step.
+func (p *Player) Begin(s *Session) {
+	i := p.choose()
+	f := &p.plan.flows[i]
+	s.player, s.steps, s.at = p, p.flows[i], 0
+	s.memory, s.jar = s.memory[:0], s.jar[:0]
+	if len(s.values) < p.plan.slots {
+		s.values = make([]value, p.plan.slots)
+	}
+	for _, slot := range f.forgets {
+		s.values[slot] = value{}
+	}
+	for _, v := range f.values {
+		begin := len(s.memory)
+		s.memory = p.generators[v].appendNext(s.memory, p.random)
+		s.values[p.plan.values[v].slot] = value{text: s.memory[begin:]}
+	}
+	for _, use := range f.rows {
+		row := p.rows[use.table].take(p.random)
+		for _, c := range use.columns {
+			s.values[c.slot] = row[c.column]
+		}
+	}
+}
+
+// choose draws a flow by weight.
+func (p *Player) choose() int {
+	last := len(p.plan.flows) - 1
+	if last == 0 {
+		return 0
+	}
+	u := p.random.Float64()
+	for i := range last {
+		if u < p.plan.flows[i].share {
+			return i
+		}
+	}
+	return last
+}
+
+// Skipped counts, by operation, steps that were not begun because an earlier
+// step of their flow failed. It may be called while sessions go on.
+func (p *Player) Skipped() []int64 {
+	counts := make([]int64, len(p.skipped))
+	for i := range counts {
+		counts[i] = p.skipped[i].Load()
+	}
+	return counts
+}
+
+// appendLength writes the header Content-Length.
+func appendLength(out []byte, length int) []byte {
+	out = append(out, "Content-Length: "...)
+	out = strconv.AppendInt(out, int64(length), 10)
+	return append(out, "\r\n"...)
+}

@@ -1,0 +1,26 @@
+package scenario
+
+import "fmt"
+
+// position is where the parts of a scenario stand in its file. It is empty for a
+// scenario that was built in Go.
+type position struct {
+	file  string
+	lines map[string]int // by place, such as flows[0].steps[1].request
+}
+
+// problem is a mistake at a place; of what is missing, at the top of the file.
+func (p *position) problem(place, format string, args ...any) Problem {
+	message := fmt.Sprintf(format, args...)
+	if p.lines == nil {
+		if place != "" {
+			message = place + ": " + message
+		}
+		return Problem{File: p.file, Message: message}
+	}
+	line, found := p.lines[place]
+	if !found {
+		line = p.lines[""]
+	}
+	return Problem{File: p.file, Line: line, Message: message}
+}

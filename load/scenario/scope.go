@@ -1,0 +1,75 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// namePattern is what values, data and extractions may be called.
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// scope is which names a step of a flow may use, and what the flow uses.
+type scope struct {
+	*compiler
+	flow      *Flow
+	extracted map[string]bool
+	used      map[int]bool        // values by index
+	columns   map[int]map[int]int // data by index: slot by column
+}
+
+// find implements names.
+func (s *scope) find(name string) (slot int, of kind, err error) {
+	if index, found := s.values[name]; found {
+		s.used[index] = true
+		return s.slot(name), kindOf(s.file.Values[name]), nil
+	}
+	if s.extracted[name] {
+		return s.slot(name), anyText, nil
+	}
+	if table, column, found := strings.Cut(name, "."); found {
+		if index, found := s.data[table]; found {
+			slot, err := s.column(index, column, name)
+			return slot, anyText, err
+		}
+	}
+	return 0, anyText, s.unknown(name)
+}
+
+// column notes the use of a column.
+func (s *scope) column(index int, column, name string) (slot int, err error) {
+	table := s.plan.data[index]
+	at, found := table.columns[column]
+	if table.columns == nil { // the file was not read, which is said already
+		return 0, nil
+	}
+	if !found {
+		known := slices.Sorted(maps.Keys(table.columns))
+		return 0, fmt.Errorf("${%s}: %s has no column %q%s; it has %s", name, table.name, column, suggest(column, known), strings.Join(known, ", "))
+	}
+	if s.columns[index] == nil {
+		s.columns[index] = map[int]int{}
+	}
+	s.columns[index][at] = s.slot(name)
+	return s.columns[index][at], nil
+}
+
+// unknown explains why a name stands for nothing here.
+func (s *scope) unknown(name string) error {
+	for i, step := range s.flow.Steps {
+		if _, found := step.Extract[name]; found {
+			return fmt.Errorf("${%s} is used before step %d extracts it", name, i+1)
+		}
+	}
+	known := slices.Concat(slices.Collect(maps.Keys(s.values)), slices.Collect(maps.Keys(s.extracted)))
+	for data := range s.data {
+		known = append(known, data+".COLUMN")
+	}
+	slices.Sort(known)
+	if len(known) == 0 {
+		return fmt.Errorf("${%s} stands for nothing: the flow has no values, data or extractions; write $${ for a plain ${", name)
+	}
+	return fmt.Errorf("${%s} stands for nothing%s: there are %s; write $${ for a plain ${", name, suggest(name, known), strings.Join(known, ", "))
+}

@@ -1,0 +1,199 @@
+package scenario
+
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// Answer is what came back for a step; see package oracle.
+type Answer = oracle.Answer
+
+// Session is one flow in progress. Its memory is used again by Player.Begin. It
+// is not safe for several goroutines, but needs none of its player's care once
+// begun.
+type Session struct {
+	player *Player
+	steps  []request
+	at     int
+	values []value // by slot; of the flow's names only
+	memory []byte  // texts of values and cookies
+	jar    jar
+	out    []byte // the request
+	body   []byte
+	header []Field
+	echoed []byte // what an expectation wants
+}
+
+// Operation is the index of the step's operation.
+func (s *Session) Operation() int { return s.steps[s.at].operation }
+
+// First reports whether the step is the first of its flow.
+func (s *Session) First() bool { return s.at == 0 }
+
+// Last reports whether the step is the last of its flow, if it ends well.
+func (s *Session) Last() bool { return s.at == len(s.steps)-1 }
+
+// Needs says what the engine must keep of the answer for Judge.
+func (s *Session) Needs() (header, body bool) {
+	step := s.steps[s.at].step
+	return step.needsHeader, step.needsBody
+}
+
+// Bodiless reports whether the answer has no body whatever its header says: the
+// method is HEAD.
+func (s *Session) Bodiless() bool { return s.steps[s.at].method == "HEAD" }
+
+// HTTP1 is the whole HTTP/1.1 request of the step, head and body. It holds until
+// the next call of HTTP1, Call, Next or Player.Begin.
+func (s *Session) HTTP1() []byte {
+	r := &s.steps[s.at]
+	if r.fixed != nil && len(s.jar) == 0 {
+		return r.fixed
+	}
+	return s.write(r)
+}
+
+// write makes a request from its templates.
+func (s *Session) write(r *request) []byte {
+	body := s.writeBody(r)
+	out := r.head.appendTo(s.out[:0], s.values)
+	if len(s.jar)+len(r.cookie) > 0 {
+		out = append(out, "Cookie: "...)
+		out = s.writeCookies(out, r)
+		out = append(out, "\r\n"...)
+	}
+	if r.sized {
+		out = appendLength(out, len(body))
+	}
+	out = append(out, "\r\n"...)
+	s.out = append(out, body...)
+	return s.out
+}
+
+func (s *Session) writeBody(r *request) []byte {
+	if r.fixedBody != nil {
+		return r.fixedBody
+	}
+	s.body = r.body.appendTo(s.body[:0], s.values)
+	return s.body
+}
+
+// writeCookies joins the step's own cookies with those of the session.
+func (s *Session) writeCookies(out []byte, r *request) []byte {
+	out = r.cookie.appendTo(out, s.values)
+	if len(r.cookie) > 0 && len(s.jar) > 0 {
+		out = append(out, "; "...)
+	}
+	return s.jar.appendTo(out)
+}
+
+// Call is one request spelled out.
+type Call struct {
+	GRPC   string // "package.Service/Method", or "" for HTTP
+	Method string
+	Host   string // of the header Host, which is not in Header
+	Path   string // with the origin's path and the query
+	// Header has no lines for what frames a request: length, encoding, connection.
+	Header []Field
+	Body   []byte
+}
+
+// Field is one header line.
+type Field struct{ Name, Value string }
+
+// Call is the step for engines that do not write HTTP/1.1 themselves. It holds as
+// long as HTTP1.
+func (s *Session) Call() Call {
+	r := &s.steps[s.at]
+	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader, Body: s.writeBody(r)}
+	if c.Path == "" && r.grpc == "" {
+		s.out = r.path.appendTo(s.out[:0], s.values)
+		c.Path = string(s.out)
+	}
+	cookies := len(s.jar)+len(r.cookie) > 0
+	if c.Header == nil || cookies {
+		s.header = s.header[:0]
+		for _, h := range r.headers {
+			s.out = h.value.appendTo(s.out[:0], s.values)
+			s.header = append(s.header, Field{h.name, string(s.out)})
+		}
+		c.Header = s.header
+	}
+	if cookies {
+		s.out = s.writeCookies(s.out[:0], r)
+		s.header = append(s.header, Field{"Cookie", string(s.out)})
+		c.Header = s.header
+	}
+	return c
+}
+
+// Judge reads the answer of the step: its oracle, extractions and cookies. The
+// complaint is made only when asked for.
+func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
+	step := s.steps[s.at].step
+	outcome, complaint := step.oracle.Judge(a, explain)
+	if outcome != record.OK {
+		return outcome, complaint
+	}
+	for i := range step.echoes {
+		if e := &step.echoes[i]; !e.match(a, s) {
+			return e.wrong(a, s, explain)
+		}
+	}
+	if step.check != nil {
+		if err := step.check(*a); err != nil {
+			return failed(explain, err.Error)
+		}
+	}
+	for i := range step.extract {
+		e := &step.extract[i]
+		v, found := e.from.find(a)
+		if !found {
+			return e.missing(a, explain)
+		}
+		v.text = s.keep(v.text)
+		s.values[e.slot] = v
+	}
+	if step.readsCookies {
+		s.readCookies(a)
+	}
+	return record.OK, ""
+}
+
+// failed is the outcome of an answer that was read and not accepted.
+func failed(explain bool, complaint func() string) (record.Outcome, string) {
+	if !explain {
+		return record.Failed, ""
+	}
+	return record.Failed, complaint()
+}
+
+// keep copies a text into the session's memory.
+func (s *Session) keep(text []byte) []byte {
+	if len(text) == 0 {
+		return []byte{} // known, unlike nil
+	}
+	begin := len(s.memory)
+	s.memory = append(s.memory, text...)
+	return s.memory[begin:]
+}
+
+// Next moves on to the next step, or ends the flow when the outcome is not OK or
+// no step is left. Think is the step's pause: before the next step, or before
+// the user's next flow.
+func (s *Session) Next(outcome record.Outcome) (think time.Duration, more bool) {
+	think = s.steps[s.at].think
+	if s.at == len(s.steps)-1 {
+		return think, false
+	}
+	if outcome != record.OK {
+		for _, skipped := range s.steps[s.at+1:] {
+			s.player.skipped[skipped.operation].Add(1)
+		}
+		return think, false
+	}
+	s.at++
+	return think, true
+}

@@ -1,0 +1,125 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+)
+
+// value is what a name stands for in a session.
+type value struct {
+	text []byte
+	bare bool // it is JSON and no text: a number, true, a list
+}
+
+// template is a text with places for values.
+type template []part
+
+// part is a text with a value behind it.
+type part struct {
+	text []byte
+	slot int // of the value; -1: none
+	form form
+	kind kind
+}
+
+// form is how a value is written where it stands.
+type form uint8
+
+const (
+	verbatim   form = iota // in bodies, and where no value can do harm
+	inTarget               // in a request line
+	asTarget               // the whole request target, or its beginning
+	inHeader               // in a header's value
+	inJSONText             // between the quotes of a JSON text
+	asJSON                 // instead of a JSON text: with its own type
+)
+
+// kind is what is known of a name's values before there are any.
+type kind uint8
+
+const (
+	anyText kind = iota
+	plain        // letters, digits and dashes
+	number       // a whole number
+)
+
+// names finds the slot and the kind of a name.
+type names func(name string) (slot int, of kind, err error)
+
+// newTemplate splits a text. form is how values are written in it.
+func newTemplate(text string, as form, find names) (template, error) {
+	var t template
+	var literal []byte
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		literal = append(literal, before...)
+		if !found {
+			break
+		}
+		if strings.HasSuffix(before, "$") { // $${ is a plain ${
+			literal = append(literal, '{')
+			text = rest
+			continue
+		}
+		name, behind, ended := strings.Cut(rest, "}")
+		if !ended {
+			return nil, fmt.Errorf("${ has no }: write $${ for a plain ${")
+		}
+		slot, of, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		p := part{text: literal, slot: slot, form: as, kind: of}
+		if of != anyText {
+			p.form = verbatim
+		}
+		t, literal, text = append(t, p), nil, behind
+	}
+	if len(literal) > 0 {
+		t = append(t, part{text: literal, slot: -1})
+	}
+	return t, nil
+}
+
+// Literal is a text that a template turns into the text as given.
+func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
+// fixed reports whether the template has no values.
+func (t template) fixed() bool { return len(t) == 0 || len(t) == 1 && t[0].slot < 0 }
+
+// appendTo writes the text with its values.
+func (t template) appendTo(out []byte, values []value) []byte {
+	for i := range t {
+		p := &t[i]
+		out = append(out, p.text...)
+		if p.slot < 0 {
+			continue
+		}
+		if v := &values[p.slot]; p.form == verbatim {
+			out = append(out, v.text...)
+		} else {
+			out = v.appendAs(out, p.form)
+		}
+	}
+	return out
+}
+
+// appendAs writes the value so that it cannot end what it stands in.
+func (v *value) appendAs(out []byte, as form) []byte {
+	switch as {
+	case asTarget:
+		return appendTarget(out, v.text)
+	case inTarget:
+		return appendURL(out, v.text)
+	case inHeader:
+		return appendHeaderText(out, v.text)
+	case inJSONText:
+		return appendJSONText(out, v.text)
+	case asJSON:
+		if v.bare {
+			return append(out, v.text...)
+		}
+		return append(appendJSONText(append(out, '"'), v.text), '"')
+	}
+	return append(out, v.text...)
+}

@@ -1,0 +1,203 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// draws are values of one kind.
+func draws(t *testing.T, v Value, n int) []string {
+	t.Helper()
+	make, err := newGenerator(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, r := make(Origin{Of: 1}), newRandom(1, 0, 0)
+	var all []string
+	for range n {
+		all = append(all, string(g.appendNext(nil, r)))
+	}
+	return all
+}
+
+func TestValuesHaveTheirForm(t *testing.T) {
+	from := int64(-2)
+	cases := []struct {
+		name    string
+		value   Value
+		pattern string
+	}{
+		{"uuid", Value{UUID: &struct{}{}}, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`},
+		{"integer", Value{Integer: &Range{-3, 9}}, `^(-[123]|[0-9])$`},
+		{"all integers", Value{Integer: &Range{math.MinInt64, math.MaxInt64}}, `^-?\d+$`},
+		{"zipf", Value{Zipf: &Zipf{From: 5, To: 7, Exponent: 1}}, `^[567]$`},
+		{"name", Value{Name: &struct{}{}}, `^[A-Z][a-z]+ [A-Z][a-z]+$`},
+		{"text", Value{Text: &Text{Length: 23}}, `^[A-Za-z0-9]{23}$`},
+		{"choice", Value{Choice: []string{"tea", "coffee"}}, `^(tea|coffee)$`},
+		{"sequence", Value{Sequence: &from}, `^-?\d+$`},
+	}
+	for _, c := range cases {
+		pattern := regexp.MustCompile(c.pattern)
+		seen := map[string]bool{}
+		for _, text := range draws(t, c.value, 200) {
+			if seen[text] = true; !pattern.MatchString(text) {
+				t.Errorf("%s: %q does not match %s", c.name, text, c.pattern)
+			}
+			if kindOf(c.value) != anyText && !regexp.MustCompile(`^[A-Za-z0-9-]*$`).MatchString(text) {
+				t.Errorf("%s: %q is not plain", c.name, text)
+			}
+		}
+		if len(seen) < 2 {
+			t.Errorf("%s: always the same", c.name)
+		}
+	}
+}
+
+// chiSquared is Pearson's statistic of counts against probabilities.
+func chiSquared(counts []int, probability []float64) float64 {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	sum := 0.0
+	for k, c := range counts {
+		expected := float64(n) * probability[k]
+		sum += (float64(c) - expected) * (float64(c) - expected) / expected
+	}
+	return sum
+}
+
+// TestZipfIsExact holds the generator against the probabilities of the finite
+// distribution, at its seed: 19 degrees of freedom, 43.82 is exceeded by one
+// exact sample in a thousand.
+func TestZipfIsExact(t *testing.T) {
+	const values, sample, limit = 20, 200_000, 43.82
+	for _, exponent := range []float64{0, 0.5, 0.99, 1, 1.0000001, 1.5, 3} {
+		weights := make([]float64, values)
+		total := 0.0
+		for k := range weights {
+			weights[k] = math.Pow(float64(k+1), -exponent)
+			total += weights[k]
+		}
+		for k := range weights {
+			weights[k] /= total
+		}
+		g := newZipf(Zipf{From: 1, To: values, Exponent: exponent})
+		r, counts := newRandom(3, 0, 0), make([]int, values)
+		for range sample {
+			counts[g.draw(r)-1]++
+		}
+		if got := chiSquared(counts, weights); got > limit {
+			t.Errorf("exponent %g: chi squared %.1f, want at most %g; counts %v", exponent, got, limit, counts)
+		}
+	}
+}
+
+func TestZipfAtItsLimits(t *testing.T) {
+	for _, z := range []Zipf{
+		{1, 1, 0}, {1, 1, 2}, {1, 2, 50}, {1, maxSpan, 0}, {1, maxSpan, 1}, {1, maxSpan, 0.5}, {1, maxSpan, 1000}, {1, 3, 1e300},
+		{math.MinInt64, math.MinInt64 + maxSpan - 1, 1}, {math.MaxInt64 - 5, math.MaxInt64, 1},
+	} {
+		if _, err := checkedZipf(z); err != nil {
+			t.Errorf("%+v: %v", z, err)
+			continue
+		}
+		g := newZipf(z)
+		r := newRandom(1, 0, 0)
+		for range 1000 {
+			text := string(g.appendNext(nil, r))
+			if k, err := strconv.ParseInt(text, 10, 64); err != nil || k < z.From || k > z.To {
+				t.Fatalf("%+v: %s, %v", z, text, err)
+			}
+		}
+	}
+}
+
+func TestIntegersAndTextsAreEven(t *testing.T) {
+	counts := make([]int, len(lettersAndDigits))
+	even := slices.Repeat([]float64{1 / float64(len(counts))}, len(counts))
+	index := map[rune]int{}
+	for i, c := range lettersAndDigits {
+		index[c] = i
+	}
+	for _, text := range draws(t, Value{Text: &Text{Length: 100}}, 2000) {
+		for _, c := range text {
+			counts[index[c]]++
+		}
+	}
+	const limit = 100.9 // 61 degrees of freedom, one in a thousand
+	if got := chiSquared(counts, even); got > limit {
+		t.Errorf("letters: chi squared %.1f, want at most %g", got, limit)
+	}
+}
+
+// TestEveryNumberOnce: the players of all parts together count without gaps.
+func TestEveryNumberOnce(t *testing.T) {
+	from := int64(10)
+	f := Single(Step{Request: "GET /${n}/${rows.name}"})
+	f.Values = map[string]Value{"n": {Sequence: &from}}
+	f.Data = map[string]Data{"rows": {CSV: "customers.csv"}}
+	plan, err := f.Compile("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const parts, each = 4, 3
+	lines := map[string]bool{}
+	for part := range parts {
+		p, s := plan.Player(Origin{Host: "h", Part: part, Of: parts}), new(Session)
+		for range each {
+			p.Begin(s)
+			lines[s.Call().Path] = true
+		}
+	}
+	for i := range parts * each {
+		if want := fmt.Sprintf("/%d/%s", 10+i, []string{"Ada%20Berg", "Hugo%20Lin"}[i%2]); !lines[want] {
+			t.Errorf("%s is missing in %v", want, lines)
+		}
+	}
+}
+
+func TestSeedsAndParts(t *testing.T) {
+	play := func(seed uint64, part int) string {
+		f := parsed(t, "shop.yaml")
+		f.Seed = seed
+		plan, err := f.Compile("testdata")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, s := plan.Player(Origin{Host: "h", Part: part, Of: 2}), new(Session)
+		all := ""
+		for range 20 {
+			p.Begin(s)
+			all += string(s.HTTP1())
+		}
+		return all
+	}
+	if play(1, 0) != play(1, 0) {
+		t.Error("the same seed and part, but other requests")
+	}
+	if play(1, 0) == play(2, 0) || play(1, 0) == play(1, 1) || play(1, 1) == play(2, 0) {
+		t.Error("other seeds or parts, but the same requests")
+	}
+}
+
+func TestWeights(t *testing.T) {
+	f := Single(Step{Request: "GET /0"})
+	for i, weight := range []float64{2, 7} {
+		f.Flows = append(f.Flows, Flow{Name: "x", Weight: weight, Steps: []Step{{Request: fmt.Sprintf("GET /%d", i+1)}}})
+	}
+	p, s := begun(t, f)
+	counts := make([]int, 3)
+	for range 10_000 {
+		p.Begin(s)
+		counts[s.Operation()]++
+	}
+	const limit = 13.82 // 2 degrees of freedom, one in a thousand
+	if got := chiSquared(counts, []float64{0.1, 0.2, 0.7}); got > limit {
+		t.Errorf("counts %v: chi squared %.1f", counts, got)
+	}
+}

@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+)
+
+// Unchecked lists the operations without an oracle: a failure behind a good
+// status would stay unseen.
+func (p *Plan) Unchecked() []string {
+	var unchecked []string
+	for i, j := range p.judged {
+		if !j.checked {
+			unchecked = append(unchecked, p.operations[i])
+		}
+	}
+	return unchecked
+}
+
+// Checks says in words, by operation, what answers are checked for.
+func (p *Plan) Checks() []string {
+	words := make([]string, len(p.judged))
+	for i, j := range p.judged {
+		words[i] = strings.Join(j.words, "; or ")
+	}
+	return words
+}
+
+// Methods are the gRPC methods that the plan calls, each once; none for a plan
+// of HTTP requests.
+func (p *Plan) Methods() []string {
+	var methods []string
+	for _, f := range p.flows {
+		for _, s := range f.steps {
+			if s.grpc != "" && !slices.Contains(methods, s.grpc) {
+				methods = append(methods, s.grpc)
+			}
+		}
+	}
+	return methods
+}
+
+// Protocols reports whether steps are HTTP requests and gRPC calls.
+func (p *Plan) Protocols() (http, grpc bool) {
+	for _, f := range p.flows {
+		for _, s := range f.steps {
+			http = http || s.grpc == ""
+			grpc = grpc || s.grpc != ""
+		}
+	}
+	return http, grpc
+}

@@ -1,0 +1,334 @@
+package orchestrated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/remote"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// seed: customer 1 can pay for a product, but not for all; three of each lie on
+// the shelf.
+func seed() shop.Seed {
+	return shop.Seed{Customers: 2, Products: 3, Stock: 3, Balance: 50_000, Random: 1}
+}
+
+// unreliable is a binding to components in this process, each with a database of
+// its own, that fails one call: before or after it was carried out.
+type unreliable struct {
+	methods map[string]func(ctx context.Context, in any) (any, error)
+	calls   int
+	fail    int // the number of the call that fails; 0: none
+	after   bool
+	log     []string
+}
+
+var errLost = &shop.Problem{Kind: shop.Unavailable, Detail: "the connection is lost"}
+
+func (u *unreliable) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	for _, m := range desc.Methods {
+		u.methods["/"+desc.ServiceName+"/"+m.MethodName] = func(ctx context.Context, in any) (any, error) {
+			return m.Handler(impl, ctx, func(message any) error { return copyMessage(message, in) }, nil)
+		}
+	}
+}
+
+func (u *unreliable) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (u *unreliable) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
+	u.calls++
+	failing := u.calls == u.fail
+	if failing && !u.after {
+		return errLost
+	}
+	reply, err := u.methods[method](ctx, in)
+	u.log = append(u.log, filepath.Base(method))
+	if failing {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	return copyMessage(out, reply)
+}
+
+// copyMessage is what a wire does.
+func copyMessage(to, from any) error {
+	data, err := proto.Marshal(from.(proto.Message))
+	if err != nil {
+		return err
+	}
+	return proto.Unmarshal(data, to.(proto.Message))
+}
+
+// world is a shop whose components are reached over an unreliable binding.
+type world struct {
+	*unreliable
+	book      *orders.Book
+	saga      *Coordinator
+	databases map[string]*database.DB
+	clock     time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{unreliable: &unreliable{methods: map[string]func(context.Context, any) (any, error){}}, databases: map[string]*database.DB{}, clock: time.Now()}
+	for _, component := range shop.Components() {
+		w.databases[component] = open(t, component)
+	}
+	remote.RegisterCatalog(w, catalog.New(w.databases[shop.ComponentCatalog]))
+	remote.RegisterCustomers(w, customers.New(w.databases[shop.ComponentCustomers]))
+	remote.RegisterInventory(w, inventory.New(w.databases[shop.ComponentInventory]))
+	remote.RegisterPayments(w, payments.New(w.databases[shop.ComponentPayments]))
+	remote.RegisterShipping(w, shipping.New(w.databases[shop.ComponentShipping]))
+	db := w.databases[shop.ComponentOrders]
+	w.book = orders.NewBook(db)
+	w.saga = New(db, w.book, coordination.Components{
+		Catalog: remote.NewCatalog(w), Customers: remote.NewCustomers(w), Inventory: remote.NewInventory(w),
+		Payments: remote.NewPayments(w), Shipping: remote.NewShipping(w),
+	})
+	w.saga.now = func() time.Time { return w.clock }
+	return w
+}
+
+func open(t *testing.T, component string) *database.DB {
+	t.Helper()
+	db, err := database.Open(t.Context(), database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), component+".db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := schema.Migrate(t.Context(), db, component); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Load(t.Context(), db, seed(), component); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// sum asks a component's database for a number.
+func (w *world) sum(t *testing.T, component, query string) (n int64) {
+	t.Helper()
+	if _, err := w.databases[component].One(t.Context(), []any{&n}, query); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// place orders a quantity of product 1 through the component.
+func (w *world) place(t *testing.T, key string, customer, quantity int64) (*shoppb.Order, error) {
+	t.Helper()
+	answer, err := orders.New(w.book, w.saga).CreateOrder(t.Context(), &shoppb.CreateOrderRequest{
+		IdempotencyKey: key, CustomerId: customer, Lines: []*shoppb.Line{{ProductId: 1, Quantity: quantity}},
+	})
+	return answer.GetOrder(), err
+}
+
+// recover lets all leases run out and finishes what is left.
+func (w *world) recover(t *testing.T) {
+	t.Helper()
+	w.fail = 0
+	w.clock = w.clock.Add(2 * lease)
+	if _, err := w.saga.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check holds the books of all components against each other.
+func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
+	t.Helper()
+	for what, c := range map[string]struct{ got, want int64 }{
+		"sagas left": {w.sum(t, shop.ComponentOrders, "SELECT COUNT(*) FROM sagas"), 0},
+		"open orders": {w.sum(t, shop.ComponentOrders,
+			"SELECT COUNT(*) FROM orders WHERE state NOT IN ('confirmed', 'rejected', 'cancelled')"), 0},
+		"sold":       {w.sum(t, shop.ComponentInventory, "SELECT SUM(sold) FROM stock"), sold},
+		"on hand":    {w.sum(t, shop.ComponentInventory, "SELECT SUM(on_hand) FROM stock"), 9 - sold},
+		"held money": {w.sum(t, shop.ComponentPayments, "SELECT SUM(held_cents) FROM accounts"), 0},
+		"money":      {w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts"), 100_000 - paid},
+		"shipments":  {w.sum(t, shop.ComponentShipping, "SELECT COUNT(*) FROM shipments WHERE state = 'shipped'"), shipments},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d (calls: %v)", what, c.got, c.want, w.log)
+		}
+	}
+}
+
+func TestAnOrderIsConfirmed(t *testing.T) {
+	w := newWorld(t)
+	order, err := w.place(t, "one", 1, 2)
+	if err != nil || order.GetState() != string(shop.StateConfirmed) {
+		t.Fatalf("order %v, error %v", order, err)
+	}
+	onRecord, err := w.book.Get(t.Context(), order.GetOrderId())
+	if err != nil || onRecord.String() != order.String() {
+		t.Errorf("on record is %v, answered was %v (%v)", onRecord, order, err)
+	}
+	w.check(t, 2, order.GetTotalCents(), 1)
+}
+
+func TestARefusedStepIsCompensated(t *testing.T) {
+	for name, c := range map[string]struct {
+		customer, quantity int64
+		kind               shop.Kind
+	}{"out of stock": {1, 4, shop.OutOfStock}, "unknown customer": {9, 1, shop.UnknownCustomer}, "declined": {2, 3, shop.Declined}} {
+		w := newWorld(t)
+		if c.kind == shop.Declined { // leave too little on the account
+			if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(), "UPDATE accounts SET balance_cents = 1 WHERE customer_id = 2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		order, err := w.place(t, "one", c.customer, c.quantity)
+		if err != nil || order.GetState() != string(shop.StateRejected) || order.GetRejection().GetKind() != string(c.kind) {
+			t.Errorf("%s: order %v, error %v", name, order, err)
+			continue
+		}
+		missing := 100_000 - w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts")
+		if c.kind != shop.Declined && missing != 0 {
+			t.Errorf("%s: %d cents are missing", name, missing)
+		}
+		w.check(t, 0, missing, 0)
+	}
+}
+
+func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
+	w := newWorld(t)
+	accounts := w.databases[shop.ComponentPayments]
+	if _, err := accounts.Exec(t.Context(), "UPDATE accounts SET balance_cents = 1 WHERE customer_id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	order, err := w.place(t, "one", 1, 1)
+	if err != nil || order.GetState() != string(shop.StateRejected) {
+		t.Fatalf("order %v, error %v", order, err)
+	}
+	if _, err := accounts.Exec(t.Context(), "UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	late := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: 1, AmountCents: order.GetTotalCents()}
+	if _, err := remote.NewPayments(w).Authorise(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
+		t.Errorf("a late authorisation: %v, want %s", err, shop.Conflict)
+	}
+	again := &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: coordination.Lines(order)}
+	if _, err := remote.NewInventory(w).Reserve(t.Context(), again); !shop.IsKind(err, shop.Conflict) {
+		t.Errorf("a late reservation: %v, want %s", err, shop.Conflict)
+	}
+}
+
+// TestWhateverCallIsLost fails every call of an order in turn, carried out and not,
+// for an order that is confirmed and one that is refused late.
+func TestWhateverCallIsLost(t *testing.T) {
+	for _, balance := range []int64{50_000, 1} {
+		for _, after := range []bool{false, true} {
+			for fail := 1; fail <= 8; fail++ {
+				t.Run(fmt.Sprintf("call %d of balance %d, after %v", fail, balance, after), func(t *testing.T) {
+					w := newWorld(t)
+					if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(), "UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance); err != nil {
+						t.Fatal(err)
+					}
+					w.fail, w.after = fail, after
+					_, err := w.place(t, "one", 1, 1)
+					if w.calls >= fail && err == nil {
+						t.Fatal("the lost call went unnoticed")
+					}
+					w.recover(t)
+					order, err := w.place(t, "one", 1, 1) // the customer tries again with the same key
+					if err != nil {
+						t.Fatal(err)
+					}
+					left := w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts")
+					if want := map[int64]shop.State{50_000: shop.StateConfirmed, 1: shop.StateRejected}[balance]; order.GetState() != string(want) {
+						t.Errorf("the order is %s, want %s", order.GetState(), want)
+					}
+					confirmed := int64(0)
+					if order.GetState() == string(shop.StateConfirmed) {
+						confirmed = 1
+						if left != 100_000-order.GetTotalCents() {
+							t.Errorf("%d cents are left of 100000 after an order of %d", left, order.GetTotalCents())
+						}
+					}
+					w.check(t, confirmed, 100_000-left, confirmed)
+				})
+			}
+		}
+	}
+}
+
+func TestACancelledOrderIsUndoneWhateverCallIsLost(t *testing.T) {
+	for fail := range 5 {
+		w := newWorld(t)
+		order, err := w.place(t, "one", 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fail > 0 {
+			w.fail, w.after = w.calls+fail, fail%2 == 0
+		}
+		cancelled, err := w.saga.Cancel(t.Context(), order.GetOrderId())
+		if err != nil || cancelled.GetState() != string(shop.StateCancelled) {
+			t.Errorf("call %d lost: order %v, error %v", fail, cancelled, err)
+		}
+		w.recover(t)
+		w.check(t, 0, 0, 0)
+	}
+}
+
+func TestOnlyOneWorksOnASaga(t *testing.T) {
+	w := newWorld(t)
+	w.fail = 3 // the reservation
+	if _, err := w.place(t, "one", 1, 1); !shop.IsKind(err, shop.Unavailable) {
+		t.Fatalf("error %v, want %s", err, shop.Unavailable)
+	}
+	if ended, err := w.saga.Recover(t.Context()); ended != 0 || err != nil {
+		t.Errorf("%d sagas were taken over within their lease (%v)", ended, err)
+	}
+	w.clock = w.clock.Add(2 * lease)
+	abandoned, err := w.saga.log.abandoned(t.Context(), w.clock, atOnce)
+	if err != nil || len(abandoned) != 1 {
+		t.Fatalf("abandoned: %v (%v), want one", abandoned, err)
+	}
+	until := w.clock.Add(lease)
+	first, second := w.saga.log.take(t.Context(), abandoned[0], until), w.saga.log.take(t.Context(), abandoned[0], until.Add(time.Second))
+	if first != nil || !errors.Is(second, errOvertaken) {
+		t.Errorf("two took the same saga: %v, %v", first, second)
+	}
+}
+
+func TestASagaGoesOnWhenTheCallerGivesUp(t *testing.T) {
+	w := newWorld(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	pay := w.methods["/cleave.shop.v1.Payments/Authorise"]
+	w.methods["/cleave.shop.v1.Payments/Authorise"] = func(ctx context.Context, in any) (any, error) {
+		giveUp()
+		return pay(ctx, in)
+	}
+	_, _ = orders.New(w.book, w.saga).CreateOrder(ctx, &shoppb.CreateOrderRequest{IdempotencyKey: "one", CustomerId: 1, Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}})
+	order, err := w.book.ByKey(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.check(t, 1, order.GetTotalCents(), 1)
+}
