@@ -1,0 +1,33 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// BenchmarkRecord is what it costs that all goroutines share one recorder.
+func BenchmarkRecord(b *testing.B) {
+	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}, Timeout: time.Second})
+	if err != nil {
+		b.Fatal(err)
+	}
+	collected := make(chan error, 1)
+	go func() {
+		_, err := record.Collect(nil, recorder)
+		collected <- err
+	}()
+	l := &loop{config: &Config{Recorder: recorder}, start: time.Now()}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			now := l.clock()
+			l.record(record.Sample{Intended: now, Sent: now, Finished: now + time.Millisecond})
+		}
+	})
+	recorder.Close(l.clock())
+	if err := <-collected; err != nil {
+		b.Fatal(err)
+	}
+}

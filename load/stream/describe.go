@@ -1,0 +1,205 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// fromProtoSet finds methods in a FileDescriptorSet (protoc --include_imports
+// --descriptor_set_out).
+func fromProtoSet(text []byte, names []string) (map[string]*method, error) {
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := proto.Unmarshal(text, set); err != nil {
+		return nil, fmt.Errorf("the file of descriptors is no FileDescriptorSet: %w: make it with protoc --include_imports --descriptor_set_out", err)
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, fmt.Errorf("the file of descriptors is not complete: %w: make it with protoc --include_imports --descriptor_set_out", err)
+	}
+	var services []string
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			services = append(services, string(f.Services().Get(i).FullName()))
+		}
+		return true
+	})
+	slices.Sort(services)
+	return findMethods(files, names, services)
+}
+
+// findMethods looks names up, and names all that are missing together with what
+// there is.
+func findMethods(files *protoregistry.Files, names, services []string) (map[string]*method, error) {
+	methods := make(map[string]*method, len(names))
+	types := dynamicpb.NewTypes(files)
+	var mistakes []error
+	for _, name := range names {
+		m, err := findMethod(files, name, services)
+		if err != nil {
+			mistakes = append(mistakes, err)
+			continue
+		}
+		m.types = types
+		methods[name] = m
+	}
+	return methods, errors.Join(mistakes...)
+}
+
+// findMethod looks one method up.
+func findMethod(files *protoregistry.Files, name string, services []string) (*method, error) {
+	service, short, found := strings.Cut(name, "/")
+	if !found {
+		return nil, fmt.Errorf("gRPC method %q: write it as package.Service/Method", name)
+	}
+	descriptor, _ := files.FindDescriptorByName(protoreflect.FullName(service))
+	s, is := descriptor.(protoreflect.ServiceDescriptor)
+	if !is {
+		return nil, fmt.Errorf("gRPC service %q is not there; there are: %s", service, strings.Join(services, ", "))
+	}
+	m := s.Methods().ByName(protoreflect.Name(short))
+	switch {
+	case m == nil:
+		return nil, fmt.Errorf("gRPC service %s has no method %q; it has: %s", service, short, strings.Join(methodNames(s), ", "))
+	case m.IsStreamingClient() || m.IsStreamingServer():
+		return nil, fmt.Errorf("gRPC method %s is a stream: only unary methods can be called", name)
+	}
+	return &method{path: "/" + name, in: m.Input(), out: m.Output()}, nil
+}
+
+// methodNames lists a service's methods.
+func methodNames(s protoreflect.ServiceDescriptor) []string {
+	names := make([]string, s.Methods().Len())
+	for i := range names {
+		names[i] = string(s.Methods().Get(i).Name())
+	}
+	return names
+}
+
+// inquiry asks a server what it has (grpc.reflection.v1).
+type inquiry struct {
+	stream grpc.ClientStream
+	files  map[string]*descriptorpb.FileDescriptorProto
+}
+
+// fromServer finds methods by asking the server, in the newest dialect that it
+// speaks; the messages of both are the same.
+func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map[string]*method, error) {
+	var last error
+	for _, version := range []string{"v1", "v1alpha"} {
+		methods, err := ask(ctx, conn, version, names)
+		if status.Code(err) != codes.Unimplemented {
+			return methods, err
+		}
+		last = err
+	}
+	return nil, fmt.Errorf("the server does not describe itself (gRPC reflection): %w: give a file of descriptors "+
+		"made with protoc --include_imports --descriptor_set_out", last)
+}
+
+// ask uses one version of the reflection service.
+func ask(ctx context.Context, conn *grpc.ClientConn, version string, names []string) (map[string]*method, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // it also ends the stream
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		"/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
+	if err != nil {
+		return nil, err
+	}
+	r := &inquiry{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
+	services, err := r.services()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		service, _, _ := strings.Cut(name, "/")
+		if !slices.Contains(services, service) {
+			continue // named as missing with all others
+		}
+		request := &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: service}
+		if err := r.fetch(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: request}); err != nil {
+			return nil, fmt.Errorf("ask the server about %s: %w", service, err)
+		}
+	}
+	set := new(descriptorpb.FileDescriptorSet)
+	for _, f := range r.files {
+		set.File = append(set.File, f)
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, fmt.Errorf("what the server says of itself is not complete: %w", err)
+	}
+	return findMethods(files, names, services)
+}
+
+// call asks one question.
+func (r *inquiry) call(request *grpc_reflection_v1.ServerReflectionRequest) (*grpc_reflection_v1.ServerReflectionResponse, error) {
+	answer := new(grpc_reflection_v1.ServerReflectionResponse)
+	if err := r.stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := r.stream.RecvMsg(answer); err != nil {
+		return nil, err
+	}
+	if e := answer.GetErrorResponse(); e != nil {
+		return nil, fmt.Errorf("%s: %s", codes.Code(e.GetErrorCode()), e.GetErrorMessage())
+	}
+	return answer, nil
+}
+
+// services lists what the server has.
+func (r *inquiry) services() ([]string, error) {
+	answer, err := r.call(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range answer.GetListServicesResponse().GetService() {
+		names = append(names, s.GetName())
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// fetch gets a file and all that it imports.
+func (r *inquiry) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
+	answer, err := r.call(request)
+	if err != nil {
+		return err
+	}
+	var imports []string
+	for _, text := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
+		file := new(descriptorpb.FileDescriptorProto)
+		if err := proto.Unmarshal(text, file); err != nil {
+			return fmt.Errorf("a file that is no descriptor: %w", err)
+		}
+		r.files[file.GetName()] = file
+		imports = append(imports, file.GetDependency()...)
+	}
+	for _, name := range imports {
+		if r.files[name] != nil {
+			continue
+		}
+		by := &grpc_reflection_v1.ServerReflectionRequest_FileByFilename{FileByFilename: name}
+		if err := r.fetch(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: by}); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package stream sends load over protocols that need a library: HTTP/1.1 over TLS,
+// HTTP/2 (over TLS, or in clear text by prior knowledge) and unary gRPC calls. It
+// plays the same scenarios by the same schedules into the same recorder as package
+// engine, with a goroutine for every flow in progress.
+//
+// It resolves no names, follows no redirects, uses no proxy, repeats no request
+// that a server may have seen, and decides not whether a target may be loaded:
+// the caller hands it an address. It computes no statistics; package record does.
+//
+// Entry point: Run. DESIGN.md beside this file says what its times mean and how
+// exact they are.
+package stream

@@ -1,0 +1,359 @@
+package stream
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// abort ends an answer in the middle: HTTP/1.1 servers close the connection,
+// HTTP/2 servers reset the stream.
+func abort(w http.ResponseWriter, r *http.Request) {
+	hello(w, r)
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// silent ends the connection or the stream without an answer.
+func silent(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// stall answers when the client has given up.
+func stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func TestFailuresHaveNames(t *testing.T) {
+	ca := newAuthority(t)
+	for _, c := range []struct {
+		name         string
+		handler      http.HandlerFunc
+		http1, http2 record.Outcome
+	}{
+		{"ends in the middle", abort, record.Closed, record.Reset},
+		{"ends without a word", silent, record.Closed, record.Reset},
+		{"stalls", stall, record.Timeout, record.Timeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address := serve(t, ca.server("shop.test", soon()), c.handler)
+			for protocol, outcome := range map[Protocol]record.Outcome{HTTP1: c.http1, HTTP2: c.http2} {
+				r := newRig(t, protocol, "https://shop.test", address)
+				r.config.TLS.CA, r.config.Timeout = ca.pem, 50*time.Millisecond
+				if outcome != record.Timeout {
+					r.config.Timeout = time.Minute
+				}
+				results, report := r.run()
+				want(t, results, map[record.Outcome]int64{outcome: 20})
+				if report.Example == "" && !t.Failed() {
+					t.Errorf("%s: no example of the failure", protocol)
+				}
+			}
+		})
+	}
+}
+
+// serveRaw answers every request on a connection by a function, which may do what
+// it wants with it and what lies below; the connection is closed after an error.
+func serveRaw(t *testing.T, secure *tls.Config, answer func(conn, below net.Conn) error) net.Addr {
+	t.Helper()
+	listener := listen(t)
+	go func() {
+		for {
+			below, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn := below
+			if secure != nil {
+				conn = tls.Server(below, secure)
+			}
+			go answerRaw(conn, below, answer)
+		}
+	}()
+	return listener.Addr()
+}
+
+func answerRaw(conn, below net.Conn, answer func(conn, below net.Conn) error) {
+	defer func() { _ = below.Close() }()
+	in := bufio.NewReader(conn)
+	for {
+		if _, err := http.ReadRequest(in); err != nil || answer(conn, below) != nil {
+			return
+		}
+	}
+}
+
+var errDone = errors.New("done")
+
+func TestConnectionsBreakUnderTLS(t *testing.T) {
+	ca := newAuthority(t)
+	for _, c := range []struct {
+		name   string
+		answer func(conn, below net.Conn) error
+		want   record.Outcome
+	}{
+		{"no HTTP", func(conn, _ net.Conn) error { _, err := io.WriteString(conn, "SSH-2.0 hello\r\n"); return err }, record.Malformed},
+		{"garbage below TLS", func(_, below net.Conn) error { _, err := io.WriteString(below, "HTTP/1.1 200 OK\r\n\r\n"); return err }, record.BadTLS},
+		{"a record that does not decrypt", func(_, below net.Conn) error {
+			_, err := below.Write(append([]byte{23, 3, 3, 0, 32}, make([]byte, 32)...))
+			return err
+		}, record.BadTLS},
+		{"closes", func(conn, _ net.Conn) error { return errors.Join(errDone, conn.Close()) }, record.Closed},
+		{"ends without TLS's goodbye", func(_, below net.Conn) error { return errDone }, record.Closed},
+		{"ends with the connection", func(conn, _ net.Conn) error {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\nbody")
+			return errors.Join(errDone, err, conn.Close())
+		}, record.OK},
+		{"says more than it was asked", func(conn, _ net.Conn) error {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokmore")
+			return err
+		}, record.OK},
+		{"says that it ends, and does not", func(conn, _ net.Conn) error {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+			return err
+		}, record.OK},
+		{"resets", func(_, below net.Conn) error {
+			return errors.Join(errDone, below.(*net.TCPConn).SetLinger(0))
+		}, record.Reset},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address := serveRaw(t, ca.server("shop.test", soon()), c.answer)
+			r := newRig(t, HTTP1, "https://shop.test", address)
+			r.config.TLS.CA = ca.pem
+			results, report := r.run()
+			want(t, results, map[record.Outcome]int64{c.want: 20})
+			if report.Connects < 20 {
+				t.Errorf("%d connections for 20 operations, each of which ends one", report.Connects)
+			}
+			if t.Failed() {
+				t.Log(report.Example)
+			}
+		})
+	}
+}
+
+// frame is one of HTTP/2 (RFC 9113, 4.1).
+func frame(kind, flags byte, stream uint32, payload ...byte) []byte {
+	head := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
+	return append(binary.BigEndian.AppendUint32(head, stream), payload...)
+}
+
+// Kinds of frames.
+const (
+	dataFrame, headersFrame, resetFrame, settingsFrame, goAwayFrame = 0, 1, 3, 4, 7
+)
+
+// serveFrames is a server of HTTP/2 in clear text that answers every request by a
+// function; the connection is closed after an error. It takes its time to say how
+// many streams it permits, and refuses what comes before that was heard.
+func serveFrames(t *testing.T, answer func(conn net.Conn, stream uint32) error) net.Addr {
+	t.Helper()
+	listener := listen(t)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				time.Sleep(20 * time.Millisecond)
+				_, _ = conn.Write(frame(settingsFrame, 0, 0))
+				_ = readFrames(conn, answer)
+				// What is still on its way must not turn the end into a reset.
+				if conn.(*net.TCPConn).CloseWrite() == nil {
+					_, _ = io.Copy(io.Discard, conn)
+				}
+			}()
+		}
+	}()
+	return listener.Addr()
+}
+
+func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) error {
+	in := bufio.NewReader(conn)
+	if _, err := in.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")); err != nil {
+		return err
+	}
+	for heard := false; ; {
+		var head [9]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return err
+		}
+		if _, err := in.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
+			return err
+		}
+		kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])
+		heard = heard || kind == settingsFrame && flags == 1
+		if kind != headersFrame {
+			continue
+		}
+		if !heard {
+			_, err := conn.Write(frame(resetFrame, 0, stream, code(7)...))
+			return errors.Join(errDone, err)
+		}
+		if err := answer(conn, stream); err != nil {
+			return err
+		}
+	}
+}
+
+// Of frames with headers: flags, and what says "status 200".
+const endStream, endHeaders, status200 = 1, 4, 0x88
+
+// code is the payload of a frame that says why.
+func code(n byte) []byte { return []byte{0, 0, 0, n} }
+
+func TestStreamsBreak(t *testing.T) {
+	send := func(frames ...[]byte) func(net.Conn, uint32) error {
+		return func(conn net.Conn, stream uint32) error {
+			for _, f := range frames {
+				f = append([]byte(nil), f...)
+				if f[3] != goAwayFrame {
+					binary.BigEndian.PutUint32(f[5:], stream)
+				}
+				if _, err := conn.Write(f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		answer func(net.Conn, uint32) error
+		want   record.Outcome
+	}{
+		{"refused stream", send(frame(resetFrame, 0, 1, code(7)...)), record.Rejected},
+		{"enhance your calm", send(frame(resetFrame, 0, 1, code(11)...)), record.Rejected},
+		{"internal error", send(frame(resetFrame, 0, 1, code(2)...)), record.Reset},
+		{"reset in the body", send(frame(headersFrame, endHeaders, 1, status200), frame(dataFrame, 0, 1, 'x'), frame(resetFrame, 0, 1, code(8)...)), record.Reset},
+		{"data before headers", send(frame(dataFrame, 0, 1, 'x')), record.Malformed},
+		{"no frame", func(conn net.Conn, _ uint32) error {
+			_, err := io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			return errors.Join(err, errDone)
+		}, record.Malformed},
+		{"the connection ends", func(net.Conn, uint32) error { return errDone }, record.Closed},
+		{"the connection is reset", func(conn net.Conn, _ uint32) error {
+			return errors.Join(errDone, conn.(*net.TCPConn).SetLinger(0), conn.Close())
+		}, record.Reset},
+		{"too much of us", send(frame(goAwayFrame, 0, 0, append([]byte{0, 0, 0, 0}, code(11)...)...)), record.Rejected},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, HTTP2, "http://shop.test", serveFrames(t, c.answer))
+			r.config.Streams = 1
+			results, report := r.run()
+			want(t, results, map[record.Outcome]int64{c.want: 20})
+			if t.Failed() {
+				t.Log(report.Example)
+			}
+		})
+	}
+}
+
+// TestGoAwayIsNoFailure: a server that ends a connection in good order serves the
+// next request on the next one.
+func TestGoAwayIsNoFailure(t *testing.T) {
+	var served atomic.Int64
+	address := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		if served.Add(1)%3 == 0 {
+			w.Header().Set("Connection", "close")
+		}
+		hello(w, r)
+	})
+	for _, protocol := range []Protocol{HTTP1, HTTP2} {
+		r := newRig(t, protocol, "http://shop.test", address)
+		results, report := r.run()
+		want(t, results, map[record.Outcome]int64{record.OK: 20})
+		if report.Connects < 4 {
+			t.Errorf("%s: %d connections for 20 operations, every third of which ends one", protocol, report.Connects)
+		}
+	}
+}
+
+// TestWhatAServerHasNotSeenIsSentAgain: once, on a new connection.
+func TestWhatAServerHasNotSeenIsSentAgain(t *testing.T) {
+	for _, c := range []struct {
+		refused int64 // requests that the server has not seen when it ends the connection
+		want    map[record.Outcome]int64
+	}{
+		{1, map[record.Outcome]int64{record.OK: 20}},
+		{2, map[record.Outcome]int64{record.OK: 19, record.Closed: 1}},
+	} {
+		var requests atomic.Int64
+		r := newRig(t, HTTP2, "http://shop.test", serveFrames(t, func(conn net.Conn, stream uint32) error {
+			if requests.Add(1) <= c.refused {
+				_, err := conn.Write(frame(goAwayFrame, 0, 0, make([]byte, 8)...))
+				return errors.Join(errDone, err)
+			}
+			_, err := conn.Write(frame(headersFrame, endHeaders|endStream, stream, status200))
+			return err
+		}))
+		r.config.Connections, r.config.Streams = 1, 1
+		results, _ := r.run()
+		want(t, results, c.want)
+		if n := requests.Load(); n != 20+min(c.refused, 1) {
+			t.Errorf("%d requests for 20 operations of which %d were not seen", n, c.refused)
+		}
+	}
+}
+
+// TestIdleConnectionsMayEnd: a server that hangs up while a flow thinks costs a
+// connection, not an operation.
+func TestIdleConnectionsMayEnd(t *testing.T) {
+	ca := newAuthority(t)
+	for _, protocol := range []Protocol{HTTP1, HTTP2} {
+		listener := tls.NewListener(listen(t), ca.server("shop.test", soon(), "h2", "http/1.1"))
+		server := &http.Server{Handler: http.HandlerFunc(hello), IdleTimeout: 20 * time.Millisecond, ErrorLog: quiet()}
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(func() { _ = server.Close() })
+		r := newRig(t, protocol, "https://shop.test", listener.Addr())
+		r.config.TLS.CA = ca.pem
+		r.config.Users = &engine.Users{Number: 2, Think: 100 * time.Millisecond}
+		r.config.Duration = 500 * time.Millisecond
+		results, report := r.run()
+		if ok := results.Count(record.All, record.OK); ok != results.Sent(record.All) || ok < 4 || report.Connects < 4 {
+			t.Errorf("%s: %d of %d ok on %d connections: %s", protocol, ok, results.Sent(record.All), report.Connects, report.Example)
+		}
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	for _, protocol := range []Protocol{Auto, HTTP1, HTTP2, GRPC} {
+		listener := listen(t)
+		r := newRig(t, protocol, "https://shop.test", listener.Addr())
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var unreachable *engine.UnreachableError
+		if _, _, err := r.try(); !errors.As(err, &unreachable) {
+			t.Errorf("%q: error %v, want that nobody is reached", protocol, err)
+		}
+	}
+}
+
+// TestTheServerGoesAway: it closes its door after the first connection.
+func TestTheServerGoesAway(t *testing.T) {
+	for _, protocol := range []Protocol{HTTP1, HTTP2} {
+		listener := listen(t)
+		server := &http.Server{Handler: http.HandlerFunc(hello), Protocols: new(http.Protocols)}
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
+		go func() { _ = server.Serve(listener) }()
+		r := newRig(t, protocol, "http://shop.test", listener.Addr())
+		r.config.Connected = server.Close
+		r.config.KeepAlive = false
+		results, _ := r.run()
+		// The connection made before the load may look good to the first operation.
+		if refused := results.Count(record.All, record.Refused); refused < 18 || results.Count(record.All, record.OK) > 0 {
+			t.Errorf("%s: %d operations refused, want nearly 20", protocol, refused)
+		}
+	}
+}

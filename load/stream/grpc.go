@@ -1,0 +1,260 @@
+package stream
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// maxMessage bounds an answer, in bytes: gRPC keeps a message whole. It is what
+// its clients take by default.
+const maxMessage = 4 << 20
+
+// grpcMaker makes the connections of all links.
+type grpcMaker struct {
+	dialer  *dialer
+	timeout time.Duration
+	methods map[string]*method
+}
+
+// grpcLink is a connection that several calls share.
+type grpcLink struct {
+	maker   *grpcMaker
+	base    context.Context // ends with the load
+	meeting meeting
+
+	mu      sync.Mutex
+	conn    *grpc.ClientConn // nil: room for one
+	wire    *wire            // the last one
+	failure error            // of the last attempt to connect
+}
+
+// stands reports whether the connection takes calls.
+func (l *grpcLink) stands() bool {
+	conn, _ := l.current()
+	return conn != nil && conn.GetState() == connectivity.Ready
+}
+
+// connect makes the connection, together with others who need it.
+func (l *grpcLink) connect(ctx context.Context) error { return l.meeting.join(ctx, l.establish) }
+
+// current is the connection, and what lies below it.
+func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn, l.wire
+}
+
+// establish makes a connection and waits until it stands. After a failure nothing
+// of it is used again: the library would wait before it tries anew.
+func (l *grpcLink) establish() error {
+	ctx, cancel := context.WithTimeout(l.base, l.maker.timeout)
+	defer cancel()
+	conn, err := l.client()
+	for err == nil {
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.Idle:
+			conn.Connect()
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			l.abort()
+			return l.why()
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			err = ctx.Err()
+		}
+	}
+	l.abort()
+	return err
+}
+
+// client is the library's client; it has not connected yet where it is new.
+func (l *grpcLink) client() (*grpc.ClientConn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		return l.conn, nil
+	}
+	var err error
+	l.failure = nil
+	l.conn, err = grpc.NewClient("passthrough:///"+l.maker.dialer.authority, l.options()...)
+	return l.conn, err
+}
+
+// options make the library do nothing of its own accord: no proxy, no service
+// configuration, no repeating, no idling.
+func (l *grpcLink) options() []grpc.DialOption {
+	security := insecure.NewCredentials()
+	if l.maker.dialer.tls != nil {
+		security = &handshaker{credentials.NewTLS(l.maker.dialer.tls), l}
+	}
+	return []grpc.DialOption{
+		grpc.WithContextDialer(l.dial), grpc.WithTransportCredentials(security), grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig, MinConnectTimeout: l.maker.timeout}),
+		grpc.WithStatsHandler(trailers{}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+	}
+}
+
+// dial connects to the permitted address, whatever the library asks for.
+func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
+	w, err := l.maker.dialer.dial(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.failure = err
+		return nil, err
+	}
+	l.wire = w
+	return w, nil
+}
+
+// why is the reason of the last failure, which the library only gives as text.
+func (l *grpcLink) why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.failure != nil:
+		return l.failure
+	case l.wire != nil:
+		return l.wire.noHTTP2()
+	}
+	return errNotHTTP2
+}
+
+// handshaker is TLS that notes why a handshake failed.
+type handshaker struct {
+	credentials.TransportCredentials
+	link *grpcLink
+}
+
+// ClientHandshake is that of TLS, for the server's name whatever the authority.
+func (h *handshaker) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, info, err := h.TransportCredentials.ClientHandshake(ctx, h.link.maker.dialer.tls.ServerName, conn)
+	if err != nil {
+		h.link.mu.Lock()
+		defer h.link.mu.Unlock()
+		h.link.failure = &handshakeError{err, h.link.wire.outcome()}
+	}
+	return secure, info, err
+}
+
+// Info leaves the server's name out: the library would take it for the authority.
+func (h *handshaker) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: h.TransportCredentials.Info().SecurityProtocol}
+}
+
+// Clone copies for another client.
+func (h *handshaker) Clone() credentials.TransportCredentials {
+	return &handshaker{h.TransportCredentials.Clone(), h.link}
+}
+
+// trailers notes whether a status is the server's own: the library makes up others
+// with the same codes.
+type trailers struct{}
+
+// trailerKey finds the note of a call.
+type trailerKey struct{}
+
+// TagRPC changes nothing.
+func (trailers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC waits for the trailers.
+func (trailers) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	if _, is := event.(*stats.InTrailer); is {
+		if seen, ok := ctx.Value(trailerKey{}).(*atomic.Bool); ok {
+			seen.Store(true)
+		}
+	}
+}
+
+// TagConn changes nothing.
+func (trailers) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn ignores connections.
+func (trailers) HandleConn(context.Context, stats.ConnStats) {}
+
+// exchange makes a call.
+func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
+	call := x.session.Call()
+	method := l.maker.methods[call.GRPC]
+	if method == nil {
+		x.fail(record.OtherError, "the method "+call.GRPC+" was not looked up before the load: name it in Config.Methods")
+		return
+	}
+	message, err := method.encode(call.Body)
+	if err != nil {
+		x.fail(record.OtherError, err.Error())
+		return
+	}
+	conn, w := l.current()
+	if conn == nil {
+		x.fail(record.Closed, "the connection ended as soon as it was made")
+		return
+	}
+	header, body := x.session.Needs()
+	var answered atomic.Bool
+	var before, behind metadata.MD // the answer's headers
+	options := []grpc.CallOption{grpc.ForceCodecV2(plainCodec{})}
+	if header {
+		options = append(options, grpc.Header(&before), grpc.Trailer(&behind))
+	}
+	ctx = context.WithValue(metadata.NewOutgoingContext(ctx, metadataOf(&call)), trailerKey{}, &answered)
+	x.written, x.sent = int64(len(message)), x.clock()
+	err = conn.Invoke(ctx, method.path, message, &x.body, options...)
+	x.received = int64(len(x.body))
+	if err != nil && (!answered.Load() || ctx.Err() != nil || tooLarge(err)) {
+		x.fail(outcomeOfGRPC(err, w), err.Error())
+		return
+	}
+	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(before), lines(behind)...)
+	if err == nil && body {
+		if x.answer.Body, err = method.decode(x.body); err != nil {
+			x.fail(record.Malformed, err.Error())
+		}
+	}
+}
+
+// metadataOf are the headers of a step. Those of HTTP itself are gRPC's business.
+func metadataOf(call *scenario.Call) metadata.MD {
+	md := make(metadata.MD, len(call.Header))
+	for _, field := range call.Header {
+		name := strings.ToLower(field.Name)
+		if name != "content-type" && name != "te" && name != "user-agent" {
+			md[name] = append(md[name], field.Value)
+		}
+	}
+	return md
+}
+
+// hangUp ends the connection.
+func (l *grpcLink) hangUp() { l.abort() }
+
+// abort ends the connection with what is in flight.
+func (l *grpcLink) abort() {
+	l.mu.Lock()
+	conn := l.conn
+	l.conn = nil
+	l.mu.Unlock()
+	if conn != nil {
+		_ = conn.Close() // it only says when it was closed before
+	}
+}

@@ -1,0 +1,189 @@
+//go:build linux
+
+package stream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/http1"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// readSize is the size of a connection's read buffer, in bytes: a TLS record.
+const readSize = 16 << 10
+
+// http1Link is a connection that speaks HTTP/1.1, over TLS or not. Writing and
+// reading are done by the goroutine of the flow, so nothing stands between.
+type http1Link struct {
+	dialer *dialer
+	input  []byte
+	answer http1.Response
+
+	mu      sync.Mutex // conn may be ended by abort
+	conn    net.Conn   // nil: room for one
+	wire    *wire
+	aborted bool
+
+	raw    syscall.RawConn
+	polled [1]unix.PollFd
+	gone   bool // what poll found
+}
+
+func newHTTP1Link(d *dialer) *http1Link {
+	return &http1Link{dialer: d, input: make([]byte, readSize), polled: [1]unix.PollFd{{Events: unix.POLLRDHUP}}}
+}
+
+// stands reports whether the connection is open at both ends: servers end those
+// that are idle.
+func (l *http1Link) stands() bool { return l.conn != nil && !l.stale() }
+
+// connect replaces the connection.
+func (l *http1Link) connect(ctx context.Context) error {
+	l.hangUp()
+	w, err := l.dialer.dial(ctx)
+	if err != nil {
+		return err
+	}
+	conn := net.Conn(w)
+	if l.dialer.tls != nil {
+		if conn, err = l.dialer.secure(ctx, w, "http/1.1"); err != nil {
+			return err
+		}
+	}
+	return l.hold(conn, w)
+}
+
+// hold puts a new connection to use, unless all is over.
+func (l *http1Link) hold(conn net.Conn, w *wire) error {
+	socket, ok := w.Conn.(syscall.Conn)
+	if !ok {
+		return errors.Join(errors.New("stream: the connection is no socket"), w.Close())
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.aborted {
+		return errors.Join(net.ErrClosed, w.Close())
+	}
+	l.conn, l.wire, l.raw = conn, w, raw
+	return nil
+}
+
+// stale reports whether the server has ended the connection. What it may have
+// sent before cannot be told from what TLS sends of itself, so only the end counts.
+func (l *http1Link) stale() bool {
+	err := l.raw.Control(func(fd uintptr) {
+		l.polled[0].Fd, l.polled[0].Revents = int32(fd), 0
+		n, err := unix.Poll(l.polled[:], 0)
+		l.gone = err == nil && n > 0
+	})
+	return err != nil || l.gone
+}
+
+// exchange writes the request and reads until the answer is whole.
+func (l *http1Link) exchange(ctx context.Context, x *exchange) {
+	header, body := x.session.Needs()
+	request := x.session.HTTP1()
+	l.answer.Begin(x.session.Bodiless(), header, body)
+	deadline, _ := ctx.Deadline()
+	received, written := l.wire.received.Load(), l.wire.written.Load()
+	err := l.conn.SetDeadline(deadline)
+	x.sent = x.clock()
+	if err == nil {
+		_, err = l.conn.Write(request)
+	}
+	reuse := false
+	if err == nil {
+		reuse, err = l.receive(x)
+	}
+	x.received, x.written = l.wire.received.Load()-received, l.wire.written.Load()-written
+	if err != nil {
+		l.lose(x, err)
+		return
+	}
+	x.answer.Status, x.answer.Truncated = l.answer.Status, l.answer.Truncated
+	if header {
+		x.answer.Header = l.answer.Header
+	}
+	if body {
+		x.answer.Body = l.answer.Body
+	}
+	if !reuse {
+		l.hangUp()
+	}
+}
+
+// receive reads the answer and reports whether the connection can serve another.
+// Bytes behind an answer belong to nothing.
+func (l *http1Link) receive(x *exchange) (reuse bool, err error) {
+	for {
+		n, err := l.conn.Read(l.input)
+		if x.first == 0 && n > 0 {
+			x.first = x.clock()
+		}
+		taken, malformed := l.answer.Feed(l.input[:n])
+		switch {
+		case malformed != nil:
+			return false, malformed
+		case l.answer.Complete():
+			return err == nil && taken == n && !l.answer.Last, nil
+		case errors.Is(err, io.EOF) && l.answer.End():
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+// lose ends an exchange together with its connection.
+func (l *http1Link) lose(x *exchange, err error) {
+	outcome := outcomeOf(err)
+	if outcome == record.OtherError && l.dialer.tls != nil {
+		outcome = record.BadTLS // what is left are records that do not decrypt
+	}
+	if below := l.wire.outcome(); below != record.OK && outcome != record.Malformed && outcome != record.TooLarge {
+		outcome = below
+	}
+	x.fail(outcome, err.Error())
+	l.abandon()
+}
+
+// hangUp ends the connection in good order.
+func (l *http1Link) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.conn.Close() // nothing of interest is on its way
+		l.conn = nil
+	}
+}
+
+// abandon ends the connection without a word: there may be nobody to hear it.
+func (l *http1Link) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.wire.Close()
+		l.conn = nil
+	}
+}
+
+// abort ends the connection under whoever uses it.
+func (l *http1Link) abort() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aborted = true
+	if l.conn != nil {
+		_ = l.wire.Close()
+	}
+}

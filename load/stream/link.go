@@ -1,0 +1,95 @@
+package stream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// link is a place in the pool: a connection, or room for one. On HTTP/1.1 it
+// serves one flow at a time; otherwise several, from several goroutines.
+type link interface {
+	// stands reports whether there is a connection that can be used.
+	stands() bool
+	// connect makes one where there is none.
+	connect(ctx context.Context) error
+	// exchange sends the step of the exchange's session and receives its answer.
+	exchange(ctx context.Context, x *exchange)
+	// hangUp ends the connection, as a client does who needs it no more.
+	hangUp()
+	// abort ends it with whatever is in flight, from any goroutine.
+	abort()
+}
+
+// exchange is a step on its way. It belongs to one place and is used again.
+type exchange struct {
+	session *scenario.Session
+	clock   func() time.Duration // since the beginning of the load
+	body    []byte               // memory for the answer's body
+
+	// What the link fills in. Times are since the beginning of the load.
+
+	sent  time.Duration // when writing began
+	first time.Duration // when the answer began; zero: not known
+	// waited: the server permitted no further stream, so that until sent the target
+	// was waited for, not this engine.
+	waited   bool
+	outcome  record.Outcome // OK: there is an answer to be judged
+	why      string         // no answer; for the report
+	answer   oracle.Answer
+	received int64 // bytes, as far as they are this operation's own
+	written  int64
+}
+
+// begin forgets the last step.
+func (x *exchange) begin() {
+	if cap(x.body) > maxRetained {
+		x.body = nil
+	}
+	*x = exchange{session: x.session, clock: x.clock, body: x.body[:0], sent: x.clock()}
+}
+
+// fail ends an exchange without an answer.
+func (x *exchange) fail(outcome record.Outcome, why string) {
+	x.outcome, x.why = outcome, why
+}
+
+// meeting lets all who need a connection wait for one attempt to make it.
+type meeting struct {
+	mu      sync.Mutex
+	attempt *attempt
+}
+
+// attempt is one try. err is for reading when done is closed.
+type attempt struct {
+	done chan struct{}
+	err  error
+}
+
+// join begins an attempt, or waits for the one that goes on.
+func (m *meeting) join(ctx context.Context, connect func() error) error {
+	m.mu.Lock()
+	a := m.attempt
+	if a == nil {
+		a = &attempt{done: make(chan struct{})}
+		m.attempt = a
+		go func() {
+			a.err = connect()
+			m.mu.Lock()
+			m.attempt = nil
+			m.mu.Unlock()
+			close(a.done)
+		}()
+	}
+	m.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,236 @@
+package stream
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// loop is what the places share: schedule, clock, recorder and the end. Every
+// place is at any time in one of three states: at work, idle (no flow), or asleep.
+type loop struct {
+	config *Config
+	ctx    context.Context // ends when operations in flight are given up
+	start  time.Time
+	end    time.Duration // no step is begun from then on
+	waiter *waiter
+
+	abandoned   atomic.Bool  // what is in flight is given up
+	interrupted atomic.Bool  // the caller's context ended
+	ended       atomic.Int64 // flows that ended or think
+	puzzled     atomic.Bool  // there is an example of a complaint
+
+	mu      sync.Mutex // guards what follows
+	next    time.Duration
+	more    bool // next is due then
+	limit   engine.Limit
+	idle    []*place // the last one used is the next one used
+	asleep  agenda
+	looking time.Duration // when the pacer looks again by itself
+	stopped bool          // no step is begun any more
+	held    int64
+	cut     int64
+	endedAt []int64 // values of ended at multiples of engine.EndedEvery
+	example string
+
+	recording sync.Mutex // guards the recorder
+}
+
+// clock is the time since the beginning of the load.
+func (l *loop) clock() time.Duration { return time.Since(l.start) }
+
+// advance reads the next due time of an open loop.
+func (l *loop) advance() {
+	if l.config.Open != nil {
+		l.next, l.more = l.config.Open.Next()
+	}
+}
+
+// from is when the flow that is next may begin; ok is false when there is none.
+// The caller holds mu.
+func (l *loop) from() (at time.Duration, ok bool) {
+	if !l.more || l.next >= l.config.Duration {
+		return 0, false
+	}
+	return max(l.config.Pacing.Slot(l.next), l.limit.From()), true
+}
+
+// assign gives a place the flow that is next. The caller holds mu.
+func (l *loop) assign(p *place, now time.Duration) {
+	p.due = l.next
+	if l.limit.From() > l.config.Pacing.Slot(l.next) {
+		l.held++
+	}
+	l.limit.Take(now)
+	l.config.Player.Begin(&p.session)
+	l.advance()
+}
+
+// await waits for a flow of an open loop; false is the end. Whoever comes late
+// takes what is due without the pacer.
+func (l *loop) await(p *place) bool {
+	l.mu.Lock()
+	if l.stopped {
+		l.mu.Unlock()
+		return false
+	}
+	at, ok := l.from()
+	now := l.clock()
+	if ok && at <= now && now < l.end {
+		l.assign(p, now)
+		l.mu.Unlock()
+		return true
+	}
+	l.idle = append(l.idle, p)
+	if !ok && len(l.idle) == l.config.places() || ok && at < l.looking {
+		l.waiter.nudge()
+	}
+	l.mu.Unlock()
+	return <-p.wake
+}
+
+// sleep waits until a time; false is the end.
+func (l *loop) sleep(p *place, until time.Duration) bool {
+	until = l.config.Pacing.Slot(until)
+	l.mu.Lock()
+	now := l.clock()
+	if l.stopped || until >= l.end || now >= l.end {
+		l.mu.Unlock()
+		return false
+	}
+	if until <= now {
+		l.mu.Unlock()
+		return true
+	}
+	heap.Push(&l.asleep, nap{until, p})
+	if until < l.looking {
+		l.waiter.nudge()
+	}
+	l.mu.Unlock()
+	return <-p.wake
+}
+
+// admit begins a flow of a user, when the limit permits; false is the end. It
+// returns from when on it was permitted.
+func (l *loop) admit(p *place) (time.Duration, bool) {
+	for held := false; ; held = true {
+		l.mu.Lock()
+		from := max(l.limit.From(), p.due)
+		if now := l.clock(); !l.stopped && now < l.end && from <= now {
+			l.limit.Take(now)
+			if held {
+				l.held++
+			}
+			l.config.Player.Begin(&p.session)
+			l.mu.Unlock()
+			return from, true
+		}
+		l.mu.Unlock()
+		if !l.sleep(p, from) {
+			return 0, false
+		}
+	}
+}
+
+// turn does what is due and returns when to look again. over: no step is begun
+// any more.
+func (l *loop) turn() (again time.Duration, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	l.sample(now)
+	for len(l.asleep) > 0 && l.asleep[0].until <= now {
+		heap.Pop(&l.asleep).(nap).place.wake <- true // never blocks: who sleeps has an empty channel
+	}
+	at, ok := l.from()
+	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
+		last := len(l.idle) - 1
+		p := l.idle[last]
+		l.idle = l.idle[:last]
+		l.assign(p, now)
+		p.wake <- true // never blocks, as above
+		now = l.clock()
+	}
+	done := l.config.Open != nil && !ok && len(l.idle) == l.config.places()
+	if now >= l.end || done || l.interrupted.Load() {
+		l.stop()
+		return now, true
+	}
+	l.looking = min(l.end, now.Truncate(engine.EndedEvery)+engine.EndedEvery)
+	if len(l.asleep) > 0 {
+		l.looking = min(l.looking, l.asleep[0].until)
+	}
+	if ok && len(l.idle) > 0 {
+		l.looking = min(l.looking, at)
+	}
+	return l.looking, false
+}
+
+// stop ends the wait of all who wait. The caller holds mu.
+func (l *loop) stop() {
+	l.stopped = true
+	for _, p := range l.idle {
+		p.wake <- false
+	}
+	for _, n := range l.asleep {
+		n.place.wake <- false
+	}
+	l.idle, l.asleep = nil, nil
+}
+
+// sample notes how many flows have ended.
+func (l *loop) sample(now time.Duration) {
+	for now >= time.Duration(len(l.endedAt)+1)*engine.EndedEvery && now < l.end+engine.EndedEvery {
+		l.endedAt = append(l.endedAt, l.ended.Load())
+	}
+	l.recording.Lock()
+	l.config.Recorder.Tick(now)
+	l.recording.Unlock()
+}
+
+// record counts an operation. The recorder is for one goroutine at a time.
+func (l *loop) record(s record.Sample) {
+	l.recording.Lock()
+	l.config.Recorder.Record(s)
+	l.recording.Unlock()
+}
+
+// explain keeps the first complaint as an example.
+func (l *loop) explain(complaint string) {
+	if complaint == "" || l.puzzled.Load() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.example == "" {
+		l.example = complaint
+		l.puzzled.Store(true)
+	}
+}
+
+// nap is a place that sleeps.
+type nap struct {
+	until time.Duration
+	place *place
+}
+
+// agenda is a heap of naps: the first ends first.
+type agenda []nap
+
+// The methods of heap.Interface.
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].until < a[j].until }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(nap)) }
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	n := (*a)[last]
+	*a = (*a)[:last]
+	return n
+}

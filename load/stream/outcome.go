@@ -1,0 +1,186 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cleave-lab/cleave/load/http1"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// outcomeOf names what broke a connection that stood, or an answer on it.
+func outcomeOf(err error) record.Outcome {
+	var (
+		alert   tls.AlertError
+		garbage tls.RecordHeaderError
+		errno   syscall.Errno
+	)
+	switch {
+	case errors.Is(err, http1.ErrTooLarge):
+		return record.TooLarge
+	case errors.Is(err, http1.ErrMalformed), errors.Is(err, errNotHTTP2):
+		return record.Malformed
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return record.Timeout
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Closed
+	case errors.As(err, &errno):
+		return outcomeOfErrno(errno)
+	case errors.As(err, &alert), errors.As(err, &garbage):
+		return record.BadTLS
+	}
+	return record.OtherError
+}
+
+// outcomeOfErrno names what the kernel says of a connection.
+func outcomeOfErrno(errno syscall.Errno) record.Outcome {
+	switch errno {
+	case syscall.ECONNRESET, syscall.EPIPE:
+		return record.Reset
+	case syscall.ETIMEDOUT:
+		return record.Timeout
+	case syscall.ENOBUFS, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL:
+		return record.Exhausted
+	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM, syscall.ENOTSOCK:
+		return record.Unreachable
+	}
+	return record.OtherError
+}
+
+// outcomeOfConnect names why there is no connection. A handshake that fails for
+// another reason than the connection below it is the fault of TLS; one whose
+// connection ends in good order has been refused by TLS too.
+func outcomeOfConnect(err error) record.Outcome {
+	var handshake *handshakeError
+	if errors.As(err, &handshake) {
+		switch {
+		case outcomeOf(handshake.error) == record.Timeout:
+			return record.Timeout
+		case handshake.below == record.OK, handshake.below == record.Closed:
+			return record.BadTLS
+		}
+		return handshake.below
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		switch errno {
+		// A Unix socket's file is gone, or its queue is full.
+		case syscall.ECONNREFUSED, syscall.ENOENT, syscall.EAGAIN, syscall.ECONNRESET:
+			return record.Refused
+		}
+	}
+	return outcomeOf(err)
+}
+
+// unreached reports whether an outcome means that nobody was there.
+func unreached(o record.Outcome) bool {
+	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
+}
+
+// streamError has the shape of net/http's error for a stream that was reset,
+// which lets itself be converted to it.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error makes it an error.
+func (s streamError) Error() string { return "stream reset" }
+
+// Codes of HTTP/2 by which a server says that it is too busy (RFC 9113, 7).
+const (
+	refusedStream   = 7
+	enhanceYourCalm = 11
+)
+
+// unseen reports whether a server cannot have acted on a request: its connection
+// took none, or the server said so when it ended the connection (RFC 9113, 6.8).
+// The library has no other name for it than these words.
+func unseen(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "client conn not usable") || strings.Contains(text, "Server's graceful shutdown GOAWAY")
+}
+
+// outcomeOfHTTP2 names why there is no answer on HTTP/2. The connection below
+// knows best how it ended; the rest are words of the library.
+func outcomeOfHTTP2(err error, w *wire) record.Outcome {
+	if outcome := outcomeOf(err); outcome == record.Timeout {
+		return outcome
+	}
+	var reset streamError
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "header list larger"):
+		return record.TooLarge
+	case errors.As(err, &reset):
+		return outcomeOfReset(reset)
+	case strings.Contains(text, "ENHANCE_YOUR_CALM"):
+		return record.Rejected
+	case w.outcome() != record.OK:
+		return w.outcome()
+	case strings.Contains(text, "GOAWAY"), strings.Contains(text, "connection lost"), strings.Contains(text, "closed"):
+		return record.Closed
+	}
+	return record.Malformed
+}
+
+// outcomeOfReset names why a single stream ended: by the server's wish, or on this
+// side because of what came on it.
+func outcomeOfReset(reset streamError) record.Outcome {
+	switch {
+	case reset.Cause == nil || !strings.Contains(reset.Cause.Error(), "received from peer"):
+		return record.Malformed
+	case reset.Code == refusedStream, reset.Code == enhanceYourCalm:
+		return record.Rejected
+	}
+	return record.Reset
+}
+
+// outcomeOfGRPC names why there is no status of the server.
+func outcomeOfGRPC(err error, w *wire) record.Outcome {
+	text := status.Convert(err).Message()
+	switch code := status.Code(err); {
+	case code == codes.DeadlineExceeded:
+		return record.Timeout
+	case tooLarge(err):
+		return record.TooLarge
+	case strings.Contains(text, "unexpected HTTP status code"):
+		return outcomeOfPage(text)
+	case strings.Contains(text, "REFUSED_STREAM"), strings.Contains(text, "ENHANCE_YOUR_CALM"):
+		return record.Rejected
+	case strings.Contains(text, "RST_STREAM"):
+		return record.Reset
+	case code == codes.Unavailable && w.outcome() != record.OK:
+		return w.outcome()
+	case code == codes.Unavailable, code == codes.Canceled:
+		return record.Closed
+	}
+	return record.Malformed
+}
+
+// tooLarge reports whether this side did not take a message. The server's status may
+// come at the same time.
+func tooLarge(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger")
+}
+
+// outcomeOfPage names what something that is not gRPC answered, a proxy for
+// example.
+func outcomeOfPage(text string) record.Outcome {
+	switch {
+	case strings.Contains(text, "server: 429"), strings.Contains(text, "server: 503"):
+		return record.Rejected
+	case strings.Contains(text, "server: 200"):
+		return record.Malformed
+	}
+	return record.BadStatus
+}

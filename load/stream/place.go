@@ -1,0 +1,165 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// backoff is how long a user waits after finding nobody at the target.
+const backoff = 10 * time.Millisecond
+
+// place is where one flow at a time is in progress: a goroutine with its part of a
+// connection. In a closed loop it is a user.
+type place struct {
+	loop    *loop
+	link    link
+	number  int32 // of the connection
+	session scenario.Session
+	wake    chan bool // false: the end
+	x       exchange
+
+	due  time.Duration // of the next step
+	free time.Duration // since when the place could be used
+	tally
+}
+
+// tally is what a place counts for the report.
+type tally struct {
+	statuses           map[int]int64
+	busy, pause, spent time.Duration
+}
+
+// newPlace makes a place on a link.
+func newPlace(l *loop, link link, number int) *place {
+	p := &place{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
+	p.x.session, p.x.clock = &p.session, l.clock
+	p.statuses = make(map[int]int64)
+	return p
+}
+
+// serve plays the flows of an open loop.
+func (p *place) serve() {
+	for p.loop.await(p) {
+		p.flow()
+	}
+}
+
+// live is the life of a user, who begins at a time and thinks between flows. Its
+// sums are for Little's law: from the first operation to the end of the last.
+func (p *place) live(begin, think time.Duration) {
+	p.due = begin
+	last, began := begin, false
+	for p.loop.sleep(p, p.due) {
+		from, ok := p.loop.admit(p)
+		if !ok {
+			break
+		}
+		if began {
+			p.pause += from - last
+		}
+		outcome, thought := p.flow()
+		began, last = true, p.free
+		pause := think + thought
+		if unreached(outcome) {
+			pause = max(pause, backoff)
+		}
+		p.due = last + pause
+	}
+	if began {
+		p.spent = last - begin
+	}
+}
+
+// flow plays a flow from its first step, which is due at p.due. It returns how the
+// last step ended and how long that has one think.
+func (p *place) flow() (record.Outcome, time.Duration) {
+	defer p.leave()
+	for {
+		outcome := p.step()
+		think, more := p.session.Next(outcome)
+		if !more {
+			return outcome, think
+		}
+		p.due = p.free + think
+		p.loop.ended.Add(1) // who thinks waits for nobody
+		if !p.loop.sleep(p, p.due) {
+			p.loop.cutOff()
+			p.loop.ended.Add(-1)
+			return outcome, think
+		}
+		p.loop.ended.Add(-1)
+		p.pause += think
+	}
+}
+
+// leave ends a flow.
+func (p *place) leave() {
+	if !p.loop.config.KeepAlive {
+		p.link.hangUp()
+	}
+	p.loop.ended.Add(1)
+}
+
+// step makes and records one operation.
+func (p *place) step() record.Outcome {
+	l := p.loop
+	begun := l.clock()
+	connected := p.send()
+	finished := l.clock()
+	outcome := p.x.outcome
+	switch {
+	case outcome == record.OK:
+		p.statuses[p.x.answer.Status]++
+		outcome, p.x.why = p.session.Judge(&p.x.answer, !l.puzzled.Load())
+	case l.abandoned.Load():
+		outcome, p.x.why = record.Unfinished, ""
+	}
+	l.explain(p.x.why)
+	free := p.free
+	if p.x.waited {
+		free = max(free, p.x.sent)
+	}
+	sample := record.Sample{
+		Operation: p.session.Operation(), Outcome: outcome, Follows: !p.session.First(),
+		Intended: p.due, Free: free, Sent: p.x.sent, Finished: finished,
+		Status: int32(p.x.answer.Status), Connection: p.number, FirstByte: p.x.first, Connected: connected,
+		Received: p.x.received, Written: p.x.written,
+	}
+	if l.config.Recorder.Tapped() {
+		sample.Noted = p.session.Notes()
+	}
+	l.record(sample)
+	p.busy += finished - begun
+	p.free = finished
+	return outcome
+}
+
+// send sends the step and receives its answer, and connects before where that is
+// needed; it returns how long that took. The time limit begins anew when the
+// connection stands.
+func (p *place) send() (connected time.Duration) {
+	x := &p.x
+	x.begin()
+	if !p.link.stands() {
+		if err := p.connect(); err != nil {
+			x.fail(outcomeOfConnect(err), err.Error())
+			return 0
+		}
+		p.free = p.loop.clock()
+		connected = p.free - x.sent
+	}
+	ctx, cancel := context.WithTimeout(p.loop.ctx, p.loop.config.Timeout)
+	defer cancel()
+	p.link.exchange(ctx, x)
+	return connected
+}
+
+// connect makes the connection within the time limit.
+func (p *place) connect() error {
+	ctx, cancel := context.WithTimeout(p.loop.ctx, p.loop.config.Timeout)
+	defer cancel()
+	return p.link.connect(ctx)
+}

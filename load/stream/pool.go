@@ -1,0 +1,163 @@
+//go:build linux
+
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/engine"
+)
+
+// dialing is how many connections are made at the same time before the load.
+const dialing = 16
+
+// pool is all connections, or rooms for them.
+type pool struct {
+	config *Config
+	dialer *dialer
+	links  []link
+	ctx    context.Context // of everything that is sent
+	cancel context.CancelFunc
+}
+
+// newPool finds out what is spoken, and for gRPC what the methods look like. The
+// caller's context bounds that; what is sent later ends with abort.
+func newPool(ctx context.Context, config *Config) (*pool, error) {
+	d, err := newDialer(config)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{config: config, dialer: d}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(ctx, max(patience, config.Timeout))
+	defer cancel()
+	if err := p.settle(ctx); err != nil {
+		p.close()
+		return nil, err
+	}
+	makeLink, err := p.maker(ctx)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	for range config.Connections {
+		p.links = append(p.links, makeLink())
+	}
+	return p, nil
+}
+
+// settle decides what is spoken where the configuration leaves it open.
+func (p *pool) settle(ctx context.Context) error {
+	if p.config.Protocol != Auto {
+		return nil
+	}
+	p.config.Protocol = HTTP1
+	if p.dialer.tls != nil {
+		w, err := p.dialer.dial(ctx)
+		if err != nil {
+			return &engine.UnreachableError{Target: p.dialer.address, Cause: err}
+		}
+		conn, err := p.dialer.secure(ctx, w, "h2", "http/1.1")
+		switch {
+		case errors.Is(err, errNoHTTP2): // it negotiates nothing, so it speaks HTTP/1.1
+		case err != nil:
+			return &engine.UnreachableError{Target: p.dialer.address, Cause: err}
+		default:
+			if conn.ConnectionState().NegotiatedProtocol == "h2" {
+				p.config.Protocol = HTTP2
+			}
+			_ = conn.Close() // it has served its purpose
+		}
+	}
+	if p.config.Protocol == HTTP1 && p.config.Streams > 1 {
+		p.config.Streams = 1 // more were for the other answer
+	}
+	return p.config.checkPool()
+}
+
+// maker makes links of the protocol.
+func (p *pool) maker(ctx context.Context) (func() link, error) {
+	switch p.config.Protocol {
+	case HTTP2:
+		m := newHTTP2Maker(p.dialer, p.config.Timeout)
+		return func() link { return &http2Link{maker: m, base: p.ctx} }, nil
+	case GRPC:
+		m := &grpcMaker{dialer: p.dialer, timeout: p.config.Timeout}
+		makeLink := func() *grpcLink { return &grpcLink{maker: m, base: p.ctx} }
+		return func() link { return makeLink() }, m.describe(ctx, p.config, makeLink())
+	}
+	return func() link { return newHTTP1Link(p.dialer) }, nil
+}
+
+// describe learns what the methods look like, before the load.
+func (m *grpcMaker) describe(ctx context.Context, config *Config, l *grpcLink) (err error) {
+	if config.ProtoSet != nil {
+		m.methods, err = fromProtoSet(config.ProtoSet, config.Methods)
+		return err
+	}
+	if err := l.connect(ctx); err != nil {
+		return &engine.UnreachableError{Target: m.dialer.address, Cause: err}
+	}
+	defer l.hangUp()
+	conn, _ := l.current()
+	m.methods, err = fromServer(ctx, conn, config.Methods)
+	return err
+}
+
+// open connects the whole pool before the load begins. Some connections may fail,
+// they are tried again when needed; if all do, there is no target.
+func (p *pool) open(caller context.Context) error {
+	ctx, cancel := context.WithTimeout(caller, max(patience, p.config.Timeout))
+	defer cancel()
+	if !p.config.KeepAlive {
+		return p.try(ctx, p.links[0])
+	}
+	if err := p.try(ctx, p.links[0]); err != nil {
+		return err // the first says enough
+	}
+	rest := make(chan link)
+	var all sync.WaitGroup
+	for range dialing {
+		all.Go(func() {
+			for l := range rest {
+				_ = l.connect(ctx) // tried again when it is needed
+			}
+		})
+	}
+	for _, l := range p.links[1:] {
+		rest <- l
+	}
+	close(rest)
+	all.Wait()
+	return caller.Err()
+}
+
+// try makes one connection.
+func (p *pool) try(ctx context.Context, l link) error {
+	begun := time.Now()
+	if err := l.connect(ctx); err != nil {
+		return &engine.UnreachableError{Target: p.dialer.address, Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
+	}
+	return nil
+}
+
+// abort gives up whatever is in flight.
+func (p *pool) abort() {
+	p.cancel()
+	for _, l := range p.links {
+		l.abort()
+	}
+}
+
+// close ends all connections.
+func (p *pool) close() {
+	p.cancel()
+	for _, l := range p.links {
+		l.hangUp()
+		l.abort()
+	}
+}

@@ -1,0 +1,237 @@
+//go:build linux
+
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+const (
+	// patience bounds how long the pool may take to connect.
+	patience = 5 * time.Second
+	// guard is how long before a due time spinning begins.
+	guard = 60 * time.Microsecond
+)
+
+// Run connects, sends the load and records every operation; it closes the
+// recorder, whatever happens. It fails with engine.UnreachableError when no
+// connection can be made, and with the context's error when that ends early: the
+// report then holds what was done.
+func Run(ctx context.Context, config Config) (report engine.Report, err error) {
+	if config.Recorder != nil {
+		defer func() { config.Recorder.Close(report.Elapsed) }()
+	}
+	if err := config.check(); err != nil {
+		return engine.Report{}, err
+	}
+	pool, err := newPool(ctx, &config)
+	if err != nil {
+		return engine.Report{}, err
+	}
+	defer pool.close()
+	if err := pool.open(ctx); err != nil {
+		return engine.Report{}, err
+	}
+	if config.Connected != nil {
+		if err := config.Connected(); err != nil {
+			return engine.Report{}, err
+		}
+	}
+	// Flows may keep all processors of the runtime busy; the pacer has one more, and
+	// the kernel shares the real ones.
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(before + 1)
+	defer runtime.GOMAXPROCS(before)
+	return play(ctx, &config, pool)
+}
+
+// play sends the load through an open pool.
+func play(ctx context.Context, config *Config, pool *pool) (report engine.Report, err error) {
+	before, err := processorTime()
+	if err != nil {
+		return report, err
+	}
+	l, err := newLoop(config, pool)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, l.waiter.close()) }()
+	defer context.AfterFunc(ctx, func() { l.interrupted.Store(true); l.waiter.nudge() })()
+	places := l.begin(pool)
+	stopped, paceErr := l.pace()
+	l.drain(ctx, places, pool)
+	after, cpuErr := processorTime()
+	report = l.report(places, stopped)
+	report.Connects, report.Received = pool.dialer.connects.Load(), pool.dialer.received.Load()
+	report.ThreadCPU = after - before
+	return report, errors.Join(paceErr, cpuErr, ctx.Err())
+}
+
+// newLoop makes a loop whose time zero is now.
+func newLoop(config *Config, pool *pool) (*loop, error) {
+	w, err := newWaiter()
+	if err != nil {
+		return nil, fmt.Errorf("make an event descriptor: %w", err)
+	}
+	l := &loop{config: config, ctx: pool.ctx, waiter: w, limit: engine.NewLimit(config.MaxRate), start: time.Now()}
+	l.end = config.Pacing.Slot(config.Duration)
+	if !config.Until.IsZero() {
+		l.end = min(l.end, max(config.Until.Sub(l.start), 0))
+	}
+	l.advance()
+	return l, nil
+}
+
+// crowd is all places, and a channel that is closed when none is at work.
+type crowd struct {
+	places []*place
+	gone   chan struct{}
+}
+
+// begin starts the goroutines of all places.
+func (l *loop) begin(pool *pool) crowd {
+	c := crowd{gone: make(chan struct{})}
+	var all sync.WaitGroup
+	for i := range l.config.places() {
+		number := i % len(pool.links) // neighbours in the list of idle places are on different connections
+		p := newPlace(l, pool.links[number], number)
+		c.places = append(c.places, p)
+		if users := l.config.Users; users != nil {
+			begin := time.Duration(float64(users.RampUp) * float64(i) / float64(users.Number))
+			all.Go(func() { p.live(begin, users.Think) })
+		} else {
+			all.Go(p.serve)
+		}
+	}
+	go func() {
+		all.Wait()
+		close(c.gone)
+	}()
+	return c
+}
+
+// pace wakes places when it is time, on a thread of its own, and returns when no
+// step is begun any more.
+func (l *loop) pace() (stopped time.Duration, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// The thread ends with the goroutine, and with it what is set for it: the
+		// kernel adds up to 50 us to waits by default, to wake less often.
+		runtime.LockOSThread()
+		err = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		for {
+			again, over := l.turn()
+			if over {
+				stopped = again
+				return
+			}
+			if waitErr := l.waitUntil(again); waitErr != nil {
+				err = errors.Join(err, waitErr)
+				l.interrupted.Store(true)
+			}
+		}
+	}()
+	<-done
+	return stopped, err
+}
+
+// waitUntil waits for a time, or until the agenda changes.
+func (l *loop) waitUntil(at time.Duration) error {
+	if !l.config.Pacing.Spins() {
+		return l.waiter.wait(at - l.clock())
+	}
+	if rest := at - l.clock(); rest > guard {
+		return l.waiter.wait(rest - guard)
+	}
+	for l.clock() < at { // the processor stays awake
+	}
+	return nil
+}
+
+// drain waits for operations in flight as long as they may take, and then gives
+// them up.
+func (l *loop) drain(ctx context.Context, c crowd, pool *pool) {
+	grace := time.NewTimer(l.config.Grace)
+	defer grace.Stop()
+	select {
+	case <-c.gone:
+		return
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	l.abandoned.Store(true)
+	pool.abort()
+	<-c.gone
+}
+
+// cutOff counts a flow that the end left unfinished.
+func (l *loop) cutOff() {
+	l.mu.Lock()
+	l.cut++
+	l.mu.Unlock()
+}
+
+// report sums up, when nobody is at work any more.
+func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
+	r := engine.Report{
+		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
+		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
+		Statuses: make(map[int]int64),
+	}
+	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {
+		r.Stopped = "the permission ended at " + until.Format(time.RFC3339)
+	}
+	if l.config.Open != nil && !l.interrupted.Load() {
+		r.Window = l.config.Duration // also when the schedule held nothing at its end
+		l.countUnsent(&r, stopped)
+	}
+	for _, p := range c.places {
+		for status, n := range p.statuses {
+			r.Statuses[status] += n
+		}
+		r.BusyTime += p.busy
+		r.PauseTime += p.pause
+		r.UserTime += p.spent
+	}
+	return r
+}
+
+// countUnsent counts what the schedule still held. A flow is chosen for each, so
+// that it is known what was not done.
+func (l *loop) countUnsent(r *engine.Report, stopped time.Duration) {
+	var flow scenario.Session
+	for ; l.more && l.next < l.config.Duration; l.advance() {
+		l.config.Player.Begin(&flow)
+		l.config.Recorder.Unsent(flow.Operation(), 1)
+		r.Unsent++
+	}
+	switch {
+	case r.Unsent == 0:
+	case r.Stopped != "":
+		r.UnsentBecause = r.Stopped
+	case l.limit.From() > stopped:
+		r.UnsentBecause = fmt.Sprintf("the permitted rate is %g/s", l.config.MaxRate)
+	default:
+		r.UnsentBecause = "no connection was free"
+	}
+}
+
+// processorTime is what this process has used so far.
+func processorTime() (time.Duration, error) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0, fmt.Errorf("read own processor time: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}

@@ -1,0 +1,96 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// patient is a loop whose pacer looks again in a minute.
+func patient(t *testing.T) *loop {
+	t.Helper()
+	w, err := newWaiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	plan, err := schedule.Replay([]time.Duration{30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{
+		config: &Config{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2, Streams: 1, Recorder: recorder},
+		waiter: w, start: time.Now(), end: time.Hour, looking: time.Minute,
+	}
+	l.advance()
+	return l
+}
+
+// TestThePacerIsNudged: what becomes due before it looks again must not wait.
+func TestThePacerIsNudged(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		wait func(l *loop, p *place) bool
+	}{
+		{"a place is free for what is next", func(l *loop, p *place) bool { return l.await(p) }},
+		{"a place sleeps", func(l *loop, p *place) bool { return l.sleep(p, 45*time.Second) }},
+		{"all is done", func(l *loop, p *place) bool {
+			l.more, l.config.Connections = false, 1
+			return l.await(p)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := patient(t)
+			p := newPlace(l, nil, 0)
+			ended := make(chan bool)
+			go func() { ended <- c.wait(l, p) }()
+			const limit = 10 * time.Second
+			begun := time.Now()
+			if err := l.waiter.wait(limit); err != nil {
+				t.Fatal(err)
+			}
+			if time.Since(begun) >= limit {
+				t.Error("nobody was nudged")
+			}
+			l.mu.Lock()
+			l.stop()
+			l.mu.Unlock()
+			if <-ended {
+				t.Error("it goes on when all is over")
+			}
+		})
+	}
+}
+
+func TestNapsEndInOrder(t *testing.T) {
+	l := patient(t)
+	var places []*place
+	for i := range 5 {
+		p := newPlace(l, nil, i)
+		places = append(places, p)
+		go l.sleep(p, time.Minute-time.Duration(i)*time.Second)
+	}
+	for len(l.naps()) < len(places) {
+		time.Sleep(time.Millisecond)
+	}
+	l.start = l.start.Add(-58 * time.Second) // three of them are over
+	if _, over := l.turn(); over || len(l.naps()) != 2 {
+		t.Errorf("%d places sleep on, want 2", len(l.naps()))
+	}
+}
+
+func (l *loop) naps() agenda {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asleep
+}

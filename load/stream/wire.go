@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// dialer connects to the one address that was permitted.
+type dialer struct {
+	network, address string
+	tls              *tls.Config // nil: clear text
+	authority        string      // host and port, as requests name them
+	connects         atomic.Int64
+	received         atomic.Int64 // bytes, encrypted where that is so
+}
+
+// newDialer reads where to connect from a checked configuration.
+func newDialer(c *Config) (*dialer, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("stream: URL %q: %w", c.URL, err)
+	}
+	secure, err := c.TLS.compile(u)
+	d := &dialer{network: "tcp", address: c.Address.String(), tls: secure, authority: u.Host}
+	if c.Unix != "" {
+		d.network, d.address = "unix", c.Unix
+	}
+	return d, err
+}
+
+// dial connects, without TLS.
+func (d *dialer) dial(ctx context.Context) (*wire, error) {
+	d.connects.Add(1)
+	var plain net.Dialer
+	conn, err := plain.DialContext(ctx, d.network, d.address)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{Conn: conn, dialer: d, begun: make(chan struct{})}
+	w.expect(settingsAnswered)
+	return w, nil
+}
+
+// secure makes a connection speak TLS and one of the protocols; it closes the
+// connection when that fails.
+func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls.Conn, error) {
+	config := d.tls.Clone()
+	config.NextProtos = protocols
+	conn := tls.Client(w, config)
+	err := conn.HandshakeContext(ctx)
+	if picked := conn.ConnectionState().NegotiatedProtocol; err == nil && protocols[0] == "h2" && !slices.Contains(protocols, picked) {
+		err = errNoHTTP2
+	}
+	if err != nil {
+		return nil, errors.Join(&handshakeError{err, w.outcome()}, w.Close())
+	}
+	w.expect(settingsAnswered)
+	return conn, nil
+}
+
+// What can be wrong with a server that was reached.
+var (
+	errNoHTTP2  = errors.New("the server does not offer HTTP/2 (ALPN h2)")
+	errNotHTTP2 = errors.New("what the server says is not HTTP/2")
+)
+
+// handshakeError is a failed handshake and what became of the connection below.
+type handshakeError struct {
+	error
+	below record.Outcome // OK where it is whole
+}
+
+// Error says that the connection stood.
+func (h *handshakeError) Error() string { return "TLS handshake: " + h.error.Error() }
+
+// Unwrap is the handshake's own error.
+func (h *handshakeError) Unwrap() error { return h.error }
+
+// wire is a connection that counts bytes and remembers how it ended: libraries
+// above it say that in words of their own.
+type wire struct {
+	net.Conn
+	dialer   *dialer
+	received atomic.Int64
+	written  atomic.Int64
+	end      atomic.Uint32 // a record.Outcome; OK while it goes on
+	// begun is closed when writes have come to a number, or the connection ended.
+	begun  chan struct{}
+	once   sync.Once
+	writes atomic.Int64
+	number int64
+}
+
+// settingsAnswered is the write, after the handshake, by which a client of HTTP/2
+// acknowledges the server's settings: then it knows how many streams it may have.
+// The first is its own preface.
+const settingsAnswered = 2
+
+// expect sets which write from now on closes begun.
+func (w *wire) expect(number int64) { w.number = w.writes.Load() + number }
+
+// Read reads, counts and remembers.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.received.Add(int64(n))
+	w.dialer.received.Add(int64(n))
+	w.remember(err)
+	return n, err
+}
+
+// Write writes, counts and remembers.
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.written.Add(int64(n))
+	if w.writes.Add(1) == w.number {
+		w.once.Do(func() { close(w.begun) })
+	}
+	w.remember(err)
+	return n, err
+}
+
+// remember keeps the first end. That time ran out, or that we hung up, is none.
+func (w *wire) remember(err error) {
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+		return
+	}
+	outcome := record.Closed
+	if !errors.Is(err, io.EOF) {
+		outcome = outcomeOf(err)
+	}
+	w.end.CompareAndSwap(uint32(record.OK), uint32(outcome))
+	w.once.Do(func() { close(w.begun) })
+}
+
+// Close closes.
+func (w *wire) Close() error {
+	w.once.Do(func() { close(w.begun) })
+	return w.Conn.Close()
+}
+
+// noHTTP2 is why a connection that stood did not begin HTTP/2.
+func (w *wire) noHTTP2() error {
+	if w.outcome() == record.Reset {
+		return fmt.Errorf("the connection was reset before HTTP/2 began: %w", syscall.ECONNRESET)
+	}
+	return errNotHTTP2
+}
+
+// outcome is how the connection ended, OK while it goes on.
+func (w *wire) outcome() record.Outcome { return record.Outcome(w.end.Load()) }
