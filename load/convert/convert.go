@@ -1,0 +1,199 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// Formats that can be converted.
+const (
+	HAR     = "har"
+	OpenAPI = "openapi" // Swagger 2 too
+	JMX     = "jmx"
+)
+
+// Limits of what is read, in bytes. Recordings hold the answers too.
+const (
+	maxRecording = 256 << 20
+	maxDocument  = 16 << 20
+)
+
+// Conversion is a scenario made from a document, and what is missing from it.
+type Conversion struct {
+	// Format of the input: HAR, OpenAPI or JMX.
+	Format string
+	File   scenario.File
+	// Beside holds data files that the scenario refers to, by name; they belong
+	// into its folder.
+	Beside map[string][]byte
+	// NotConverted lists all of the input that the scenario lacks or does
+	// differently, in the order of the input.
+	NotConverted []Note
+}
+
+// Note is one thing of the input that the scenario lacks or does differently.
+type Note struct {
+	Where string // in the input: names of elements, or an operation
+	What  string
+	Why   string // and what can be done about it
+}
+
+// String is the note on one line, without characters that could act on a
+// terminal or end a comment.
+func (n Note) String() string {
+	return oneLine(n.Where + ": " + n.What + ": " + n.Why)
+}
+
+// Options are choices that the input leaves open. The zero value is useful.
+type Options struct {
+	// Format of the input; empty means: by its name and content.
+	Format string
+	// Host of a recording to keep, as in its URLs (shop.example.org:8080); empty
+	// means that of the first page.
+	Host string
+	// NoThink leaves out the pauses of a recording.
+	NoThink bool
+	// Group is the thread group of a test plan to convert; empty means all, if
+	// their loads agree, otherwise the first.
+	Group string
+	// Beside is the folder of the input, for data files that it refers to; nil
+	// means that they are not read.
+	Beside fs.FS
+}
+
+// ReadFile converts a file. Data files that it refers to are read from its
+// folder and below, from nowhere else.
+func ReadFile(path string, options Options) (Conversion, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(file, maxRecording+1))
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert %s: %w", path, err)
+	}
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert %s: %w", path, err)
+	}
+	defer func() { _ = folder.Close() }() // only read
+	options.Beside = folder.FS()
+	return Convert(filepath.Base(path), data, options)
+}
+
+// Convert converts a document. Its name gives the scenario's, and the format
+// where the options do not.
+func Convert(name string, data []byte, options Options) (Conversion, error) {
+	format := options.Format
+	if format == "" {
+		format = guess(name, data)
+	}
+	stem := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	if stem = oneLine(stem); stem == "" {
+		stem = format
+	}
+	d := newDraft(stem)
+	limit := maxDocument
+	if format == HAR {
+		limit = maxRecording
+	}
+	if len(data) > limit {
+		return Conversion{}, fmt.Errorf("convert %s: more than %d bytes: split it or shorten the recording", name, limit)
+	}
+	var err error
+	switch format {
+	case HAR:
+		err = d.har(data, options)
+	case OpenAPI:
+		err = d.openAPI(data)
+	case JMX:
+		err = d.jmx(data, options)
+	default:
+		err = errors.New("neither a HAR recording, an OpenAPI description nor a JMeter test plan; if it is one, say which")
+	}
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)
+	}
+	d.hoistHeaders()
+	return d.conversion(format), nil
+}
+
+// guess finds the format by the name's ending, otherwise by how the document
+// begins.
+func guess(name string, data []byte) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".har":
+		return HAR
+	case ".jmx":
+		return JMX
+	}
+	const beginning = 4 << 10
+	head := bytes.TrimSpace(data[:min(len(data), beginning)])
+	switch {
+	case bytes.Contains(head, []byte("<jmeterTestPlan")):
+		return JMX
+	case bytes.Contains(head, []byte("openapi")), bytes.Contains(head, []byte("swagger")):
+		return OpenAPI
+	case bytes.Contains(head, []byte(`"log"`)):
+		return HAR
+	}
+	return ""
+}
+
+// draft is a conversion in progress.
+type draft struct {
+	file   scenario.File
+	beside map[string][]byte
+	notes  []Note
+	taken  map[string]bool // names of values, data and extractions
+}
+
+func newDraft(name string) *draft {
+	return &draft{
+		file:   scenario.File{Schema: scenario.Schema, Name: name},
+		beside: map[string][]byte{},
+		taken:  map[string]bool{},
+	}
+}
+
+// note records what the scenario lacks; the same thing once.
+func (d *draft) note(where, what, why string) {
+	n := Note{Where: where, What: what, Why: why}
+	if !slices.Contains(d.notes, n) {
+		d.notes = append(d.notes, n)
+	}
+}
+
+// name makes a name for a value, data or an extraction that is not in use yet.
+func (d *draft) name(wish string) string {
+	name := identifier(wish)
+	for i := 2; d.taken[name]; i++ {
+		name = fmt.Sprintf("%s_%d", identifier(wish), i)
+	}
+	d.taken[name] = true
+	return name
+}
+
+// value adds a generated value and returns how texts refer to it.
+func (d *draft) value(wish string, v scenario.Value) string {
+	if d.file.Values == nil {
+		d.file.Values = map[string]scenario.Value{}
+	}
+	name := d.name(wish)
+	d.file.Values[name] = v
+	return "${" + name + "}"
+}
+
+func (d *draft) conversion(format string) Conversion {
+	return Conversion{Format: format, File: d.file, Beside: d.beside, NotConverted: d.notes}
+}

@@ -1,0 +1,176 @@
+package convert
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// compile writes a conversion as its user would and reads it back.
+func compile(t testing.TB, c *Conversion) *scenario.Plan {
+	t.Helper()
+	text, err := c.YAML("input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, data := range c.Beside {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := scenario.Parse("converted.yaml", text)
+	if err != nil {
+		t.Fatalf("the scenario cannot be parsed: %v\n%s", err, text)
+	}
+	plan, err := file.Compile(folder)
+	if err != nil {
+		t.Fatalf("the scenario cannot be compiled: %v\n%s", err, text)
+	}
+	return plan
+}
+
+func TestFixturesBecomeScenarios(t *testing.T) {
+	for _, name := range []string{"shop.har", "shop.jmx", "mix.jmx", "shop.openapi.yaml", "shop.swagger.json"} {
+		t.Run(name, func(t *testing.T) {
+			c, err := ReadFile(filepath.Join("testdata", name), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compile(t, &c)
+			text, err := c.YAML(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
+				text = append(text, "\n# "+file+"\n"+string(c.Beside[file])...)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(want) != string(text) {
+				t.Errorf("differs from %s (go test -update writes it):\n%s", golden, text)
+			}
+		})
+	}
+}
+
+// TestConversionIsRepeatable holds that maps do not decide about the result.
+func TestConversionIsRepeatable(t *testing.T) {
+	for _, name := range []string{"shop.har", "shop.jmx", "shop.openapi.yaml"} {
+		first := ""
+		for range 20 {
+			if text := rendered(t, name, read(t, name)); first == "" {
+				first = text
+			} else if text != first {
+				t.Fatalf("%s: two conversions differ:\n%s\n%s", name, first, text)
+			}
+		}
+	}
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// rendered is the whole conversion as text, or its error.
+func rendered(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	c, err := Convert(name, data, Options{Beside: os.DirFS("testdata")})
+	if err != nil {
+		return err.Error()
+	}
+	text, err := c.YAML(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
+		text = append(text, c.Beside[file]...)
+	}
+	return string(text)
+}
+
+func TestFormatIsGuessed(t *testing.T) {
+	cases := map[string]string{ // name of a copy: the fixture
+		"recording.HAR": "shop.har", "a.json": "shop.har", "plan.xml": "shop.jmx", "b.json": "shop.swagger.json", "api.yml": "shop.openapi.yaml",
+	}
+	want := map[string]string{"shop.har": HAR, "shop.jmx": JMX, "shop.swagger.json": OpenAPI, "shop.openapi.yaml": OpenAPI}
+	for name, fixture := range cases {
+		c, err := Convert(name, read(t, fixture), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if c.Format != want[fixture] {
+			t.Errorf("%s: format %s, want %s", name, c.Format, want[fixture])
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	deep := strings.Repeat("<a>", 300) + strings.Repeat("</a>", 300)
+	cases := []struct{ name, data, reason string }{
+		{"notes.txt", "hello", "neither a HAR"},
+		{"a.har", "{", "read the recording"},
+		{"a.har", `{"log":{"entries":[]}}`, "no entries"},
+		{"a.har", `{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}`, "no entry of the recording can be played: entry 1: GET ws://a/: websockets"},
+		{"a.jmx", "<html/>", "its root is <html>"},
+		{"a.jmx", "<jmeterTestPlan/>", "it is empty"},
+		{"a.jmx", "<jmeterTestPlan><hashTree>", "unexpected EOF"},
+		{"a.jmx", "<jmeterTestPlan>" + deep + "</jmeterTestPlan>", "nested deeper than 200"},
+		{"a.jmx", `<!DOCTYPE a [<!ENTITY b "c">]><jmeterTestPlan/>`, "document types are not allowed"},
+		{"a.jmx", "<jmeterTestPlan><hashTree><TestPlan>&b;</TestPlan></hashTree></jmeterTestPlan>", "invalid character entity"},
+		{"a.jmx", `<jmeterTestPlan><hashTree><TestPlan/><hashTree/></hashTree></jmeterTestPlan>`, "no enabled thread group"},
+		{"a.yaml", "openapi: 3.0.0\npaths: {/a: {$ref: 'http://127.0.0.1:1/b.yaml'}}", "disallowed external reference"},
+		{"a.yaml", "openapi: 3.0.0\npaths: {/a: {$ref: 'other.yaml#/a'}}", "disallowed external reference"},
+		{"a.yaml", "openapi: 4.0.0", "openapi 4.0.0: versions 3"},
+		{"a.yaml", "swagger: '1.2'", "swagger 1.2: versions 2"},
+		{"a.yaml", "openapi: 3.0.0\npaths: {}", "no operation can be converted"},
+		{"a.jmx", strings.Repeat(" ", maxDocument+1), "more than 16777216 bytes"},
+	}
+	for _, c := range cases {
+		_, err := Convert(c.name, []byte(c.data), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%.60s: error %v, want one with %q", c.data, err, c.reason)
+		}
+	}
+}
+
+// TestNotesCannotEscapeTheirComment holds that names of the input do not become
+// YAML of the scenario.
+func TestNotesCannotEscapeTheirComment(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`, `testname="Fast`+end+`flows: []`+end+`"`, 1)
+		c, err := Convert("shop.jmx", []byte(data), Options{Beside: os.DirFS("testdata")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compile(t, &c)
+	}
+}
+
+// TestNotesAreSafeForTerminals holds that no control sequence gets through.
+func TestNotesAreSafeForTerminals(t *testing.T) {
+	n := Note{Where: "a\x1b[31m", What: "b\u202ec", Why: "d\a"}
+	if got, want := n.String(), "a [31m: b c: d"; got != want {
+		t.Errorf("note %q, want %q", got, want)
+	}
+}

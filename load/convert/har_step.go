@@ -1,0 +1,230 @@
+package convert
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// postData is the body of a recorded request.
+type postData struct {
+	MimeType string  `json:"mimeType"`
+	Text     string  `json:"text"`
+	Params   []param `json:"params"`
+	Encoding string  `json:"encoding"` // base64, or empty
+}
+
+// param is a field of a recorded form.
+type param struct {
+	Name     string `json:"name"`
+	Value    string `json:"value"`
+	FileName string `json:"fileName"`
+}
+
+// recordedStep is the step of an entry; not ok when its body cannot be sent.
+// Names of headers that are left out are added to dropped.
+func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.Step, ok bool) {
+	body, reason := e.body()
+	if reason != "" {
+		d.note(e.where(), e.what(), reason)
+		return step, false
+	}
+	path := requestTarget(e.url.EscapedPath())
+	if path == "" {
+		path = "/"
+	}
+	step.Name = literal(e.Request.Method + " " + path)
+	if e.url.RawQuery != "" {
+		path += "?" + requestTarget(e.url.RawQuery)
+	}
+	step.Request = literal(e.Request.Method + " " + path)
+	step.Body = literal(body)
+	step.Headers = d.recordedHeaders(e, dropped)
+	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && body != "" && e.Request.PostData.MimeType != "" {
+		step.Headers["Content-Type"] = literal(oneLine(e.Request.PostData.MimeType))
+	}
+	status := e.Response.Status
+	if status == 304 {
+		d.note(e.where(), "status 304 (not modified)", "the flow has no cache of its own: asked without condition, and 200 is expected")
+		status = 200
+	}
+	step.Expect.Status = strconv.Itoa(status)
+	if size := e.Request.BodySize; size > 0 && size != len(body) {
+		d.note(e.where(), fmt.Sprintf("a body of %d bytes", size), fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
+	}
+	return step, true
+}
+
+// body is what the entry sent, or the reason why it is not known.
+func (e *entry) body() (body, reason string) {
+	p := e.Request.PostData
+	if p == nil {
+		if e.Request.BodySize > 0 {
+			return "", fmt.Sprintf("the recording lacks its body of %d bytes", e.Request.BodySize)
+		}
+		return "", ""
+	}
+	isFile := func(p param) bool { return p.FileName != "" }
+	switch {
+	case slices.ContainsFunc(p.Params, isFile),
+		strings.HasPrefix(p.MimeType, "multipart/") && strings.Contains(p.Text, "filename="):
+		return "", "uploads a file, whose content a recording does not keep reliably"
+	case p.Encoding == "base64":
+		decoded, err := base64.StdEncoding.DecodeString(p.Text)
+		if err != nil || !utf8.Valid(decoded) {
+			return "", "its body is binary; a scenario holds texts"
+		}
+		return string(decoded), ""
+	case p.Encoding != "":
+		return "", "its body has the unknown encoding " + p.Encoding
+	case len(p.Text) > maxText:
+		return "", fmt.Sprintf("its body has more than %d bytes", maxText)
+	case strings.ContainsRune(p.Text, utf8.RuneError) || strings.ContainsRune(p.Text, 0):
+		return "", "its body is binary; a scenario holds texts"
+	case p.Text != "" || len(p.Params) == 0:
+		return p.Text, ""
+	case !strings.HasPrefix(p.MimeType, "application/x-www-form-urlencoded"):
+		return "", "the recording has only the fields of its body, not the text"
+	}
+	return form(p.Params), ""
+}
+
+// form encodes fields as a browser's form does, in their order.
+func form(params []param) string {
+	var fields []string
+	for _, p := range params {
+		fields = append(fields, url.QueryEscape(p.Name)+"="+url.QueryEscape(p.Value))
+	}
+	return strings.Join(fields, "&")
+}
+
+// recordedHeaders keeps what the application sent and leaves out what the
+// engine or any browser adds.
+func (d *draft) recordedHeaders(e *entry, dropped map[string]bool) map[string]string {
+	kept := map[string]string{}
+	for _, h := range e.Request.Headers {
+		switch lower := strings.ToLower(h.Name); {
+		case lower == "cookie": // see draft.cookies
+		case setByEngine(h.Name) || addedByBrowser(lower):
+			dropped[lower] = true
+		case !validHeader(h.Name, h.Value):
+			d.note(e.where(), "header "+h.Name, "cannot be sent: its name or value has characters that are not allowed")
+		default:
+			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") || strings.HasPrefix(lower, "x-xsrf") {
+				d.note("recording", "header "+h.Name,
+					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or generate it")
+			}
+			if name, known := findHeader(kept, h.Name); known {
+				kept[name] += ", " + literal(h.Value) // RFC 9110, section 5.3: the same as two lines
+				continue
+			}
+			kept[h.Name] = literal(h.Value)
+		}
+	}
+	return kept
+}
+
+// addedByBrowser reports whether browsers add a header, lower case, by
+// themselves: it describes the browser, its cache or the page, not the request.
+func addedByBrowser(name string) bool {
+	switch name {
+	case "user-agent", "accept-encoding", "accept-language", "upgrade-insecure-requests", "dnt", "priority",
+		"cache-control", "pragma", "if-none-match", "if-modified-since", "referer", "origin", "save-data", "purpose":
+		return true
+	}
+	return strings.HasPrefix(name, "sec-") || strings.HasPrefix(name, "access-control-request-")
+}
+
+// leftOutHeaders lists what recordedHeaders left out.
+func (d *draft) leftOutHeaders(dropped map[string]bool) {
+	if len(dropped) > 0 {
+		d.note("recording", "headers "+strings.Join(slices.Sorted(maps.Keys(dropped)), ", "),
+			"set by the engine or added by browsers; add under headers what your target needs (without accept-encoding, answers come uncompressed)")
+	}
+}
+
+// findHeader finds a header whatever its case.
+func findHeader(headers map[string]string, name string) (key string, found bool) {
+	for key := range headers {
+		if strings.EqualFold(key, name) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// hoistHeaders takes headers that are the same in all steps out of them.
+func (d *draft) hoistHeaders() {
+	var all []map[string]string
+	for _, f := range d.file.Flows {
+		for _, s := range f.Steps {
+			all = append(all, s.Headers)
+		}
+	}
+	if len(all) < 2 {
+		return
+	}
+	shared := map[string]string{}
+	for name, value := range all[0] {
+		differs := func(headers map[string]string) bool { v, has := headers[name]; return !has || v != value }
+		if !strings.Contains(value, "${") && !slices.ContainsFunc(all, differs) {
+			shared[name] = value
+		}
+	}
+	for _, headers := range all {
+		maps.DeleteFunc(headers, func(name, _ string) bool { _, is := shared[name]; return is })
+	}
+	d.file.Headers = shared
+}
+
+// cookies lists those that no answer of the flow gave: the flow's own cookie
+// jar begins empty.
+func (d *draft) cookies(played []*entry) {
+	given, foreign := map[string]bool{}, map[string]bool{}
+	for _, e := range played {
+		for _, c := range slices.Concat(e.Request.Cookies, cookiePairs(e.Request.Headers)) {
+			if !given[c.Name] {
+				foreign[c.Name] = true
+			}
+		}
+		for _, c := range e.Response.Cookies {
+			given[c.Name] = true
+		}
+		for _, h := range e.Response.Headers {
+			if strings.EqualFold(h.Name, "set-cookie") {
+				for line := range strings.Lines(h.Value) { // Chromium joins several by line ends
+					name, _, _ := strings.Cut(line, "=")
+					given[strings.TrimSpace(name)] = true
+				}
+			}
+		}
+	}
+	if len(foreign) > 0 {
+		d.note("recording", "cookies "+strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
+			"set before the recording began or by a script; a flow begins without cookies and keeps those of its answers: record in a fresh profile, or add a header Cookie")
+	}
+}
+
+// cookiePairs are the cookies of a header line.
+func cookiePairs(headers []pair) []pair {
+	var cookies []pair
+	for _, h := range headers {
+		if !strings.EqualFold(h.Name, "cookie") {
+			continue
+		}
+		for part := range strings.SplitSeq(h.Value, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			if name != "" {
+				cookies = append(cookies, pair{name, value})
+			}
+		}
+	}
+	return cookies
+}

@@ -1,0 +1,148 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// hostile are texts that mean something somewhere: in URLs, headers, YAML,
+// scenarios, patterns or numbers.
+func hostile() []string {
+	return []string{
+		"", " ", "\n", "a b", "\x00", "${", "${x}", "$${x}", "$", "é\u2028ü", "{}", "#", "?", "&=%", "%zz", ":", "re:", "re:(", "(", "*",
+		"-1", "0", "1e400", "NaN", "99999999999999999999", "true", "null", "~", "- a", "a: b", "'", "\"", "\ufeff", strings.Repeat("x", 3000),
+	}
+}
+
+// some are three of the hostile texts, others for every place: all of them in
+// all places would take a minute.
+func some(place int) []string {
+	all := hostile()
+	n := len(all)
+	return []string{all[place%n], all[(place*7+3)%n], all[(place*13+11)%n]}
+}
+
+// valid reports what is wrong with a conversion, if there is one.
+func valid(t *testing.T, name string, data []byte) error {
+	c, err := Convert(name, data, Options{Beside: os.DirFS("testdata")})
+	if err != nil {
+		return nil // refused
+	}
+	text, err := c.YAML(name)
+	if err != nil {
+		return err
+	}
+	file, err := scenario.Parse("scenario.yaml", text)
+	if err != nil {
+		return errors.Join(err, errors.New(string(text)))
+	}
+	folder := t.TempDir()
+	for _, d := range file.Data {
+		content := []byte(columnsOf(&c))
+		if converted, has := c.Beside[d.CSV]; has {
+			content = converted
+		}
+		if err := os.WriteFile(filepath.Join(folder, d.CSV), content, 0o600); err != nil {
+			return err
+		}
+	}
+	if _, err := file.Compile(folder); err != nil {
+		return errors.Join(err, errors.New(string(text)))
+	}
+	return nil
+}
+
+// TestHostileTextsOfTestPlans puts hostile texts into every place of a test
+// plan: what comes out is a valid scenario or an error.
+func TestHostileTextsOfTestPlans(t *testing.T) {
+	top, err := readNodes(read(t, "shop.jmx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := 0
+	var visit func(n *node)
+	visit = func(n *node) {
+		for _, kid := range n.kids {
+			visit(kid)
+		}
+		_, named := n.attrs["testname"]
+		place++
+		for _, text := range some(place) {
+			old := n.text.String()
+			name := n.attrs["testname"]
+			switch {
+			case named:
+				n.attrs["testname"] = text
+			case len(n.kids) == 0:
+				n.text.Reset()
+				n.text.WriteString(text)
+			default:
+				return
+			}
+			var out strings.Builder
+			top.write(&out)
+			if err := valid(t, "shop.jmx", []byte(out.String())); err != nil {
+				t.Errorf("%s %v with %q: %v", n.tag, n.attrs, text, err)
+			}
+			if named {
+				n.attrs["testname"] = name
+			}
+			n.text.Reset()
+			n.text.WriteString(old)
+		}
+	}
+	visit(top)
+}
+
+// TestHostileTextsOfDocuments does the same to recordings and descriptions.
+func TestHostileTextsOfDocuments(t *testing.T) {
+	for _, name := range []string{"shop.har", "shop.openapi.yaml", "shop.swagger.json"} {
+		var document any
+		if err := yaml.Unmarshal(read(t, name), &document); err != nil {
+			t.Fatal(err)
+		}
+		place := 0
+		each(document, func(put func(any), old any) {
+			place++
+			for _, text := range some(place) {
+				put(text)
+				data, err := json.Marshal(document)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := valid(t, strings.TrimSuffix(name, ".yaml"), data); err != nil {
+					t.Errorf("%s: %v becomes %q: %v", name, old, text, err)
+				}
+			}
+			put(old)
+		})
+	}
+}
+
+// each visits all texts of a document.
+func each(at any, visit func(put func(any), old any)) {
+	switch v := at.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			if _, isText := v[key].(string); isText {
+				visit(func(value any) { v[key] = value }, v[key])
+			}
+			each(v[key], visit)
+		}
+	case []any:
+		for i := range v {
+			if _, isText := v[i].(string); isText {
+				visit(func(value any) { v[i] = value }, v[i])
+			}
+			each(v[i], visit)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package convert
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// Bits of Assertion.test_type.
+const (
+	typeMatch = 1 << iota
+	typeContains
+	typeNot
+	typeEquals
+	typeSubstring
+	typeOr
+)
+
+// checks sets what a step expects.
+func (p *testPlan) checks(e *element, scope []*element, step *scenario.Step) {
+	for _, a := range scope {
+		switch a.class {
+		case "ResponseAssertion":
+			p.responseAssertion(a, step)
+		case "JSONPathAssertion":
+			p.jsonAssertion(a, step)
+		case "DurationAssertion":
+			a.reached = true
+			p.note(a.where(), "at most "+a.text("DurationAssertion.duration")+" ms", "slow answers are not failures here; give an objective, such as 'p99<500ms', on the command line")
+		case "CookieManager":
+			p.cookieManager(a)
+		}
+	}
+}
+
+// cookieManager lists what differs from the cookie jar of a flow.
+func (p *testPlan) cookieManager(e *element) {
+	e.reached, p.cookieJar = true, true
+	if e.text("CookieManager.clearEachIteration") != "true" && !e.truth("CookieManager.controlledByThreadGroup") {
+		p.note(e.where(), "cookies are kept between iterations", "every flow begins without cookies")
+	}
+	for _, c := range e.collection("CookieManager.cookies") {
+		c.used = true
+		value := text(c.sub, "Cookie.value")
+		p.note(e.where(), "cookie "+c.name+" = "+value, "cookies given beforehand are not sent; add a header Cookie")
+		c.eachLeaf(func(leaf *property) { leaf.used = true })
+	}
+}
+
+// eachLeaf visits the texts below a property.
+func (p *property) eachLeaf(visit func(*property)) {
+	if len(p.sub) == 0 {
+		visit(p)
+	}
+	for _, s := range p.sub {
+		s.eachLeaf(visit)
+	}
+}
+
+// inAnswer reports whether an element looks at the answer itself.
+func (p *testPlan) inAnswer(e *element, property string) bool {
+	of := e.text(property)
+	return of == "" || of == "parent" || of == "all"
+}
+
+// wanted is a text that an answer must have.
+type wanted struct {
+	template string // with references to values
+	text     string // without
+	fixed    bool   // it has none
+}
+
+// assertionTexts reads what a Response Assertion looks for.
+func (p *testPlan) assertionTexts(a *element) []wanted {
+	var all []wanted
+	for _, s := range append(a.collection("Asserion.test_strings"), a.collection("Assertion.test_strings")...) {
+		s.used = true
+		pieces := p.pieces(a, s.text, 0)
+		text, fixed := joinConstant(pieces)
+		all = append(all, wanted{p.join(pieces), text, fixed})
+	}
+	return all
+}
+
+// responseAssertion maps a Response Assertion.
+func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
+	a.reached = true
+	kind := p.number(a, "Assertion.test_type", typeSubstring)
+	field := a.text("Assertion.test_field")
+	texts := p.assertionTexts(a)
+	if a.truth("Assertion.assume_success") && step.Expect.Status == "" {
+		step.Expect.Status = "200-599"
+	}
+	switch {
+	case len(texts) == 0:
+	case !p.inAnswer(a, "Assertion.scope") || kind&typeNot != 0:
+		p.note(a.where(), "expects "+listed(texts), "only what an answer must have is checked, not what it must not have, nor variables")
+	case field == "Assertion.response_code":
+		p.expectStatus(a, step, texts, kind)
+	case field == "Assertion.response_data":
+		p.expectBody(a, step, texts, kind)
+	case field == "Assertion.response_headers":
+		p.expectHeaders(a, step, texts, kind)
+	default:
+		p.note(a.where(), "expects "+listed(texts)+" in "+strings.TrimPrefix(field, "Assertion."), "only status, headers and body are checked")
+	}
+}
+
+func listed(texts []wanted) string {
+	var all []string
+	for _, w := range texts {
+		all = append(all, w.template)
+	}
+	return strings.Join(all, ", ")
+}
+
+// expectStatus maps codes: whole ones, and patterns such as 2.. or [23]\d\d.
+func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted, kind int) {
+	if len(texts) > 1 && kind&typeOr == 0 {
+		p.note(a.where(), "expects status "+listed(texts), "an answer has one status; any of them is accepted")
+	}
+	var codes []string
+	for _, w := range texts {
+		code := strings.NewReplacer(".", "x", `\d`, "x", "^", "", "$", "").Replace(w.text)
+		if regexp.MustCompile(`^[2-5](\d\d|\dx|xx)$`).MatchString(code) {
+			codes = append(codes, code)
+		} else {
+			p.note(a.where(), "expects status "+w.template, "write it as 200, 2xx or 200-299")
+		}
+	}
+	all := strings.Join(codes, ",")
+	if all == "" {
+		return
+	}
+	if old := step.Expect.Status; old != "" && old != "200-599" && old != all {
+		p.note(a.where(), "expects status "+all, "another assertion expects "+old+", which counts")
+		return
+	}
+	step.Expect.Status = all
+}
+
+// expectBody maps texts and patterns that the body must contain, match or equal.
+func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, kind int) {
+	either := kind&typeOr != 0 && len(texts) > 1
+	var patterns []string
+	for _, w := range texts {
+		if kind&typeSubstring != 0 && !either && w.template != "" && !strings.HasPrefix(w.template, "re:") {
+			step.Expect.Body = append(step.Expect.Body, w.template)
+			continue
+		}
+		pattern := bodyPattern(w.text, kind)
+		_, err := regexp.Compile(pattern)
+		switch {
+		case !w.fixed:
+			p.note(a.where(), "expects "+w.template, "patterns do not depend on values")
+		case pattern == "":
+			p.note(a.where(), "expects an empty text", "every body has it")
+		case err != nil:
+			p.note(a.where(), "expects "+w.text, "not a regular expression here (RE2): "+err.Error())
+		case either:
+			patterns = append(patterns, pattern)
+		default:
+			step.Expect.Body = append(step.Expect.Body, "re:"+pattern)
+		}
+	}
+	if len(patterns) == len(texts) {
+		step.Expect.Body = append(step.Expect.Body, "re:(?:"+strings.Join(patterns, "|")+")")
+	} else if either {
+		p.note(a.where(), "expects one of "+listed(texts), "not all of them could be converted, so none is checked")
+	}
+}
+
+// bodyPattern is a text as a pattern.
+func bodyPattern(text string, kind int) string {
+	switch {
+	case kind&typeEquals != 0:
+		return `\A` + regexp.QuoteMeta(text) + `\z`
+	case kind&typeSubstring != 0:
+		return regexp.QuoteMeta(text)
+	case kind&typeMatch != 0:
+		return `\A(?:` + text + `)\z`
+	}
+	return text
+}
+
+// expectHeaders maps texts of the form "Name: value".
+func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted, kind int) {
+	for _, w := range texts {
+		name, value, found := strings.Cut(w.template, ":")
+		value = strings.TrimSpace(value)
+		if !found || !validHeader(name, value) || value == "" || kind&typeSubstring == 0 || strings.HasPrefix(value, "re:") || kind&typeOr != 0 && len(texts) > 1 {
+			p.note(a.where(), "expects "+w.template+" in the headers", "only a text of the form 'Name: value' in one header is checked")
+			continue
+		}
+		if step.Expect.Header == nil {
+			step.Expect.Header = map[string]string{}
+		}
+		if old, known := findHeader(step.Expect.Header, name); known && step.Expect.Header[old] != value {
+			p.note(a.where(), "expects "+w.template+" in the headers", "one text for each header; another one counts")
+			continue
+		}
+		step.Expect.Header[name] = value
+	}
+}
+
+// jsonAssertion maps a JSON Assertion: a value at a path, or that there is one.
+func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
+	a.reached = true
+	written := a.text("JSON_PATH")
+	path, simple := jsonPath(written, 1)
+	value := p.resolve(a, a.text("EXPECTED_VALUE"))
+	validate, isPattern := a.truth("JSONVALIDATION"), a.text("ISREGEX") != "false"
+	if isPattern && regexp.QuoteMeta(value) == value {
+		isPattern = false
+	}
+	switch {
+	case !simple:
+		p.note(a.where(), "JSON path "+written, "only paths of names and indices are followed")
+	case a.truth("INVERT") || validate && a.truth("EXPECT_NULL"):
+		p.note(a.where(), "expects "+written+" to be null or not to be", "only what an answer must have is checked")
+	case validate && isPattern:
+		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")
+	case validate:
+		if step.Expect.JSON == nil {
+			step.Expect.JSON = map[string]string{}
+		}
+		step.Expect.JSON[path] = value
+	default: // that it exists: an extraction that finds nothing fails the step
+		addExtraction(step, p.name("exists"), scenario.Extraction{JSON: path})
+	}
+}

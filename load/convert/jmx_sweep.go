@@ -1,0 +1,81 @@
+package convert
+
+import "strings"
+
+// sweep lists every element and every setting that the conversion did not look
+// at, so that what nobody thought of is not dropped silently.
+func (p *testPlan) sweep(e *element) {
+	for _, child := range e.children {
+		switch {
+		case child.told:
+		case !child.enabled:
+			p.skip(child, "disabled")
+		case !child.reached:
+			p.skip(child, whyNot(child))
+		default:
+			for _, setting := range child.props {
+				p.sweepSetting(child, setting)
+			}
+			p.sweep(child)
+		}
+	}
+}
+
+func (p *testPlan) sweepSetting(e *element, setting *property) {
+	setting.eachLeaf(func(leaf *property) {
+		value := strings.TrimSpace(leaf.text)
+		if leaf.used || value == "" || value == "false" || neutral(leaf.name, value) {
+			return
+		}
+		p.note(e.where(), leaf.name+" = "+value, whyNotSetting(leaf.name))
+	})
+}
+
+// neutral settings change nothing about the load: comments, and what only says
+// how JMeter does it.
+func neutral(name, value string) bool {
+	switch name {
+	case "TestPlan.comments", "TestElement.comments", "Argument.desc", "Assertion.custom_message",
+		"HTTPSampler.implementation", "HTTPSampler.concurrentPool", "HTTPSampler.concurrentDwn",
+		"TestPlan.tearDown_on_shutdown", "ThreadGroup.start_time", "ThreadGroup.end_time",
+		"CookieManager.policy", "CookieManager.implementation":
+		return true
+	case "Argument.metadata":
+		return value == "="
+	case "HTTPSampler.contentEncoding":
+		return strings.EqualFold(value, "utf-8")
+	case "HTTPArgument.content_type":
+		return value == "text/plain"
+	}
+	return false
+}
+
+// whyNot is why an element is not in the scenario.
+func whyNot(e *element) string {
+	switch {
+	case e.class == "ResultCollector" || e.class == "Summariser" || strings.HasSuffix(e.class, "Listener") || strings.HasSuffix(e.gui, "Visualizer"):
+		return "the engine writes its own results; the command line chooses their form"
+	case strings.Contains(e.class, "ThreadGroup"):
+		return "this kind of thread group has no counterpart; its requests are not in the scenario"
+	case strings.Contains(e.class, "JSR223") || strings.Contains(e.class, "BeanShell") || strings.Contains(e.class, "BSF"):
+		return "scripts are not run"
+	case strings.HasSuffix(e.class, "Assertion"):
+		return "answers are not checked for this"
+	case strings.HasSuffix(e.class, "Timer"):
+		return "this timer has no counterpart, or no converted request is in its scope"
+	case strings.HasSuffix(e.class, "Sampler") || strings.HasSuffix(e.class, "SamplerProxy"):
+		return "not a request over HTTP, or not reached"
+	}
+	return "has no counterpart, or no converted request is in its scope"
+}
+
+// whyNotSetting is why a setting is not in the scenario.
+func whyNotSetting(name string) string {
+	switch {
+	case strings.HasSuffix(name, "_timeout"):
+		return "the time limit of an operation is given on the command line"
+	case strings.Contains(name, "proxy"):
+		return "load goes straight to its target"
+	}
+	return "this setting has no counterpart"
+}

@@ -1,0 +1,210 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Limits of a test plan.
+const (
+	maxDepth = 200     // of nested XML elements
+	maxNodes = 500_000 // XML elements
+)
+
+// element is one element of a test plan with those that stand below it.
+type element struct {
+	class    string // ThreadGroup, HTTPSamplerProxy ...
+	name     string // as its user called it
+	gui      string // tells kinds of the same class apart
+	enabled  bool
+	parent   *element
+	props    []*property
+	children []*element
+	reached  bool              // the conversion made use of it, or said why not
+	told     bool              // a note covers it and all below it
+	vars     map[string]string // what variables set here are in the scenario
+}
+
+// property is a setting of an element: a text, or a collection of others.
+type property struct {
+	kind, name string
+	text       string
+	sub        []*property
+	used       bool
+}
+
+// node is an XML element as read.
+type node struct {
+	tag   string
+	attrs map[string]string
+	text  strings.Builder
+	kids  []*node
+}
+
+// readTree reads the XML of a test plan. Document types, and so entities of
+// their own, are refused.
+func readTree(data []byte) (*element, error) {
+	top, err := readNodes(data)
+	if err != nil {
+		return nil, fmt.Errorf("read the test plan: %w", err)
+	}
+	if top.tag != "jmeterTestPlan" {
+		return nil, fmt.Errorf("read the test plan: its root is <%s>, not <jmeterTestPlan>", top.tag)
+	}
+	root := &element{class: "jmeterTestPlan", enabled: true, reached: true}
+	for _, kid := range top.kids {
+		if kid.tag == "hashTree" {
+			root.adopt(kid)
+		}
+	}
+	if len(root.children) == 0 {
+		return nil, errors.New("read the test plan: it is empty")
+	}
+	return root, nil
+}
+
+// readNodes reads XML within the limits.
+func readNodes(data []byte) (*node, error) {
+	decoder := xml.NewDecoder(bytes.NewReader(data))
+	var open []*node
+	var top *node
+	for count := 0; ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) && top != nil {
+			return top, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch t := token.(type) {
+		case xml.Directive:
+			return nil, errors.New("document types are not allowed")
+		case xml.StartElement:
+			count++
+			if len(open) >= maxDepth || count > maxNodes {
+				return nil, fmt.Errorf("nested deeper than %d or more than %d elements", maxDepth, maxNodes)
+			}
+			n := newNode(t)
+			switch {
+			case len(open) > 0:
+				open[len(open)-1].kids = append(open[len(open)-1].kids, n)
+			case top == nil:
+				top = n
+			}
+			open = append(open, n)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if len(open) > 0 {
+				open[len(open)-1].text.Write(t)
+			}
+		}
+	}
+}
+
+func newNode(start xml.StartElement) *node {
+	n := &node{tag: start.Name.Local, attrs: map[string]string{}}
+	for _, a := range start.Attr {
+		n.attrs[a.Name.Local] = a.Value
+	}
+	return n
+}
+
+// adopt takes the elements of a <hashTree>, in which each is followed by the
+// <hashTree> of what stands below it.
+func (e *element) adopt(tree *node) {
+	for _, kid := range tree.kids {
+		if kid.tag == "hashTree" {
+			if len(e.children) > 0 {
+				e.children[len(e.children)-1].adopt(kid)
+			}
+			continue
+		}
+		child := &element{class: kid.tag, name: kid.attrs["testname"], gui: kid.attrs["guiclass"], parent: e,
+			enabled: kid.attrs["enabled"] != "false"}
+		for _, p := range kid.kids {
+			child.props = append(child.props, newProperty(p))
+		}
+		e.children = append(e.children, child)
+	}
+}
+
+// newProperty reads both forms: <stringProp name="x">value</stringProp> and
+// <doubleProp><name>x</name><value>1.0</value></doubleProp>.
+func newProperty(n *node) *property {
+	p := &property{kind: n.tag, name: n.attrs["name"], text: n.text.String()}
+	for _, kid := range n.kids {
+		switch {
+		case kid.tag == "name" && p.name == "":
+			p.name = kid.text.String()
+		case kid.tag == "value" && len(kid.kids) == 0:
+			p.text = kid.text.String()
+		case kid.tag == "savedValue":
+		default:
+			p.sub = append(p.sub, newProperty(kid))
+		}
+	}
+	return p
+}
+
+// where is the element's place: names from the thread group on.
+func (e *element) where() string {
+	label := e.name
+	if label == "" {
+		label = e.class
+	}
+	if e.parent == nil || e.parent.class == "jmeterTestPlan" || e.parent.class == "TestPlan" {
+		return label
+	}
+	return e.parent.where() + " > " + label
+}
+
+// find returns a property and marks it used.
+func find(props []*property, name string) *property {
+	for _, p := range props {
+		if p.name == name {
+			p.used = true
+			return p
+		}
+	}
+	return nil
+}
+
+// text is a property's text, or "".
+func text(props []*property, name string) string {
+	if p := find(props, name); p != nil {
+		return p.text
+	}
+	return ""
+}
+
+// truth is a property that is true or false.
+func truth(props []*property, name string) bool {
+	return strings.TrimSpace(text(props, name)) == "true"
+}
+
+// collection is what a property holds.
+func collection(props []*property, name string) []*property {
+	if p := find(props, name); p != nil {
+		return p.sub
+	}
+	return nil
+}
+
+func (e *element) text(name string) string            { return text(e.props, name) }
+func (e *element) truth(name string) bool             { return truth(e.props, name) }
+func (e *element) collection(name string) []*property { return collection(e.props, name) }
+
+// whole reads a whole number that does not depend on variables.
+func (e *element) whole(name string, otherwise int) int {
+	n, err := strconv.Atoi(strings.TrimSpace(e.text(name)))
+	if err != nil {
+		return otherwise
+	}
+	return n
+}

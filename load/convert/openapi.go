@@ -1,0 +1,259 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi2"
+	"github.com/getkin/kin-openapi/openapi2conv"
+	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// description is the conversion of an OpenAPI document in progress.
+type description struct {
+	*draft
+	doc        *openapi3.T
+	prefix     string                // of all paths, where the server is only a path
+	operations map[string]*operation // by method and path, as "GET /orders/{id}"
+	// extractions are the names of what is taken from answers, by their wish.
+	extractions map[string]string
+	budget      int // how many more values may be generated
+}
+
+// operation is one operation with the parameters of its path.
+type operation struct {
+	method, path string
+	spec         *openapi3.Operation
+	parameters   []*openapi3.Parameter
+	used         bool // a flow has it
+}
+
+func (o *operation) key() string { return o.method + " " + o.path }
+
+// openAPI makes a first scenario from a description.
+func (d *draft) openAPI(data []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // the library must not fall over a stranger's document
+			err = fmt.Errorf("read the description: it is broken in a way that the reader does not expect: %v", r)
+		}
+	}()
+	doc, err := readDescription(data)
+	if err != nil {
+		return fmt.Errorf("read the description: %w", err)
+	}
+	const values = 10_000
+	a := &description{draft: d, doc: doc, operations: map[string]*operation{}, extractions: map[string]string{}, budget: values}
+	a.server()
+	a.otherServers()
+	a.collect()
+	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
+		if o := a.operations[key]; o.method == http.MethodGet || o.method == http.MethodHead {
+			a.addFlows(o)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
+		if o := a.operations[key]; !o.used && o.method != http.MethodGet && o.method != http.MethodHead {
+			a.note(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result could be made; add it by hand where it is safe")
+		}
+	}
+	if len(d.file.Flows) == 0 {
+		return errors.New("no operation can be converted: " + d.reasons())
+	}
+	d.pruneValues()
+	return nil
+}
+
+// readDescription reads JSON or YAML, OpenAPI 3 or Swagger 2. References to
+// other documents are refused by the loader.
+func readDescription(data []byte) (*openapi3.T, error) {
+	var tree any
+	if err := yaml.Unmarshal(data, &tree); err != nil {
+		return nil, err
+	}
+	top, isObject := tree.(map[string]any)
+	if !isObject {
+		return nil, errors.New("it is not a document of keys and values")
+	}
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	loader := openapi3.NewLoader()
+	if version, isSwagger := top["swagger"]; isSwagger {
+		if fmt.Sprint(version) != "2" && !strings.HasPrefix(fmt.Sprint(version), "2.") {
+			return nil, fmt.Errorf("swagger %v: versions 2, and OpenAPI 3, are read", version)
+		}
+		var old openapi2.T
+		if err := json.Unmarshal(text, &old); err != nil {
+			return nil, err
+		}
+		return openapi2conv.ToV3WithLoader(&old, loader, nil)
+	}
+	if version := fmt.Sprint(top["openapi"]); !strings.HasPrefix(version, "3.") {
+		return nil, fmt.Errorf("openapi %s: versions 3, and Swagger 2, are read", version)
+	}
+	return loader.LoadFromData(text)
+}
+
+// server chooses the target: the first server, its variables by their defaults.
+func (a *description) server() {
+	if a.doc.Info != nil && oneLine(a.doc.Info.Title) != "" {
+		a.file.Name = oneLine(a.doc.Info.Title)
+	}
+	address := ""
+	if len(a.doc.Servers) > 0 && a.doc.Servers[0] != nil {
+		address = serverURL(a.doc.Servers[0])
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+		a.file.Target = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")
+		return
+	case err == nil && u.Host == "" && strings.HasPrefix(u.Path, "/"):
+		a.prefix = strings.TrimSuffix(requestTarget(u.EscapedPath()), "/")
+	case address != "":
+		a.note("servers", address, "not an address for HTTP")
+	}
+	a.note("servers", "no host", "the description names none; give the target on the command line")
+}
+
+// otherServers lists those that are not the target.
+func (a *description) otherServers() {
+	for i, s := range a.doc.Servers {
+		if i > 0 && s != nil {
+			a.note("servers", s.URL, "a scenario has one target, "+orNone(a.file.Target)+"; the command line can give another")
+		}
+	}
+}
+
+func serverURL(s *openapi3.Server) string {
+	address := s.URL
+	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
+		if v := s.Variables[name]; v != nil {
+			address = strings.ReplaceAll(address, "{"+name+"}", v.Default)
+		}
+	}
+	return address
+}
+
+// collect lists all operations, and what beside them has no counterpart.
+func (a *description) collect() {
+	for _, name := range slices.Sorted(maps.Keys(a.doc.Webhooks)) {
+		a.note("webhooks", name, "requests that the target sends have no counterpart")
+	}
+	if a.doc.Paths == nil {
+		return
+	}
+	for _, path := range slices.Sorted(maps.Keys(a.doc.Paths.Map())) {
+		item := a.doc.Paths.Value(path)
+		if item == nil {
+			continue
+		}
+		if !strings.HasPrefix(path, "/") {
+			a.note(path, "the path", "it does not begin with a slash")
+			continue
+		}
+		if len(item.Servers) > 0 {
+			a.note(path, "servers of its own", "a scenario has one target")
+		}
+		byMethod := item.Operations()
+		for _, method := range slices.Sorted(maps.Keys(byMethod)) {
+			o := &operation{method: method, path: path, spec: byMethod[method]}
+			o.parameters = mergeParameters(item.Parameters, o.spec.Parameters)
+			a.listBesides(o)
+			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect || !methodToken(method) {
+				a.note(o.key(), "the operation", "asks about the server, not for its work")
+				continue
+			}
+			a.operations[o.key()] = o
+		}
+	}
+}
+
+// mergeParameters lets an operation's parameters override its path's.
+func mergeParameters(ofPath, own openapi3.Parameters) []*openapi3.Parameter {
+	var merged []*openapi3.Parameter
+	for _, list := range []openapi3.Parameters{own, ofPath} {
+		for _, ref := range list {
+			if ref == nil || ref.Value == nil {
+				continue
+			}
+			same := func(p *openapi3.Parameter) bool { return p.Name == ref.Value.Name && p.In == ref.Value.In }
+			if !slices.ContainsFunc(merged, same) {
+				merged = append(merged, ref.Value)
+			}
+		}
+	}
+	return merged
+}
+
+// listBesides lists what an operation describes beside request and answer.
+func (a *description) listBesides(o *operation) {
+	for _, name := range slices.Sorted(maps.Keys(o.spec.Callbacks)) {
+		a.note(o.key(), "callback "+name, "requests that the target sends have no counterpart")
+	}
+	if o.spec.Servers != nil && len(*o.spec.Servers) > 0 {
+		a.note(o.key(), "servers of its own", "a scenario has one target")
+	}
+	requirements := a.doc.Security
+	if o.spec.Security != nil {
+		requirements = *o.spec.Security
+	}
+	if slices.ContainsFunc(requirements, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 }) {
+		return // it may be called without
+	}
+	for _, r := range requirements {
+		for name := range r {
+			a.note("security "+name, a.scheme(name), "credentials are yours to add, for example under headers, or by a first step that logs in")
+		}
+	}
+}
+
+// scheme says what kind of credentials a security scheme wants.
+func (a *description) scheme(name string) string {
+	if a.doc.Components == nil || a.doc.Components.SecuritySchemes[name] == nil || a.doc.Components.SecuritySchemes[name].Value == nil {
+		return "credentials"
+	}
+	s := a.doc.Components.SecuritySchemes[name].Value
+	return strings.Join(strings.Fields(s.Type+" "+s.Scheme+" "+s.In+" "+s.Name), " ")
+}
+
+// addFlows adds the flows that end with reading operation o: with what the
+// description says about its path, and behind one that creates what it reads, or
+// else behind one that lists it.
+func (a *description) addFlows(o *operation) {
+	var reasons []string
+	attempt := func(from ...string) bool {
+		f := &chain{description: a, known: map[string]string{}, from: from}
+		if reason := f.add(o, 0); reason != "" {
+			reasons = append(reasons, reason)
+			return false
+		}
+		var names []string
+		for _, s := range f.steps {
+			names = append(names, s.Name)
+		}
+		a.file.Flows = append(a.file.Flows, scenario.Flow{Name: strings.Join(names, ", then "), Steps: f.steps})
+		for _, used := range f.used {
+			used.used = true
+		}
+		return true
+	}
+	done := attempt()
+	if strings.Contains(o.path, "{") {
+		done = attempt(http.MethodPost) || done
+		done = done || attempt(http.MethodGet) || attempt(http.MethodPost, http.MethodGet)
+	}
+	if !done {
+		a.note(o.key(), "the operation", reasons[0])
+	}
+}

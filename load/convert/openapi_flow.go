@@ -1,0 +1,226 @@
+package convert
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// chain is a flow in the making: every step gives what the next one's path needs.
+type chain struct {
+	*description
+	from  []string          // methods that may give values for paths; none: only the description may
+	known map[string]string // by path up to a parameter: the text for it
+	steps []scenario.Step
+	used  []*operation
+}
+
+// maxChain bounds how many operations lead to one that is read.
+const maxChain = 4
+
+// placeholder is a parameter in a path.
+var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
+
+// add adds an operation behind those that its path needs. It returns the reason
+// why it cannot.
+func (c *chain) add(o *operation, depth int) (reason string) {
+	path := o.path
+	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
+		name, until := o.path[at[2]:at[3]], o.path[:at[1]]
+		text, known := c.known[until]
+		if !known {
+			if text, reason = c.pathValue(o, name, o.path[:at[0]], until, depth); reason != "" {
+				return reason
+			}
+			c.known[until] = text
+		}
+		if isLocation := strings.HasPrefix(text, wholeTarget); isLocation {
+			path = strings.TrimPrefix(text, wholeTarget)
+			break
+		}
+		path = strings.Replace(path, "{"+name+"}", text, 1)
+	}
+	if !strings.HasPrefix(path, "${") {
+		path = c.prefix + path
+	}
+	step, reason := c.step(o, requestTarget(path))
+	if reason != "" {
+		return reason
+	}
+	c.steps, c.used = append(c.steps, step), append(c.used, o)
+	return ""
+}
+
+// wholeTarget marks a value that is the whole path, not a part of it.
+const wholeTarget = "\x00"
+
+// pathValue finds a value for a parameter of a path: from the description, or
+// from the answer of an operation on what is in front of it. The last one of the
+// operation that is read must come from there, if any operation may be asked.
+func (c *chain) pathValue(o *operation, name, before, until string, depth int) (text, reason string) {
+	last := depth == 0 && !strings.Contains(o.path[len(until):], "{")
+	if len(c.from) == 0 || !last {
+		if text, reason = c.describedValue(o, name); reason == "" || len(c.from) == 0 {
+			return text, reason
+		}
+	}
+	if depth >= maxChain {
+		return "", "too many operations would lead to it"
+	}
+	collection := strings.TrimSuffix(before, "/")
+	for _, method := range c.from {
+		source := c.operations[method+" "+collection]
+		if source == nil {
+			continue
+		}
+		how, ref := c.identity(source, name, collection, until == o.path)
+		if ref == "" {
+			continue
+		}
+		steps, used := c.steps, c.used
+		if reason = c.add(source, depth+1); reason != "" {
+			c.steps, c.used = steps, used
+			continue
+		}
+		addExtraction(&c.steps[len(c.steps)-1], strings.Trim(ref, wholeTarget+"${}"), how)
+		return ref, ""
+	}
+	return "", noExample(name)
+}
+
+func noExample(name string) string {
+	return "no example for {" + name + "} in its path, and no answer that holds one"
+}
+
+// extracted is the name for what is taken from answers under a wish; flows may
+// share it.
+func (c *chain) extracted(wish string) string {
+	if _, known := c.extractions[wish]; !known {
+		c.extractions[wish] = c.name(wish)
+	}
+	return c.extractions[wish]
+}
+
+// describedValue is a value that the description promises to exist: an example,
+// a default, one of an enumeration, or a number within given bounds.
+func (c *chain) describedValue(o *operation, name string) (text, reason string) {
+	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool { return p.In == openapi3.ParameterInPath && p.Name == name })
+	if i < 0 {
+		return "", "its path has {" + name + "}, which is not described"
+	}
+	p := o.parameters[i]
+	if p.Style != "" && p.Style != openapi3.SerializationSimple {
+		return "", "parameter " + name + " has the style " + p.Style
+	}
+	if !described(p) {
+		return "", noExample(name)
+	}
+	value, reason := c.parameterValue(p)
+	if reason != "" {
+		return "", "parameter " + name + ": " + reason
+	}
+	return scalarText(value, url.PathEscape)
+}
+
+// described reports whether values of a parameter are known, not only their form.
+func described(p *openapi3.Parameter) bool {
+	if p.Example != nil || len(p.Examples) > 0 {
+		return true
+	}
+	if p.Schema == nil || p.Schema.Value == nil {
+		return false
+	}
+	s := p.Schema.Value
+	bounded := s.Min != nil && s.Max != nil
+	return s.Example != nil || len(s.Examples) > 0 || s.Default != nil || s.Const != nil || len(s.Enum) > 0 || bounded
+}
+
+// identity finds where the answer of an operation holds the value of a parameter
+// of a path: in its body, or as its header Location where that is the path.
+func (c *chain) identity(source *operation, name, collection string, whole bool) (how scenario.Extraction, ref string) {
+	_, response := firstSuccess(source.spec.Responses)
+	if response == nil {
+		return how, ""
+	}
+	names := identityNames(name, collection)
+	_, media := jsonMedia(response.Content)
+	if media != nil {
+		if path, found := findIdentity(media.Schema, names, 0); found {
+			return scenario.Extraction{JSON: path}, "${" + c.extracted(name) + "}"
+		}
+	}
+	for header := range response.Headers {
+		if whole && source.method == http.MethodPost && strings.EqualFold(header, "Location") {
+			return scenario.Extraction{Header: "Location"}, wholeTarget + "${" + c.extracted("location") + "}"
+		}
+	}
+	return how, ""
+}
+
+// identityNames are properties that may hold the value, the best first: orderId
+// of /orders/{orderId} may be called orderId or id.
+func identityNames(name, collection string) []string {
+	names := []string{normal(name)}
+	thing := strings.TrimSuffix(normal(collection[strings.LastIndexByte(collection, '/')+1:]), "s")
+	if strings.HasSuffix(normal(name), "id") {
+		names = append(names, "id", thing+"id")
+	}
+	return names
+}
+
+// normal compares names whatever their style of writing.
+func normal(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
+}
+
+// findIdentity finds a property in the schema of an answer: of an object, of
+// something one level below it, or of the first element of a list.
+func findIdentity(ref *openapi3.SchemaRef, names []string, depth int) (path string, found bool) {
+	const deepest = 3
+	if ref == nil || ref.Value == nil || depth > deepest {
+		return "", false
+	}
+	s := ref.Value
+	if s.Items != nil {
+		path, found = findIdentity(s.Items, names, depth+1)
+		return "0." + path, found
+	}
+	properties := allProperties(s, 0)
+	for _, name := range names {
+		for _, property := range sortedKeys(properties) {
+			if p := properties[property]; normal(property) == name && simplePathName(property) && isScalar(p) {
+				return property, true
+			}
+		}
+	}
+	for _, property := range sortedKeys(properties) {
+		if path, found := findIdentity(properties[property], names, depth+1); found && simplePathName(property) {
+			return property + "." + path, true
+		}
+	}
+	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
+		if len(alternatives) > 0 {
+			return findIdentity(alternatives[0], names, depth+1)
+		}
+	}
+	return "", false
+}
+
+// simplePathName reports whether a key can stand in a JSON path as it is.
+func simplePathName(name string) bool {
+	return name != "" && !strings.ContainsAny(name, ".[]$'\"")
+}
+
+func isScalar(ref *openapi3.SchemaRef) bool {
+	if ref == nil || ref.Value == nil {
+		return false
+	}
+	kind := kindOf(ref.Value)
+	return kind == openapi3.TypeString || kind == openapi3.TypeInteger || kind == openapi3.TypeNumber
+}

@@ -1,0 +1,100 @@
+package convert
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// literal writes a text so that a scenario sends it as it is.
+func literal(text string) string {
+	return scenario.Literal(text)
+}
+
+// identifier makes a name for a value from any text: letters, digits and
+// underscores, not a digit first.
+func identifier(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if b.Len() >= maxIdentifier {
+			break
+		}
+		switch {
+		case r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		case r >= '0' && r <= '9':
+			if b.Len() == 0 {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	if name := strings.TrimRight(b.String(), "_"); name != "" {
+		return name
+	}
+	return "value"
+}
+
+// maxIdentifier keeps names readable, in bytes.
+const maxIdentifier = 50
+
+// oneLine replaces what does not print, and line ends, by blanks, and shortens
+// what nobody would read to its end.
+func oneLine(text string) string {
+	const longest = 400
+	var b strings.Builder
+	for _, r := range text {
+		if b.Len() >= longest {
+			b.WriteString(" ...")
+			break
+		}
+		if !unicode.IsPrint(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// requestTarget escapes what may not stand in the first line of a request:
+// blanks, control characters, quotes, the sign # and everything outside ASCII. What is
+// escaped already, and references to values, stay.
+func requestTarget(text string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`", c) >= 0 {
+			b.WriteByte('%')
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// setByEngine reports whether the engine writes a header itself, so that a
+// recorded or configured one would be wrong.
+func setByEngine(name string) bool {
+	switch strings.ToLower(name) {
+	case "host", "content-length", "connection", "keep-alive", "proxy-connection",
+		"transfer-encoding", "upgrade", "te", "trailer", "expect":
+		return true
+	}
+	return strings.HasPrefix(name, ":") // pseudo headers of HTTP/2
+}
+
+// validHeader reports whether a header can be sent.
+func validHeader(name, value string) bool {
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r) {
+			return false
+		}
+	}
+	return name != "" && !strings.ContainsAny(value, "\r\n\x00")
+}
