@@ -1,6 +1,12 @@
-// Package trial plays one load on one target and sums it up: it joins schedule,
-// engine and record, asks consent, checks that the generator was not the limit,
-// and leaves a record.Summary. Search plays many and finds the capacity.
+// Package trial plays one load on one target and sums it up: it reads when flows
+// begin, asks consent, chooses the engine (load/engine for plain HTTP/1.1, with
+// several loops if wanted; load/stream for everything else), gathers what they
+// record, checks that the generator was not the limit, and leaves a
+// record.Summary. A search plays many trials and finds the capacity.
 //
-// Entry points: Spec.Prepare, Trial.Play and Search.
+// A Spec is plain data, so that agents (load/agent) can play parts of it; Join
+// adds up what they did.
+//
+// Entry points: Spec.Prepare, Trial.Play, Trial.Search; Request.Scenario makes a
+// scenario of one URL; ReadArrivals reads recorded arrivals.
 package trial

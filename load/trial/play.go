@@ -4,174 +4,294 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"strconv"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
 	"github.com/cleave-lab/cleave/load/search"
+	"github.com/cleave-lab/cleave/load/stream"
 )
 
-// Trial is a load that is ready to be played, any number of times.
-type Trial struct {
-	spec    Spec
-	target  engine.Target
-	ticket  consent.Ticket
-	request []byte
-	oracle  engine.Oracle
-	plan    schedule.Schedule // of an open loop
+// Hooks are called while a load is played; each may be nil. An error of Second or
+// Row does not end the load; it is returned in the end.
+type Hooks struct {
+	// Connected is called when connections are open, just before the clock starts.
+	// It may wait, for other agents; its error ends the load.
+	Connected func() error
+	// Second is called with every second of the load, one at a time. It must not
+	// keep the results.
+	Second func(Second) error
+	// Row is called with every operation, one at a time, beside the load.
+	Row func(record.Row) error
 }
 
-// Outcome is what a trial found.
+// Outcome is what a trial found. It travels from agents as JSON.
 type Outcome struct {
-	Summary record.Summary
-	Results *record.Results
-	Report  engine.Report
-	Oracle  string // what answers were checked for, in words
-	// Backlog is how the operations that were due and not done piled up.
-	Backlog search.Growth
+	Summary record.Summary  `json:"summary"`
+	Results *record.Results `json:"results"`
+	Report  engine.Report   `json:"report"`
+	// Checks say, by operation, what answers were checked for, in words.
+	Checks []string `json:"checks"`
+	// Cores are the processors that the generator could use; zero: it keeps them
+	// busy by its user's wish.
+	Cores float64 `json:"cores"`
+	// Notes are what a reader has to know beside the report: they end up in the
+	// summary.
+	Notes []string `json:"notes,omitempty"`
+	// Backlog is how the flows that were due and not done piled up.
+	Backlog search.Growth `json:"-"`
 }
 
-// Play sends the load. each, if given, is called with the results of every
-// second and must not keep them. When the context ends early the outcome holds
-// what was done until then.
-func (t *Trial) Play(ctx context.Context, each func(*record.Results) error) (Outcome, error) {
-	if until := t.ticket.Until; !t.ticket.Own && time.Now().Add(t.spec.Duration).After(until) {
-		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.URL, until.Format(time.RFC3339))
+// performance is a load that is being played.
+type performance struct {
+	*Trial
+	ctx       context.Context
+	hooks     Hooks
+	round     int // see scenario.Origin
+	recorders []*record.Recorder
+	taps      []*record.Tap
+	rows      rowMaker
+	notes     []string // of the engine
+
+	mu    sync.Mutex
+	start time.Time
+	row   error // the first of Hooks.Row
+}
+
+// Play sends the load. When the context ends early the outcome holds what was
+// done until then.
+func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
+	if until := t.ticket.Until; !t.ticket.Own && time.Now().Add(t.model.duration).After(until) {
+		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target, until.Format(time.RFC3339))
 	}
-	recorder, err := record.NewRecorder(record.Options{
-		Operations: []string{t.spec.operation()}, Window: t.spec.Duration, Timeout: t.spec.Timeout,
-		LateAfter: time.Millisecond + t.spec.Pacing.Lateness(),
-	})
-	if err != nil {
+	p := &performance{Trial: t, ctx: ctx, hooks: hooks, round: int(t.rounds.Add(1) - 1), rows: newRowMaker(t)}
+	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
 	before, err := processorTime()
 	if err != nil {
 		return Outcome{}, err
 	}
+	collected := make(chan struct{})
 	var o Outcome
-	var played error
-	ended := make(chan struct{})
+	var collecting error
 	go func() {
-		defer close(ended)
-		o.Report, played = engine.Run(ctx, t.config(recorder))
+		defer close(collected)
+		o.Results, collecting = p.collect()
 	}()
-	results, err := record.Collect(each, recorder)
-	<-ended
+	var played error
+	o.Report, o.Cores, played = p.send()
+	<-collected
 	after, cpuErr := processorTime()
+	err = errors.Join(played, collecting, cpuErr)
 	if o.Report.Elapsed == 0 { // it never began
-		return o, errors.Join(played, err, cpuErr)
+		return Outcome{Report: o.Report}, err
 	}
-	o.Results, o.Oracle = results, t.oracle.String()
-	memoryErr := t.sumUp(&o, after-before)
-	return o, errors.Join(played, err, cpuErr, memoryErr)
+	generator := &o.Summary.Generator
+	generator.CPUSeconds, generator.Loops = (after - before).Seconds(), len(p.recorders)
+	generator.PeakMemory, cpuErr = peakMemory()
+	o.Checks = t.plan.Checks()
+	o.Notes = append(p.notes, p.waits()...)
+	t.sumUp(&o)
+	return o, errors.Join(err, cpuErr)
 }
 
-// config is the load for the engine.
-func (t *Trial) config(recorder *record.Recorder) engine.Config {
-	s := &t.spec
-	config := engine.Config{
-		Target: t.target, Request: t.request, HeadRequest: s.Method == "HEAD", Oracle: t.oracle,
-		Duration: s.Duration, Connections: s.Connections, Timeout: s.Timeout, Pacing: s.Pacing, Recorder: recorder,
+// record makes the recorders.
+func (p *performance) record() error {
+	for range p.spec.Loops {
+		recorder, err := record.NewRecorder(record.Options{
+			Operations: p.plan.Operations(), Window: p.model.duration, Timeout: time.Duration(p.spec.Timeout),
+			LateAfter: time.Millisecond + p.pacing.Lateness(),
+		})
+		if err != nil {
+			return err
+		}
+		p.recorders = append(p.recorders, recorder)
+		if p.hooks.Row != nil {
+			p.taps = append(p.taps, recorder.Tap())
+		}
 	}
-	if s.Users > 0 {
-		config.Users = &engine.Users{Number: s.Users, Think: s.Think, RampUp: s.RampUp}
-	} else {
-		config.Open = t.plan.Arrivals()
-	}
-	return config
+	return nil
 }
 
-// sumUp fills the summary.
-func (t *Trial) sumUp(o *Outcome, cpu time.Duration) error {
-	var offered *int64
-	window := o.Report.Window
-	if t.spec.Users == 0 {
-		n := t.plan.Count(0, window)
-		offered = &n
-		o.Backlog = t.backlog(o.Report.Ended)
+// collect gathers what the recorders hand on until they are closed.
+func (p *performance) collect() (*record.Results, error) {
+	cpu, _ := processorTime() // for the eye only
+	seconds := NewSeconds(len(p.recorders), func(s Second) error {
+		now, _ := processorTime()
+		s.CPU, cpu = now-cpu, now
+		if p.hooks.Second == nil {
+			return nil
+		}
+		return p.hooks.Second(s)
+	})
+	parts, errs := make([]*record.Results, len(p.recorders)), make([]error, len(p.recorders))
+	var all sync.WaitGroup
+	for i, recorder := range p.recorders {
+		all.Go(func() {
+			parts[i], errs[i] = record.Collect(func(r *record.Results) error {
+				seconds.Take(i, Second{Results: r})
+				return nil
+			}, recorder)
+			seconds.End(i)
+		})
 	}
-	s := o.Results.Summarize(window, offered)
-	s.Target, s.Model = t.spec.URL, t.spec.model()
-	if t.spec.Unix != "" {
-		s.Target = t.spec.URL + " at " + t.spec.Unix
+	for loop, tap := range p.taps {
+		all.Go(func() { p.read(loop, tap) })
 	}
-	if !t.oracle.Checked() {
-		s.Unchecked = []string{t.spec.operation()}
+	all.Wait()
+	total := parts[0]
+	for _, part := range parts[1:] {
+		errs = append(errs, total.Merge(part))
 	}
-	memory, err := peakMemory()
-	s.Generator = record.Generator{CPUSeconds: cpu.Seconds(), PeakMemory: memory, Pacing: t.spec.Pacing.String()}
-	if t.spec.Users > 0 {
-		s.Closed = t.littlesLaw(o)
-	}
-	cores := 1.0 // the engine is one thread
-	if t.spec.Pacing.Spins() {
-		cores = math.Inf(1) // it is busy by the user's wish
-	}
-	s.CheckGenerator(cores, o.Report.Elapsed, t.spec.Pacing.Lateness())
-	o.Summary = s
-	return err
+	return total, errors.Join(append(errs, seconds.Err(), p.row)...)
 }
 
-// littlesLaw holds the closed loop against its own numbers. All three sums are
-// over the users' own time, so that neither a ramp-up nor operations that
-// outlast the window count as a difference.
-func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
-	sent := float64(o.Results.Sent(record.All))
-	perUser := o.Report.UserTime.Seconds() / float64(t.spec.Users)
-	if sent == 0 || perUser <= 0 {
+// read hands the rows of a loop on.
+func (p *performance) read(loop int, tap *record.Tap) {
+	err := tap.Each(func(s *record.Sample) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.hooks.Row(p.rows.row(p.start, loop, s))
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.row == nil {
+		p.row = err
+	}
+}
+
+// waits says when a list of operations held the load up.
+func (p *performance) waits() []string {
+	var times int64
+	var waited time.Duration
+	for _, tap := range p.taps {
+		n, d := tap.Waits()
+		times, waited = times+n, waited+d
+	}
+	if times == 0 {
 		return nil
 	}
-	pause := time.Duration(float64(o.Report.PauseTime) / sent)
-	c := record.LittlesLaw(t.spec.Users, sent/perUser, o.Report.ServiceTime.Seconds()/sent, pause)
-	c.ThinkTime = t.spec.Think.Seconds()
-	return &c
+	return []string{fmt.Sprintf("writing the list of operations held the generator up %d times, %v in all", times, waited.Round(time.Microsecond))}
 }
 
-// backlog is the trend of operations due and not done.
-func (t *Trial) backlog(ended []int64) search.Growth {
-	values := make([]float64, len(ended))
-	arrivals := t.plan.Arrivals()
-	next, more := arrivals.Next()
-	due := int64(0)
-	for i, n := range ended {
-		at := time.Duration(i+1) * engine.EndedEvery
-		for ; more && next < at; next, more = arrivals.Next() {
-			due++
+// connected notes when the clock starts: when the last loop stands ready. The
+// hook of the caller is asked by the first loop.
+func (p *performance) connected(loop int) func() error {
+	return func() error {
+		if loop == 0 && p.hooks.Connected != nil {
+			if err := p.hooks.Connected(); err != nil {
+				return err
+			}
 		}
-		values[i] = float64(due - n)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.start = time.Now()
+		return nil
 	}
-	return search.BacklogGrows(values, engine.EndedEvery, t.spec.Rate)
 }
 
-// processorTime is what this process has used so far.
-func processorTime() (time.Duration, error) {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read own processor time: %w", err)
+// send plays the load on the engine for it and returns the processors that this
+// one may use.
+func (p *performance) send() (engine.Report, float64, error) {
+	host := float64(runtime.NumCPU())
+	if p.streams() {
+		config := p.streamConfig()
+		p.notes = config.Notes()
+		report, err := stream.Run(p.ctx, config)
+		return report, host, err
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
-}
-
-// peakMemory is the most that was ever resident, in bytes.
-func peakMemory() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
+	target, err := p.target()
+	configs := make([]engine.Config, len(p.recorders))
+	for i := range configs {
+		configs[i] = p.loopConfig(i, target)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("read own memory: %w", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if amount, found := strings.CutPrefix(line, "VmHWM:"); found {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(amount), "kB")), 10, 64)
-			return n << 10, err
+		for _, recorder := range p.recorders {
+			recorder.Close(0)
 		}
+		return engine.Report{}, 0, err
 	}
-	return 0, errors.New("read own memory: /proc/self/status has no VmHWM")
+	reports, err := engine.RunAll(p.ctx, configs)
+	sum := reports[0]
+	for i := range reports[1:] {
+		sum.Merge(&reports[i+1])
+	}
+	if p.pacing.Spins() {
+		return sum, 0, err
+	}
+	return sum, min(float64(len(configs)), host), err
+}
+
+// target is where the event loop connects to.
+func (p *performance) target() (engine.Target, error) {
+	if p.spec.Unix != "" {
+		return engine.NewUnixTarget(p.at.origin(), p.spec.Unix)
+	}
+	return engine.NewTarget(p.at.origin(), p.ticket.Address)
+}
+
+// player is a loop's view of the scenario.
+func (p *performance) player(loop int) *scenario.Player {
+	return p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(), Round: p.round, Close: p.spec.OneUse})
+}
+
+// arrivals are a loop's flows of an open loop, or its users.
+func (p *performance) arrivals(loop int) (schedule.Arrivals, *engine.Users) {
+	if n := p.model.users; n > 0 {
+		return nil, &engine.Users{Number: p.share(n, loop), Think: p.model.think, RampUp: p.model.rampUp}
+	}
+	return schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts()), nil
+}
+
+// maxRate is the most that a loop may ever send, in flows per second.
+func (p *performance) maxRate() float64 { return p.Trial.maxRate() / float64(p.parts()) }
+
+// until is when the permission ends.
+func (p *performance) until() time.Time {
+	if p.ticket.Own {
+		return time.Time{}
+	}
+	return p.ticket.Until
+}
+
+// loopConfig is the load for one loop of the engine of plain HTTP/1.1.
+func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
+	open, users := p.arrivals(loop)
+	return engine.Config{
+		Target: target, Player: p.player(loop), Open: open, Users: users,
+		Duration: p.model.duration, Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
+		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
+		Connected: p.connected(loop), Recorder: p.recorders[loop],
+	}
+}
+
+// streamConfig is the load for the engine of goroutines.
+func (p *performance) streamConfig() stream.Config {
+	open, users := p.arrivals(0)
+	return stream.Config{
+		Protocol: p.protocol(), URL: p.at.origin(), Address: p.ticket.Address, Unix: p.spec.Unix,
+		TLS:     stream.TLS{Insecure: p.spec.Insecure, CA: p.spec.Roots},
+		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Player: p.player(0), Open: open, Users: users,
+		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams, KeepAlive: !p.spec.OneUse,
+		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
+		Connected: p.connected(0), Recorder: p.recorders[0],
+	}
+}
+
+// words are the load in words.
+func (t *Trial) words() string {
+	all := []string{t.model.words}
+	if t.Open() {
+		all = append(all, fmt.Sprintf("%d connections", t.spec.Connections))
+	}
+	if t.spec.OneUse {
+		all = append(all, "a new connection for every flow")
+	}
+	return strings.Join(all, ", ")
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/load/search"
 )
 
-// Probed is told of every trial of a search.
-type Probed func(rate float64, probe record.Probe)
-
 // attempts is how often a trial is played in which the client was the limit: on
 // a busy host that passes.
 const attempts = 5
@@ -20,7 +17,7 @@ const attempts = 5
 // ClientLimitError ends a search: the trials at a rate said nothing of the target,
 // because the client was the limit in all of them.
 type ClientLimitError struct {
-	Rate float64 // operations per second
+	Rate float64 // flows per second
 	By   []string
 }
 
@@ -29,21 +26,44 @@ func (c *ClientLimitError) Error() string {
 	return fmt.Sprintf("at %.6g/s the client, not the system, was the limit, %d times: %s", c.Rate, attempts, strings.Join(c.By, "; "))
 }
 
+// Quest is a search for the capacity.
+type Quest struct {
+	Objective objective.Objective
+	// Resolution is the ratio of the highest rate that passed and the lowest that
+	// failed at which the search ends; zero: 1.05.
+	Resolution float64
+	// Hooks are those of every trial that is played here.
+	Hooks Hooks
+	// Play plays one trial at a rate, with arrivals of its own seed; nil: here.
+	Play func(ctx context.Context, rate float64, seed uint64) (Outcome, error)
+	// Probed, if given, is told of every trial.
+	Probed func(rate float64, probe record.Probe)
+}
+
 // Search finds the highest open rate that meets the objective, beginning at the
 // trial's own. The outcome is that of the last trial at the capacity, or of the
-// lowest rate where none passed; its summary holds the capacity. written is the
-// objective as the user wrote it.
-func Search(ctx context.Context, t *Trial, limit objective.Objective, written string, probed Probed) (Outcome, error) {
-	var best Outcome
-	bestRate, seed := 0.0, t.spec.Seed
-	options := search.Options{Start: t.spec.Rate, Objective: written}
-	if !t.ticket.Own {
-		options.Max = t.ticket.MaxRate
+// lowest rate where none passed; its summary holds the capacity.
+func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
+	if t.spec.Load.Rate == "" {
+		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s", t.model.words)
 	}
-	limit = limit.WithDefaults()
+	if q.Play == nil {
+		q.Play = func(ctx context.Context, rate float64, seed uint64) (Outcome, error) {
+			at, err := t.atRate(rate, seed)
+			if err != nil {
+				return Outcome{}, err
+			}
+			return at.Play(ctx, q.Hooks)
+		}
+	}
+	written := q.Objective.String()
+	q.Objective = q.Objective.WithDefaults()
+	var best Outcome
+	bestRate, seed := 0.0, t.spec.Scenario.Seed
+	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution}
 	capacity, err := search.Run(ctx, options, func(ctx context.Context, rate float64) (record.Probe, error) {
 		seed++ // a fresh trial has its own arrivals
-		outcome, probe, err := t.probe(ctx, rate, seed, limit)
+		outcome, probe, err := q.probe(ctx, rate, seed)
 		if err != nil {
 			return probe, err
 		}
@@ -53,8 +73,8 @@ func Search(ctx context.Context, t *Trial, limit objective.Objective, written st
 		if probe.Pass {
 			bestRate = max(bestRate, rate)
 		}
-		if probed != nil {
-			probed(rate, probe)
+		if q.Probed != nil {
+			q.Probed(rate, probe)
 		}
 		return probe, nil
 	})
@@ -64,12 +84,12 @@ func Search(ctx context.Context, t *Trial, limit objective.Objective, written st
 
 // probe plays a trial at a rate and judges it. A target that piles up work fails,
 // whatever the percentiles of what did end.
-func (t *Trial) probe(ctx context.Context, rate float64, seed uint64, limit objective.Objective) (Outcome, record.Probe, error) {
-	o, err := t.unlimited(ctx, rate, seed)
+func (q *Quest) probe(ctx context.Context, rate float64, seed uint64) (Outcome, record.Probe, error) {
+	o, err := q.unlimited(ctx, rate, seed)
 	if err != nil {
 		return o, record.Probe{}, err
 	}
-	_, reasons := limit.Judge(&o.Summary)
+	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
 		reasons = append(reasons, fmt.Sprintf("the backlog grows by %.3g operations per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
 	}
@@ -79,14 +99,11 @@ func (t *Trial) probe(ctx context.Context, rate float64, seed uint64, limit obje
 }
 
 // unlimited plays a trial until the client is not the limit.
-func (t *Trial) unlimited(ctx context.Context, rate float64, seed uint64) (Outcome, error) {
+func (q *Quest) unlimited(ctx context.Context, rate float64, seed uint64) (Outcome, error) {
 	var o Outcome
 	for range attempts {
-		at, err := t.at(rate, seed)
-		if err != nil {
-			return o, err
-		}
-		if o, err = at.Play(ctx, nil); err != nil || !o.Summary.Generator.Limited {
+		var err error
+		if o, err = q.Play(ctx, rate, seed); err != nil || !o.Summary.Generator.Limited {
 			return o, err
 		}
 	}

@@ -2,182 +2,292 @@ package trial
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/netip"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/load/stream"
 )
 
-// Kinds of arrivals in an open loop.
+// HTTP2 is the protocol to ask for: by ALPN with https, without TLS with http.
+const HTTP2 = "http2"
+
+// What is used where a spec says nothing.
 const (
-	Constant = "constant"
-	Poisson  = "poisson"
+	DefaultConnections = 64
+	DefaultTimeout     = 5 * time.Second
+	DefaultPacing      = "exact"
 )
 
-// Spec is a load as a user gives it.
+// maxLoops bounds the loops of one process.
+const maxLoops = 64
+
+// Spec is a load as a user gives it. It is plain data, which agents get as JSON.
 type Spec struct {
-	URL     string
-	Unix    string // path of a socket to use instead of the URL's host
-	Method  string
-	Headers []string // "Name: value"
-	Body    []byte
-	Expect  engine.Expect
+	Scenario scenario.File `json:"scenario"`
+	Dir      string        `json:"dir,omitempty"` // of the files that scenario and load name
+	// Target replaces the scenario's: http://, https://, grpc:// (without TLS) or
+	// grpcs://.
+	Target string `json:"target,omitempty"`
+	Unix   string `json:"unix,omitempty"` // path of a socket to use instead of the target's host
+	// Load replaces the scenario's, as a whole, unless it is empty.
+	Load scenario.Load `json:"load"`
 
-	Rate     float64       // operations per second of an open loop; zero: closed loop
-	Arrivals string        // Constant or Poisson
-	Seed     uint64        // of Poisson arrivals
-	Users    int           // of a closed loop
-	Think    time.Duration // between an answer and a user's next operation
-	RampUp   time.Duration // over which the users begin
+	Protocol string `json:"protocol,omitempty"` // empty: as the target says; HTTP2
+	// OneUse makes a new connection for every flow, instead of keeping them open.
+	OneUse   bool   `json:"one_use,omitempty"`
+	Insecure bool   `json:"insecure,omitempty"`  // accept any certificate
+	Roots    []byte `json:"roots,omitempty"`     // certificates to trust, PEM; empty: the host's
+	ProtoSet []byte `json:"proto_set,omitempty"` // gRPC descriptors, a FileDescriptorSet; empty: by reflection
 
-	Duration    time.Duration
-	Connections int // of an open loop
-	Timeout     time.Duration
-	Pacing      engine.Pacing
+	// Loops is the number of sending threads, for plain HTTP/1.1. Zero: one.
+	Loops int `json:"loops,omitempty"`
+	// Part of Of agents, from zero: every Of-th flow and its share of users and
+	// connections. Of zero: the whole.
+	Part int `json:"part,omitempty"`
+	Of   int `json:"of,omitempty"`
+
+	Connections int               `json:"connections,omitempty"` // of an open loop, in all; zero: DefaultConnections
+	Streams     int               `json:"streams,omitempty"`     // flows at a time on a connection of HTTP/2 or gRPC; zero: 32
+	Timeout     scenario.Duration `json:"timeout,omitempty"`     // of an operation; zero: DefaultTimeout
+	Pacing      string            `json:"pacing,omitempty"`      // see engine.ParsePacing; empty: DefaultPacing
 
 	// Guard decides whether the target may be loaded. The zero value permits this
 	// host's loopback only.
-	Guard consent.Guard
+	Guard consent.Guard `json:"-"`
 }
 
-// operation is the name of the one operation that a URL is.
-func (s *Spec) operation() string { return s.Method + " " + s.URL }
-
-// model is the load in words.
-func (s *Spec) model() string {
-	if s.Users > 0 {
-		return fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", s.Users, s.Think, s.RampUp)
-	}
-	return fmt.Sprintf("open, %s, %g/s, %d connections", s.Arrivals, s.Rate, s.Connections)
+// Trial is a load that is ready to be played, any number of times.
+type Trial struct {
+	spec    Spec
+	at      destination
+	ticket  consent.Ticket
+	model   model
+	plan    *scenario.Plan
+	pacing  engine.Pacing
+	roots   *x509.CertPool // nil: the host's
+	longest int            // steps of the longest flow
+	rounds  *atomic.Int64  // loads played so far, also by copies at other rates
 }
 
-// plan is the schedule of an open loop.
-func (s *Spec) plan() (schedule.Schedule, error) {
-	switch s.Arrivals {
-	case Constant:
-		return schedule.Constant(s.Rate, s.Duration)
-	case Poisson:
-		return schedule.Poisson(s.Rate, s.Duration, s.Seed)
-	}
-	return schedule.Schedule{}, fmt.Errorf("arrivals %q are unknown: use %s or %s", s.Arrivals, Constant, Poisson)
-}
-
-// Prepare checks everything, asks whether the target may be loaded and builds
-// the request. All mistakes are named at once.
+// Prepare checks everything, asks whether the target may be loaded and makes
+// ready what can be. All mistakes are named at once.
 func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
-	t := &Trial{spec: s}
-	mistakes := []error{t.setLoad()}
-	oracle, err := engine.NewOracle(s.Expect)
-	mistakes = append(mistakes, err)
-	t.oracle = oracle
+	t, err := s.Check()
+	if err != nil {
+		return nil, err
+	}
+	return t, t.admit(ctx)
+}
+
+// Check is Prepare without a look at the target: the trial can be asked and can
+// join what agents did, but not be played.
+func (s Spec) Check() (*Trial, error) {
+	s.fill()
+	t := &Trial{spec: s, rounds: &atomic.Int64{}}
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
+	var err error
+	t.at, err = newDestination(s.Target)
+	note(err)
+	t.model, err = newModel(s.Load, s.Scenario.Seed, s.Dir)
+	note(err)
+	t.pacing, err = engine.ParsePacing(s.Pacing)
+	note(err)
+	t.plan, err = s.Scenario.Compile(s.Dir)
+	note(err)
+	for _, flow := range s.Scenario.Flows {
+		t.longest = max(t.longest, len(flow.Steps))
+	}
+	if len(s.Roots) > 0 {
+		t.roots = x509.NewCertPool()
+		if !t.roots.AppendCertsFromPEM(s.Roots) {
+			note(errors.New("the certificates to trust hold none in PEM form"))
+		}
+	}
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, err
 	}
-	if err := t.admit(ctx); err != nil {
-		return nil, err
-	}
-	t.request, err = engine.BuildRequest(t.target, s.Method, s.Headers, s.Body)
-	return t, err
+	return t, errors.Join(t.checkShares(), t.checkProtocol())
 }
 
-// setLoad checks when operations begin.
-func (t *Trial) setLoad() error {
+// fill fills in what is left out.
+func (s *Spec) fill() {
+	if s.Target == "" {
+		s.Target = s.Scenario.Target
+	}
+	if s.Load == (scenario.Load{}) && s.Scenario.Load != nil {
+		s.Load = *s.Scenario.Load
+	}
+	if s.Loops == 0 {
+		s.Loops = 1
+	}
+	if s.Of == 0 {
+		s.Of = 1
+	}
+	if s.Connections == 0 {
+		s.Connections = DefaultConnections
+	}
+	if s.Timeout == 0 {
+		s.Timeout = scenario.Duration(DefaultTimeout)
+	}
+	if s.Pacing == "" {
+		s.Pacing = DefaultPacing
+	}
+}
+
+// checkShares checks that the load can be shared out.
+func (t *Trial) checkShares() error {
 	s := &t.spec
+	what, n := "connections", s.Connections
+	if t.model.users > 0 {
+		what, n = "users", t.model.users
+	}
 	switch {
-	case (s.Rate > 0) == (s.Users > 0):
-		return errors.New("give either a rate, for an open loop, or users, for a closed one")
-	case s.Users > 0 && s.RampUp >= s.Duration:
-		return fmt.Errorf("the ramp-up of %v is not shorter than the load of %v", s.RampUp, s.Duration)
-	case s.Users > 0 && s.Pacing.Lateness() > 0:
-		return fmt.Errorf("pacing %s belongs to an open loop: users act when they have thought", s.Pacing)
-	case s.Users > 0:
-		return nil
+	case s.Loops < 1 || s.Loops > maxLoops:
+		return fmt.Errorf("%d loops: use 1 to %d, at most one for each processor", s.Loops, maxLoops)
+	case s.Part < 0 || s.Part >= s.Of:
+		return fmt.Errorf("there is no part %d of %d", s.Part, s.Of)
+	case n < t.parts():
+		return fmt.Errorf("%d %s cannot be shared out among %d loops: use more of them, or fewer loops and agents", n, what, t.parts())
+	case s.Timeout < 0:
+		return fmt.Errorf("the time limit %v is negative", time.Duration(s.Timeout))
+	case t.model.users > 0 && t.pacing.Lateness() > 0:
+		return fmt.Errorf("pacing %s belongs to an open loop: users act when they have thought", t.pacing)
 	}
-	var err error
-	t.plan, err = s.plan()
-	return err
+	return nil
 }
 
-// at is the trial at another rate of an open loop.
-func (t *Trial) at(rate float64, seed uint64) (*Trial, error) {
-	other := *t
-	other.spec.Rate, other.spec.Seed = rate, seed
-	return &other, other.setLoad()
-}
-
-// admit finds the address and asks whether it may be loaded. It is resolved
-// once: the ticket's address is the only one that is ever connected to.
-func (t *Trial) admit(ctx context.Context) error {
+// checkProtocol checks what target, steps and options ask for.
+func (t *Trial) checkProtocol() error {
 	s := &t.spec
-	if s.Unix != "" {
-		t.ticket.Own = true // a file of this host
-		target, err := engine.NewUnixTarget(s.URL, s.Unix)
-		t.target = target
-		return err
+	http, grpc := t.plan.Protocols()
+	switch {
+	case s.Protocol != "" && s.Protocol != HTTP2:
+		return fmt.Errorf("protocol %q is unknown: use %s, or leave it out", s.Protocol, HTTP2)
+	case t.at.grpc() && http:
+		return fmt.Errorf("%s:// is for gRPC: every step needs a method: grpc: package.Service/Method", t.at.scheme)
+	case http && grpc:
+		return errors.New("some steps are gRPC and some are not: a connection speaks one of them, so load them apart")
+	case s.Loops > 1 && t.streams():
+		return errors.New("loops are for plain HTTP/1.1: everything else uses all processors already")
+	case s.Streams != 0 && !t.streams():
+		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at a time")
+	case len(s.ProtoSet) > 0 && !grpc:
+		return errors.New("gRPC descriptors are given, but no step calls a method")
 	}
-	host, port, err := engine.SplitURL(s.URL)
-	if err != nil {
-		return err
-	}
-	guard := s.Guard
-	if guard.Lookup == nil {
-		guard.Lookup = lookUp
-	}
-	if guard.Fetch == nil {
-		guard.Fetch = fetchProof
-	}
-	if guard.Now == nil {
-		guard.Now = time.Now
-	}
-	t.ticket, err = guard.Admit(ctx, consent.Request{Scheme: "http", Host: host, Port: port, Rate: s.Rate, Duration: s.Duration})
-	if err != nil {
-		return err
-	}
-	t.target, err = engine.NewTarget(s.URL, t.ticket.Address)
-	return err
+	return nil
 }
 
-// lookUp finds the addresses of a name. The resolver gives IPv4 addresses in
-// IPv6 form, which the guard refuses from users.
-func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	for i := range addresses {
-		addresses[i] = addresses[i].Unmap()
-	}
-	return addresses, err
+// streams reports whether the engine of goroutines plays the load: whatever is
+// not plain HTTP/1.1.
+func (t *Trial) streams() bool {
+	return t.at.secure() || t.spec.Protocol == HTTP2 || len(t.methods()) > 0
 }
 
-// fetchProof reads a proof from its address and nowhere else.
-func fetchProof(ctx context.Context, p consent.Proof) (text []byte, err error) {
-	const patience = 5 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	client := http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, network, p.Address.String())
-		}},
+// methods are those that gRPC steps call.
+func (t *Trial) methods() []string {
+	var all []string
+	for _, flow := range t.spec.Scenario.Flows {
+		for _, step := range flow.Steps {
+			if step.GRPC != "" && !slices.Contains(all, step.GRPC) {
+				all = append(all, step.GRPC)
+			}
+		}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Scheme+"://"+p.Address.String()+p.Path, nil)
-	if err != nil {
-		return nil, err
+	return all
+}
+
+// protocol is what the engine of goroutines is to speak.
+func (t *Trial) protocol() stream.Protocol {
+	if len(t.methods()) > 0 {
+		return stream.GRPC
 	}
-	request.Host = p.Host
-	answer, err := client.Do(request)
-	if err != nil {
-		return nil, err
+	return stream.Protocol(t.spec.Protocol)
+}
+
+// parts is the number of loops among all agents.
+func (t *Trial) parts() int { return t.spec.Of * t.spec.Loops }
+
+// part is the number of a loop among all. Together the loops of agent Part have
+// every Of-th flow.
+func (t *Trial) part(loop int) int { return loop*t.spec.Of + t.spec.Part }
+
+// share is a loop's share of a number.
+func (t *Trial) share(n, loop int) int {
+	share := n / t.parts()
+	if t.part(loop) < n%t.parts() {
+		share++
 	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %s", answer.Status)
+	return share
+}
+
+// Due counts the flows that the schedule holds before growing times; it is not
+// safe for several goroutines.
+type Due struct {
+	arrivals schedule.Arrivals
+	next     time.Duration
+	more     bool
+	n        int64
+}
+
+// Due begins to count. In a closed loop nothing is ever due.
+func (t *Trial) Due() *Due {
+	d := &Due{arrivals: schedule.Share(t.model.open.Arrivals(), t.spec.Part, t.spec.Of)}
+	d.next, d.more = d.arrivals.Next()
+	return d
+}
+
+// Before is the number of flows due before a time, which never decreases from
+// call to call.
+func (d *Due) Before(at time.Duration) int64 {
+	for d.more && d.next < at {
+		d.n++
+		d.next, d.more = d.arrivals.Next()
 	}
-	return io.ReadAll(io.LimitReader(answer.Body, consent.MaxProof+1))
+	return d.n
+}
+
+// Open reports whether the load is an open loop.
+func (t *Trial) Open() bool { return t.model.users == 0 }
+
+// Duration is how long flows are begun.
+func (t *Trial) Duration() time.Duration { return t.model.duration }
+
+// Longest is how long the load may take until the last operation in flight is
+// given up.
+func (t *Trial) Longest() time.Duration { return t.model.duration + 2*time.Duration(t.spec.Timeout) }
+
+// Operations are the names of the operations, in the order of all results.
+func (t *Trial) Operations() []string { return t.plan.Operations() }
+
+// maxRate is the permitted highest rate of a search, in flows per second; zero
+// where none is set.
+func (t *Trial) maxRate() float64 {
+	if t.ticket.Own {
+		return 0
+	}
+	return t.ticket.MaxRate / float64(t.longest)
+}
+
+// atRate is the trial at another rate of an open loop.
+func (t *Trial) atRate(rate float64, seed uint64) (*Trial, error) {
+	other := *t
+	other.spec.Load = AtRate(t.spec.Load, rate)
+	var err error
+	other.model, err = newModel(other.spec.Load, seed, t.spec.Dir)
+	return &other, err
+}
+
+// AtRate is a load at another constant mean rate, in flows per second.
+func AtRate(l scenario.Load, rate float64) scenario.Load {
+	l.Rate = fmt.Sprintf("%.17g", rate)
+	return l
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,13 +17,23 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
+const ms = scenario.Duration(time.Millisecond)
+
 // specFor is an open load of 40 operations in 400 ms.
-func specFor(url string) Spec {
+func specFor(t *testing.T, url string) Spec {
+	t.Helper()
+	file, err := Request{URL: url}.Scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Seed = 1
 	return Spec{
-		URL: url, Method: "GET", Rate: 100, Arrivals: Constant, Seed: 1,
-		Duration: 400 * time.Millisecond, Connections: 4, Timeout: 5 * time.Second,
+		Scenario: file, Load: scenario.Load{Rate: "100", Duration: 400 * ms}, Connections: 4,
+		// The tests share their processor with others.
+		Timeout: scenario.Duration(5 * time.Second),
 	}
 }
 
@@ -33,13 +44,21 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-func play(t *testing.T, s Spec) Outcome {
+// fine answers everything with a word.
+func fine(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }
+
+func prepare(t *testing.T, s Spec) *Trial {
 	t.Helper()
 	prepared, err := s.Prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := prepared.Play(t.Context(), nil)
+	return prepared
+}
+
+func play(t *testing.T, s Spec) Outcome {
+	t.Helper()
+	o, err := prepare(t, s).Play(t.Context(), Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,21 +66,28 @@ func play(t *testing.T, s Spec) Outcome {
 }
 
 func TestSummaryAddsUp(t *testing.T) {
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") })
-	users := specFor(url)
-	users.Rate, users.Users, users.Think = 0, 3, 10*time.Millisecond
-	poisson := specFor(url)
-	poisson.Arrivals = Poisson
-	checked := specFor(url)
-	checked.Expect = engine.Expect{Body: []string{"fine"}}
-	for name, s := range map[string]Spec{"open": specFor(url), "users": users, "poisson": poisson, "checked": checked} {
+	url := serve(t, fine)
+	users := specFor(t, url)
+	users.Load = scenario.Load{Users: 3, Think: 10 * ms, Duration: 400 * ms}
+	poisson := specFor(t, url)
+	poisson.Load.Arrivals = Poisson
+	checked := specFor(t, url)
+	checked.Scenario.Flows[0].Steps[0].Expect = scenario.Expect{Body: []string{"fine"}}
+	loops := specFor(t, url)
+	loops.Loops = 2
+	apart := specFor(t, url)
+	apart.OneUse = true
+	secondUsers := users
+	secondUsers.Loops, users.Loops = 0, 2
+	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": poisson, "checked": checked, "loops": loops, "apart": apart, "one loop of users": secondUsers} {
 		t.Run(name, func(t *testing.T) {
 			o := play(t, s)
 			sum := o.Summary
+			closed := s.Load.Users > 0
 			if sum.Sent == 0 || sum.Sent != sum.OK+sum.InFlight || len(sum.Errors) != 0 {
 				t.Errorf("%d sent, %d ok, %d in flight, errors %v", sum.Sent, sum.OK, sum.InFlight, sum.Errors)
 			}
-			if (sum.OfferedRate == nil) != (s.Users > 0) || (sum.Closed == nil) != (s.Users == 0) {
+			if (sum.OfferedRate == nil) != closed || (sum.Closed == nil) != !closed {
 				t.Errorf("offered rate %v, closed %v", sum.OfferedRate, sum.Closed)
 			}
 			if sum.Closed != nil && sum.Closed.Implied <= 0 {
@@ -70,10 +96,10 @@ func TestSummaryAddsUp(t *testing.T) {
 			if (len(sum.Unchecked) == 0) != (name == "checked") {
 				t.Errorf("unchecked operations are %v", sum.Unchecked)
 			}
-			if sum.Generator.PeakMemory == 0 || sum.Generator.CPUSeconds <= 0 || sum.Generator.Pacing != "exact" {
-				t.Errorf("generator is %+v", sum.Generator)
+			if g := sum.Generator; g.PeakMemory == 0 || g.CPUSeconds <= 0 || g.Pacing != "exact" || g.Loops != max(1, s.Loops) || g.CPUPerOperation == nil {
+				t.Errorf("generator is %+v", g)
 			}
-			if name == "open" && (sum.Sent+sum.Unsent != 40 || *sum.OfferedRate < 99.9 || *sum.OfferedRate > 100.1) {
+			if !closed && name != "poisson" && (sum.Sent+sum.Unsent != 40 || *sum.OfferedRate < 99.9 || *sum.OfferedRate > 100.1) {
 				t.Errorf("%d sent and %d unsent, want 40; %g/s offered, want 100/s", sum.Sent, sum.Unsent, *sum.OfferedRate)
 			}
 		})
@@ -81,8 +107,8 @@ func TestSummaryAddsUp(t *testing.T) {
 }
 
 func TestTargetsNobodyPermittedGetNoLoad(t *testing.T) {
-	for _, url := range []string{"http://192.0.2.1/", "http://169.254.169.254/", "http://8.8.8.8:81/"} {
-		_, err := specFor(url).Prepare(t.Context())
+	for _, url := range []string{"http://192.0.2.1/", "http://169.254.169.254/", "https://8.8.8.8:81/", "grpc://198.51.100.1:90/a.B/C"} {
+		_, err := specFor(t, url).Prepare(t.Context())
 		var refusal *consent.Refusal
 		if !errors.As(err, &refusal) {
 			t.Errorf("%s: error %v, want a refusal", url, err)
@@ -103,32 +129,52 @@ func TestTheProofComesFromItsAddress(t *testing.T) {
 	})
 	address := netip.MustParseAddrPort(strings.TrimPrefix(url, "http://"))
 	proof := consent.Proof{Address: address, Scheme: "http", Host: "shop.test", Path: consent.ProofPath}
-	if text, err := fetchProof(t.Context(), proof); err != nil || string(text) != token {
+	if text, err := (proofs{}).fetch(t.Context(), proof); err != nil || string(text) != token {
 		t.Errorf("proof %q, error %v", text, err)
 	}
 	proof.Host = "other.test"
-	if _, err := fetchProof(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
+	if _, err := (proofs{}).fetch(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
 		t.Errorf("error %v, want that a redirect is not followed", err)
 	}
 }
 
 func TestMistakesOfASpec(t *testing.T) {
-	for name, change := range map[string]func(*Spec){
-		"neither":       func(s *Spec) { s.Rate = 0 },
-		"both":          func(s *Spec) { s.Users = 1 },
-		"long ramp-up":  func(s *Spec) { s.Rate, s.Users, s.RampUp = 0, 1, s.Duration },
-		"arrivals":      func(s *Spec) { s.Arrivals = "uniform" },
-		"oracle":        func(s *Spec) { s.Expect.Status = "x" },
-		"header":        func(s *Spec) { s.Headers = []string{"x"} },
-		"URL":           func(s *Spec) { s.URL = "ftp://127.0.0.1/" },
-		"name":          func(s *Spec) { s.URL = "http://127.1/" },
-		"URL of socket": func(s *Spec) { s.Unix, s.URL = "/tmp/s", "x" },
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		want   string
+	}{
+		"neither":          {func(s *Spec) { s.Load.Rate = "" }, "no load"},
+		"both":             {func(s *Spec) { s.Load.Users = 1 }, "rate and users exclude"},
+		"long ramp-up":     {func(s *Spec) { s.Load = scenario.Load{Users: 4, RampUp: 400 * ms, Duration: 400 * ms} }, "ramp-up of 400ms is not shorter"},
+		"arrivals":         {func(s *Spec) { s.Load.Arrivals = "uniform" }, `arrivals "uniform"`},
+		"arrivals of user": {func(s *Spec) { s.Load = scenario.Load{Users: 4, Arrivals: Poisson} }, "arrivals belong to an open loop"},
+		"think":            {func(s *Spec) { s.Load.Think = ms }, "belong to users"},
+		"oracle":           {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Expect.Status = "x" }, `"x"`},
+		"header":           {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Headers = map[string]string{"a b": "c"} }, "a b"},
+		"scheme":           {func(s *Spec) { s.Target = "ftp://127.0.0.1" }, `scheme "ftp"`},
+		"name":             {func(s *Spec) { s.Target = "http://127.1" }, "127.1"},
+		"no target":        {func(s *Spec) { s.Scenario.Target = "" }, "no target"},
+		"password":         {func(s *Spec) { s.Target = "http://a:b@127.0.0.1" }, "holds a password"},
+		"query":            {func(s *Spec) { s.Target = "http://127.0.0.1?a=b" }, "neither a query"},
+		"port":             {func(s *Spec) { s.Target = "http://127.0.0.1:0" }, `port "0"`},
+		"loops":            {func(s *Spec) { s.Loops = 5 }, "4 connections cannot be shared out among 5 loops"},
+		"no loops":         {func(s *Spec) { s.Loops = -1 }, "-1 loops: use 1 to 64"},
+		"loops of TLS":     {func(s *Spec) { s.Loops, s.Target = 2, "https://127.0.0.1" }, "loops are for plain HTTP/1.1"},
+		"protocol":         {func(s *Spec) { s.Protocol = "spdy" }, "spdy"},
+		"grpc":             {func(s *Spec) { s.Target = "grpc://127.0.0.1" }, "every step needs a method"},
+		"descriptors":      {func(s *Spec) { s.ProtoSet = []byte("x") }, "no step calls a method"},
+		"streams":          {func(s *Spec) { s.Streams = 2 }, "streams belong to"},
+		"certificates":     {func(s *Spec) { s.Roots = []byte("x") }, "PEM"},
+		"pacing":           {func(s *Spec) { s.Pacing = "x" }, `pacing "x"`},
+		"part":             {func(s *Spec) { s.Part, s.Of = 2, 2 }, "no part 2 of 2"},
 	} {
-		s := specFor("http://127.0.0.1:1/")
-		change(&s)
-		if _, err := s.Prepare(t.Context()); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := specFor(t, "http://127.0.0.1:1/")
+			c.change(&s)
+			if _, err := s.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
 	}
 }
 
@@ -141,11 +187,7 @@ func TestNobodyListensIsAnError(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	prepared, err := specFor(url).Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := prepared.Play(t.Context(), nil)
+	o, err := prepare(t, specFor(t, url)).Play(t.Context(), Hooks{})
 	var unreachable *engine.UnreachableError
 	if !errors.As(err, &unreachable) || o.Results != nil {
 		t.Errorf("error %v, results %v, want that it is unreachable and nothing else", err, o.Results)
@@ -157,29 +199,25 @@ func TestNobodyListensIsAnError(t *testing.T) {
 // due or later, whatever the host does meanwhile.
 func TestSearchStaysBelowTheCapacity(t *testing.T) {
 	var alone sync.Mutex
-	s := specFor(serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		alone.Lock()
 		defer alone.Unlock()
 		time.Sleep(20 * time.Millisecond)
 		_, _ = io.WriteString(w, "fine")
 	}))
-	s.Rate = 25
+	s.Load.Rate = "25"
 	limit, err := objective.Parse("p99<200ms")
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepared, err := s.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	told := 0
-	o, err := Search(t.Context(), prepared, limit, "p99<200ms", func(float64, record.Probe) { told++ })
+	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(float64, record.Probe) { told++ }})
 	var limited *ClientLimitError
 	if err != nil && !errors.As(err, &limited) { // on a busy host
 		t.Fatal(err)
 	}
 	c := o.Summary.Capacity
-	if c == nil || told != len(c.Probes) {
+	if c == nil || told != len(c.Probes) || c.Objective != "p99<200ms" {
 		t.Fatalf("capacity %+v after %d probes", c, told)
 	}
 	if c.Rate != nil && *c.Rate >= 100 {
@@ -190,4 +228,72 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 			t.Errorf("%g/s passed", p.Rate)
 		}
 	}
+}
+
+func TestSearchNeedsARate(t *testing.T) {
+	s := specFor(t, "http://127.0.0.1:1/")
+	s.Load = scenario.Load{Ramp: &scenario.Ramp{From: "1", To: "2"}}
+	if _, err := prepare(t, s).Search(t.Context(), Quest{}); err == nil || !strings.Contains(err.Error(), "needs a constant or poisson rate") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestThePermissionBinds: somebody else's target gets no more than was permitted,
+// from all loops together, whatever is due.
+func TestThePermissionBinds(t *testing.T) {
+	s := specFor(t, serve(t, fine))
+	s.Load.Duration, s.Loops = scenario.Duration(1500*time.Millisecond), 2
+	prepared := prepare(t, s)
+	prepared.ticket.Own, prepared.ticket.MaxRate, prepared.ticket.Until = false, 20, time.Now().Add(time.Hour)
+	o, err := prepared.Play(t.Context(), Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Twenty in the first second, and as many in the half of the next.
+	if o.Summary.Sent > 40 || o.Report.HeldBack == 0 || o.Summary.Sent+o.Summary.Unsent != 150 {
+		t.Errorf("%d sent, %d unsent of 150, %d held back; want at most 40 sent", o.Summary.Sent, o.Summary.Unsent, o.Report.HeldBack)
+	}
+	if notes := strings.Join(o.Summary.Notes, "\n"); !strings.Contains(notes, "the permission allows no higher rate") {
+		t.Errorf("notes are %q", notes)
+	}
+	prepared.ticket.Until = time.Now().Add(time.Second)
+	if _, err := prepared.Play(t.Context(), Hooks{}); err == nil || !strings.Contains(err.Error(), "the permission to load") {
+		t.Errorf("error %v, want that the permission ends too early", err)
+	}
+}
+
+// TestThePlanIsAskedFor: the guard hears the highest rate in operations, all steps
+// of a flow counted.
+func TestThePlanIsAskedFor(t *testing.T) {
+	s := specFor(t, "http://shop.test/")
+	step := s.Scenario.Flows[0].Steps[0]
+	other := step
+	other.Name = "other"
+	s.Scenario.Flows[0].Steps = []scenario.Step{step, other}
+	s.Guard = consent.Guard{
+		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
+		},
+		Fetch: func(context.Context, consent.Proof) ([]byte, error) { return []byte("0123456789abcdef"), nil },
+		Allowed: []consent.Permission{{
+			Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 199, Hours: always(t), Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef",
+		}},
+	}
+	if _, err := s.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "200 operations per second are planned and 199 are permitted") {
+		t.Errorf("error %v", err)
+	}
+	s.Guard.Allowed[0].MaxRate = 200
+	if prepared := prepare(t, s); prepared.maxRate() != 100 {
+		t.Errorf("at most %g flows per second, want 100", prepared.maxRate())
+	}
+}
+
+// always is every hour.
+func always(t *testing.T) consent.Hours {
+	t.Helper()
+	hours, err := consent.ParseHours("always")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hours
 }

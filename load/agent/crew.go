@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// Crew are the agents that share a load.
+type Crew struct {
+	// Commands start the agents, one each: a program and its arguments, no shell.
+	Commands [][]string
+	// Job is the whole job; every agent gets its part of the spec.
+	Job Job
+	// Elsewhere: agents may be on other hosts, so they are sent the files that
+	// scenario and load name.
+	Elsewhere bool
+}
+
+// patienceToStart is how long agents may take to be ready, beside the time that
+// they may wait for the target and warm it up.
+const patienceToStart = 60 * time.Second
+
+// Play starts the agents, lets them begin together and returns the outcome of
+// all. Each, if given, is called with every second of all together. An agent that
+// fails, ends early or disagrees fails the load, with its name and last words.
+// When the context ends early the agents are stopped and the outcome holds what
+// was done until then. No agent is left behind.
+func (c Crew) Play(ctx context.Context, each func(trial.Second) error) (trial.Outcome, error) {
+	whole, err := c.Job.Spec.Check()
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	// An agent that fails ends the work of the others.
+	working, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	agents, err := c.hire(working)
+	defer func() { dismiss(agents) }()
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	limit := patienceToStart + time.Duration(c.Job.Await.For+c.Job.Warmup)
+	err = together(agents, giveUp, func(a *member) error {
+		_, err := a.await(ctx, lab.EventReady, limit)
+		return err
+	})
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	return c.lead(ctx, whole, agents, giveUp, each)
+}
+
+// lead leads agents that are ready through the load.
+func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, each func(trial.Second) error) (trial.Outcome, error) {
+	seconds := trial.NewSeconds(len(agents), each)
+	for i, a := range agents {
+		a.second = func(s trial.Second) { seconds.Take(i, s) }
+		a.command(lab.CommandStart)
+	}
+	limit := whole.Longest() + patienceToStop
+	var mu sync.Mutex
+	parts := make(map[string]trial.Outcome, len(agents))
+	err := together(agents, giveUp, func(a *member) error {
+		part, err := a.finish(ctx, limit)
+		seconds.End(a.number)
+		mu.Lock()
+		defer mu.Unlock()
+		parts[a.name] = part
+		return err
+	})
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	var order []string
+	for _, a := range agents {
+		order = append(order, a.name)
+	}
+	sum, err := whole.Join(parts, order)
+	return sum, errors.Join(err, seconds.Err(), ctx.Err())
+}
+
+// hire starts the agents and gives each its part of the job.
+func (c Crew) hire(ctx context.Context) ([]*member, error) {
+	var agents []*member
+	whole := c.Job
+	if c.Elsewhere {
+		var err error
+		if whole, err = whole.Pack(); err != nil {
+			return nil, err
+		}
+	}
+	for i, command := range c.Commands {
+		a, err := start(ctx, i, command)
+		if err != nil {
+			return agents, err
+		}
+		agents = append(agents, a)
+		job := whole
+		job.Schema, job.Seconds = Schema, true
+		job.Spec.Part, job.Spec.Of = i, len(c.Commands)
+		go a.tell(job) // it may be long, and the agent slow to read: ready says that it has
+	}
+	return agents, nil
+}
+
+// together lets every agent do something and returns what went wrong first. Giving
+// up ends what the others wait for.
+func together(agents []*member, giveUp context.CancelCauseFunc, do func(*member) error) error {
+	var all sync.WaitGroup
+	errs := make(chan error, len(agents))
+	for _, a := range agents {
+		all.Go(func() {
+			if err := do(a); err != nil {
+				errs <- err
+				giveUp(err)
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	return <-errs // the first; nil when there is none
+}
+
+// dismiss ends the agents that still run.
+func dismiss(agents []*member) {
+	var all sync.WaitGroup
+	for _, a := range agents {
+		all.Go(a.dismiss)
+	}
+	all.Wait()
+}
+
+// shown is a command as somebody would type it.
+func shown(command []string) string {
+	quoted := make([]string, len(command))
+	for i, word := range command {
+		quoted[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\"'\\") {
+			quoted[i] = fmt.Sprintf("%q", word)
+		}
+	}
+	return strings.Join(quoted, " ")
+}

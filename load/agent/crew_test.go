@@ -1,0 +1,232 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+const ms = scenario.Duration(time.Millisecond)
+
+// TestMain lets the test program be an agent, too.
+func TestMain(m *testing.M) {
+	switch os.Getenv("CLEAVE_TEST_AGENT") {
+	case "":
+		os.Exit(m.Run())
+	case "dies":
+		fmt.Fprintln(os.Stderr, "no space left on device")
+		os.Exit(3)
+	case "mumbles":
+		fmt.Println("Welcome to host b!")
+	}
+	if err := Serve(context.Background(), os.Stdin, os.Stdout, nil); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// program is a command that starts this program as an agent of a kind.
+func program(t *testing.T, kind string) []string {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"env", "CLEAVE_TEST_AGENT=" + kind, own}
+}
+
+// counted is a server and how many requests it saw.
+func counted(t *testing.T) (url string, seen *atomic.Int64) {
+	t.Helper()
+	seen = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Add(1)
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, r.URL.Query().Get("n"))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, seen
+}
+
+// jobFor is an open load of 100 flows in half a second.
+func jobFor(t *testing.T, url string) Job {
+	t.Helper()
+	file, err := trial.Request{URL: url}.Scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Seed = 1
+	return Job{Schema: Schema, Spec: trial.Spec{Scenario: file, Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
+}
+
+func TestAgentsShareOneLoad(t *testing.T) {
+	url, seen := counted(t)
+	job := jobFor(t, url)
+	users := jobFor(t, url)
+	users.Spec.Load = scenario.Load{Users: 5, Think: 5 * ms, Duration: 500 * ms}
+	loops := jobFor(t, url)
+	loops.Spec.Loops = 2
+	for name, job := range map[string]Job{"open": job, "users": users, "loops": loops} {
+		t.Run(name, func(t *testing.T) {
+			seen.Store(0)
+			agent := program(t, "agent")
+			var streamed int64
+			o, err := Crew{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), func(s trial.Second) error {
+				streamed += s.Results.Sent(record.All)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := o.Summary
+			if s.Sent != seen.Load() || s.Sent != s.OK || streamed != s.Sent {
+				t.Errorf("%d sent, %d ok, %d streamed; the server saw %d", s.Sent, s.OK, streamed, seen.Load())
+			}
+			if name != "users" && (s.Sent+s.Unsent != 100 || *s.OfferedRate != 200) {
+				t.Errorf("%d sent and %d unsent, want 100; %g/s offered, want 200/s", s.Sent, s.Unsent, *s.OfferedRate)
+			}
+			if name == "users" && (s.Closed == nil || s.Closed.Users != 5) {
+				t.Errorf("closed loop %+v, want 5 users", s.Closed)
+			}
+			if g := s.Generator; g.Agents != 3 || g.Loops != 3*max(1, job.Spec.Loops) || g.PeakMemory == 0 || g.CPUSeconds == 0 {
+				t.Errorf("generator %+v", g)
+			}
+		})
+	}
+}
+
+// TestJoiningLosesNothing: the joined histograms are the sum of the parts, value
+// by value.
+func TestJoiningLosesNothing(t *testing.T) {
+	url, _ := counted(t)
+	job := jobFor(t, url)
+	whole, err := job.Spec.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, order := map[string]trial.Outcome{}, []string{"a", "b"}
+	counts := map[int64]int64{}
+	for i, name := range order {
+		spec := job.Spec
+		spec.Part, spec.Of = i, len(order)
+		prepared, err := spec.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		played, err := prepared.Play(t.Context(), trial.Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bar := range played.Results.Times(record.Response, record.All).Distribution() {
+			counts[bar.From] += bar.Count
+		}
+		// As it travels.
+		text, err := json.Marshal(Report{Schema: Schema, Outcome: played})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := ReadReport(lab.UnitReport{Unit: name, Data: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[name] = report.Outcome
+	}
+	sum, err := whole.Join(parts, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Summary.Sent+sum.Summary.Unsent != 100 {
+		t.Errorf("%d sent and %d unsent, want 100", sum.Summary.Sent, sum.Summary.Unsent)
+	}
+	for _, bar := range sum.Results.Times(record.Response, record.All).Distribution() {
+		if bar.Count != counts[bar.From] {
+			t.Errorf("%d values from %d ns on, want %d", bar.Count, bar.From, counts[bar.From])
+		}
+	}
+}
+
+func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
+	url, _ := counted(t)
+	job := jobFor(t, url)
+	whole, err := job.Spec.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]trial.Outcome{}
+	for name, operation := range map[string]string{"a": "GET /", "b": "GET /other"} {
+		results, err := record.NewResults(record.Options{Operations: []string{operation}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[name] = trial.Outcome{Results: results}
+	}
+	if _, err := whole.Join(parts, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "b disagrees with a") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAgentsThatFailFailTheLoad(t *testing.T) {
+	url, _ := counted(t)
+	fine := jobFor(t, url)
+	old := fine
+	refused := jobFor(t, "http://192.0.2.1/")
+	for name, c := range map[string]struct {
+		agents [][]string
+		job    Job
+		want   []string
+	}{
+		"dies":     {[][]string{program(t, "agent"), program(t, "dies")}, fine, []string{"agent 2 (env CLEAVE_TEST_AGENT=dies", "exit status 3", "no space left on device"}},
+		"mumbles":  {[][]string{program(t, "mumbles")}, fine, []string{"agent 1", "no event"}},
+		"missing":  {[][]string{{"/does/not/exist"}}, fine, []string{"agent 1 (/does/not/exist)"}},
+		"refused":  {[][]string{program(t, "agent")}, refused, []string{"agent 1", "docs/consent.md"}},
+		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old, []string{"agent 1 (a)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Crew{Commands: c.agents, Job: c.job}.Play(t.Context(), nil)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestStoppedAgentsHandInWhatTheyDid: the load would last an hour.
+func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
+	url, seen := counted(t)
+	job := jobFor(t, url)
+	job.Spec.Load.Duration = scenario.Duration(time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	agent := program(t, "agent")
+	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, func(trial.Second) error {
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || o.Results == nil {
+		t.Fatalf("error %v, results %v", err, o.Results)
+	}
+	if s := o.Summary; s.Sent == 0 || s.Sent != seen.Load() {
+		t.Errorf("%d sent, the server saw %d", s.Sent, seen.Load())
+	}
+}

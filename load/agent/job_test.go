@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+func TestJobsArePlainJSON(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "users.csv"), []byte("name\nAda\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "times"), []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := jobFor(t, "http://127.0.0.1/")
+	job.Spec.Dir, job.Spec.Load = dir, scenario.Load{Replay: "times"}
+	job.Spec.Scenario.Data = map[string]scenario.Data{"people": {CSV: "users.csv"}}
+	packed, err := job.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseJob(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	if err := got.unpack(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := got.Spec.Check(); err != nil {
+		t.Errorf("the job cannot be played elsewhere: %v", err)
+	}
+	if job.Spec.Scenario.Data["people"].CSV != "users.csv" {
+		t.Error("packing changes the job that it was made from")
+	}
+}
+
+func TestJobsThatNoAgentTakes(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:           `its schema is ""`,
+		`nothing`:      "job",
+		`@/does/not/x`: "no such file",
+		`{"schema":"cleave-agent/1","made":["8.8.8.0/24"]}`: "it is not private",
+		`{"schema":"cleave-agent/1","made":["0.0.0.0/0"]}`:  "it is not private",
+	} {
+		if _, err := ParseJob(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	job := Job{Files: map[string][]byte{"../escape": nil}}
+	if err := job.unpack(t.TempDir()); err == nil {
+		t.Error("a file outside the folder was written")
+	}
+}

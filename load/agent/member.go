@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// Patience with agents that were told to end.
+const (
+	patienceToStop = 10 * time.Second // to hand in a report
+	patienceToEnd  = 2 * time.Second  // to end when nobody wants anything any more
+)
+
+// member is an agent as its leader sees it.
+type member struct {
+	number  int
+	name    string // "agent 2 (ssh b cleave agent)"
+	process *exec.Cmd
+	orders  io.WriteCloser
+	events  chan lab.Event // closed when the agent has ended
+	ended   error          // why; known when events is closed
+	words   lastWords
+	second  func(trial.Second)
+	crew    context.Context // ends when another agent has failed
+}
+
+// start starts an agent. It is in a process group of its own, so that an interrupt
+// typed at the terminal reaches its leader only.
+func start(crew context.Context, number int, command []string) (*member, error) {
+	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)), events: make(chan lab.Event), crew: crew}
+	a.process = exec.Command(command[0], command[1:]...)
+	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	a.process.Stderr = &a.words
+	var err error
+	if a.orders, err = a.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := a.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.process.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.name, err)
+	}
+	go a.listen(out)
+	return a, nil
+}
+
+// listen hands on what the agent says until it ends.
+func (a *member) listen(out io.Reader) {
+	defer close(a.events)
+	decoder := json.NewDecoder(out)
+	for {
+		var event lab.Event
+		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
+			a.ended = a.process.Wait()
+			return
+		} else if err != nil {
+			_ = a.process.Process.Kill() // it may have ended just now
+			_ = a.process.Wait()         // killed
+			a.ended = fmt.Errorf("it says what is no event: %w", err)
+			return
+		}
+		select {
+		case a.events <- event:
+		case <-a.crew.Done(): // nobody listens any more
+		}
+	}
+}
+
+// tell writes one line. An agent that cannot be written to has ended: why is
+// learned by waiting for what it says next.
+func (a *member) tell(line any) { _ = json.NewEncoder(a.orders).Encode(line) }
+
+// command tells the agent what to do.
+func (a *member) command(kind lab.CommandKind) { a.tell(lab.Command{Command: kind}) }
+
+// failed is an error of this agent, with its last words where there are some.
+func (a *member) failed(cause error) error {
+	if words := a.words.String(); words != "" {
+		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, words)
+	}
+	return fmt.Errorf("%s: %w", a.name, cause)
+}
+
+// await waits for an event of a kind.
+func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Duration) (lab.Event, error) {
+	patience := time.NewTimer(limit)
+	defer patience.Stop()
+	for {
+		select {
+		case event, ok := <-a.events:
+			done, err := a.take(event, ok, kind)
+			if done || err != nil {
+				return event, err
+			}
+		case <-ctx.Done():
+			return lab.Event{}, ctx.Err()
+		case <-a.crew.Done():
+			return lab.Event{}, context.Cause(a.crew)
+		case <-patience.C:
+			return lab.Event{}, a.failed(fmt.Errorf("it is not %s after %v", kind, limit))
+		}
+	}
+}
+
+// take looks at an event; done: it is the one that is waited for.
+func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, err error) {
+	switch {
+	case !ok && a.ended != nil:
+		return false, a.failed(fmt.Errorf("it ended early: %w", a.ended))
+	case !ok:
+		return false, a.failed(errors.New("it ended early"))
+	case event.Event == lab.EventFailed:
+		return false, fmt.Errorf("%s: %s", a.name, event.Error)
+	case event.Event == EventSecond:
+		return false, a.takeSecond(event)
+	case event.Event != kind:
+		return false, a.failed(fmt.Errorf("it says %q where %q is due", event.Event, kind))
+	}
+	return true, nil
+}
+
+// takeSecond hands a second on.
+func (a *member) takeSecond(event lab.Event) error {
+	var second trial.Second
+	if err := json.Unmarshal(event.Data, &second); err != nil || second.Results == nil {
+		return a.failed(fmt.Errorf("a second of its load cannot be read: %w", err))
+	}
+	if a.second != nil {
+		a.second(second)
+	}
+	return nil
+}
+
+// finish waits until the load is over, or stops it when the context ends, and
+// takes the report.
+func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome, error) {
+	_, err := a.await(ctx, lab.EventFinished, limit)
+	early := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if err != nil && !early {
+		return trial.Outcome{}, err
+	}
+	a.command(lab.CommandStop)
+	untroubled := context.WithoutCancel(ctx)
+	if early {
+		if _, err := a.await(untroubled, lab.EventFinished, patienceToStop); err != nil {
+			return trial.Outcome{}, err
+		}
+	}
+	event, err := a.await(untroubled, lab.EventReport, patienceToStop)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	report, err := ReadReport(lab.UnitReport{Unit: a.name, PID: a.process.Process.Pid, Data: event.Data})
+	if err == nil && report.Outcome.Results == nil {
+		err = a.failed(errors.New("its report has no results"))
+	}
+	return report.Outcome, err
+}
+
+// dismiss ends the agent: by the end of its input, and if that does not help by
+// its number.
+func (a *member) dismiss() {
+	_ = a.orders.Close() // it may be gone already
+	patience := time.NewTimer(patienceToEnd)
+	defer patience.Stop()
+	for {
+		select {
+		case _, ok := <-a.events:
+			if !ok {
+				return
+			}
+		case <-patience.C:
+			_ = a.process.Process.Kill() // it may have ended just now
+		}
+	}
+}
+
+// lastWords keeps the end of what a process writes.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxWords is how much is kept, in bytes.
+const maxWords = 2048
+
+// Write implements io.Writer.
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	if extra := len(l.text) - maxWords; extra > 0 {
+		l.text = append(l.text[:0], l.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+// String is what was kept, in one line.
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(l.text, []byte("?")))), " ")
+}

@@ -1,0 +1,299 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/consent"
+	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// Serve does a job and returns when it is done, or when nobody wants it any more
+// (control.ErrGone). Commands come from in and events go to out. Without a job
+// the first line of in is one.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job) error {
+	lines := bufio.NewReaderSize(in, 1<<16)
+	channel := control.NewChannel(lines, out) // takes this reader as it is
+	s := &served{channel: channel}
+	err := s.serve(ctx, lines, job)
+	if err != nil && !errors.Is(err, control.ErrGone) {
+		return errors.Join(err, channel.Failed(err))
+	}
+	return err
+}
+
+// served is a job under way.
+type served struct {
+	Job
+	channel *control.Channel
+	trial   *trial.Trial
+	limit   objective.Objective
+	dir     string // temporary; empty: none
+	begin   sync.Once
+	begun   time.Time
+	stop    context.CancelCauseFunc
+	started chan struct{}
+	stopped chan error // nil after the command stop
+	history *history
+}
+
+// errStopped is why a load ends before its time.
+var errStopped = errors.New("stopped")
+
+// serve is Serve without a last word.
+func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err error) {
+	if job == nil {
+		if job, err = readJob(lines); err != nil {
+			return err
+		}
+	}
+	s.Job = *job
+	ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	s.started, s.stopped = make(chan struct{}), make(chan error, 1)
+	go s.listen()
+	defer func() { err = errors.Join(err, s.clean()) }()
+	if err := s.prepare(ctx); err != nil {
+		return gone(ctx, err)
+	}
+	outcome, played := s.play(ctx)
+	early := errors.Is(played, context.Canceled) && errors.Is(context.Cause(ctx), errStopped)
+	if played != nil && (!early || outcome.Results == nil) {
+		return gone(ctx, played)
+	}
+	if err := s.channel.Finished(time.Since(s.begun)); err != nil {
+		return err
+	}
+	if err := <-s.stopped; err != nil {
+		return err
+	}
+	return s.channel.Report(Report{Schema: Schema, Outcome: outcome})
+}
+
+// gone is the error, or that the conductor is gone if that is its cause.
+func gone(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, control.ErrGone) {
+		return cause
+	}
+	return err
+}
+
+// readJob reads the first line.
+func readJob(lines *bufio.Reader) (*Job, error) {
+	line, err := lines.ReadBytes('\n')
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		return nil, control.ErrGone
+	}
+	var job Job
+	if wrong := json.Unmarshal(line, &job); wrong != nil {
+		return nil, fmt.Errorf("job: %w", wrong)
+	}
+	return &job, job.check()
+}
+
+// prepare makes everything ready, the target included.
+func (s *served) prepare(ctx context.Context) error {
+	var err error
+	if len(s.Files) > 0 {
+		if s.dir, err = os.MkdirTemp("", "cleave-agent-"); err != nil {
+			return err
+		}
+		if err := s.unpack(s.dir); err != nil {
+			return err
+		}
+	}
+	if s.Objective != "" {
+		if s.limit, err = objective.Parse(s.Objective); err != nil {
+			return err
+		}
+	}
+	if err := s.findTarget(); err != nil {
+		return err
+	}
+	s.Spec.Guard.Made = s.Made
+	if s.Spec.Guard.Allowed, err = consent.ReadList(strings.NewReader(s.Allow), "of the job"); err != nil {
+		return err
+	}
+	if s.trial, err = s.Spec.Prepare(ctx); err != nil {
+		return err
+	}
+	if s.History != "" {
+		if s.history, err = newHistory(s.History); err != nil {
+			return err
+		}
+	}
+	if s.Await.For == 0 {
+		return nil
+	}
+	return s.trial.Await(ctx, s.Await.Path, time.Duration(s.Await.For))
+}
+
+// findTarget puts the address of a unit into the target. A deployer gave it, so
+// Cleave made the host.
+func (s *served) findTarget() error {
+	if s.Unit == "" {
+		return nil
+	}
+	text, err := control.PeerAddress(s.Unit)
+	if err != nil {
+		return err
+	}
+	address, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return fmt.Errorf("address %q of the unit %s: %w", text, s.Unit, err)
+	}
+	target := s.Spec.Target
+	if target == "" {
+		target = s.Spec.Scenario.Target
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return err
+	}
+	if u.Scheme == "" {
+		u.Scheme = "http"
+	}
+	u.Host = address.String()
+	s.Spec.Target = u.String()
+	s.Made = append(s.Made, netip.PrefixFrom(address.Addr(), address.Addr().BitLen()))
+	return s.check()
+}
+
+// play plays what the job asks for.
+func (s *served) play(ctx context.Context) (trial.Outcome, error) {
+	if s.Warmup > 0 {
+		warm, err := s.trial.Warmup(time.Duration(s.Warmup))
+		if err != nil {
+			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
+		}
+		if _, err := warm.Play(ctx, s.hooks()); err != nil {
+			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
+		}
+	}
+	if s.Search {
+		return s.search(ctx)
+	}
+	return s.fixed(ctx)
+}
+
+// listen awaits the commands: start, and then stop, which ends the load under way.
+// So does the end of the commands, at any time.
+func (s *served) listen() {
+	err := s.channel.Await(lab.CommandStart)
+	if err == nil {
+		close(s.started)
+		err = s.channel.Await(lab.CommandStop)
+	}
+	s.stopped <- err
+	if err == nil {
+		err = errStopped
+	}
+	s.stop(err)
+}
+
+// connected says, the first time, that the agent is ready, and waits for start.
+func (s *served) connected(ctx context.Context) func() error {
+	return func() error {
+		var err error
+		s.begin.Do(func() {
+			if err = s.channel.Ready(); err != nil {
+				return
+			}
+			select {
+			case <-s.started:
+				s.begun = time.Now()
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		})
+		return err
+	}
+}
+
+// hooks write down every attempt at the target, whatever load it belongs to: an
+// audit asks whether anything came from nowhere.
+func (s *served) hooks() trial.Hooks {
+	if s.history == nil {
+		return trial.Hooks{}
+	}
+	return trial.Hooks{Row: s.history.Write}
+}
+
+// search looks for the capacity.
+func (s *served) search(ctx context.Context) (trial.Outcome, error) {
+	hooks := s.hooks()
+	hooks.Connected = s.connected(ctx)
+	return s.trial.Search(ctx, trial.Quest{Objective: s.limit, Hooks: hooks})
+}
+
+// fixed plays one load.
+func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
+	hooks := s.hooks()
+	hooks.Connected = s.connected(ctx)
+	watched, watch, err := s.trial.Watched(ctx, s.limit, s.Abort)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	hooks.Second = func(second trial.Second) error {
+		err := watch(second)
+		if s.Seconds {
+			err = errors.Join(err, s.channel.Tell(EventSecond, second))
+		}
+		return err
+	}
+	outcome, err := s.trial.Play(watched, hooks)
+	return trial.Aborted(watched, outcome, err)
+}
+
+// clean removes what the agent made.
+func (s *served) clean() error {
+	var err error
+	if s.history != nil {
+		err = s.history.close()
+	}
+	if s.dir != "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return err
+}
+
+// history is a list of operations for audits, in a file.
+type history struct {
+	*record.HistoryWriter
+	file *os.File
+}
+
+// newHistory makes the file, in the directory that the units of a trial share
+// unless its path is absolute.
+func newHistory(path string) (*history, error) {
+	if !filepath.IsAbs(path) {
+		dir, err := control.Dir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, path)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &history{record.NewHistoryWriter(file), file}, nil
+}
+
+// close writes what is left.
+func (h *history) close() error { return errors.Join(h.Flush(), h.file.Close()) }

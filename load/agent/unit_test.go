@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// unit drives an agent as a deployer does.
+type unit struct {
+	t      *testing.T
+	orders *io.PipeWriter
+	events *json.Decoder
+	ended  chan error
+}
+
+// serve starts an agent on a job.
+func serve(t *testing.T, job *Job) *unit {
+	t.Helper()
+	in, orders := io.Pipe()
+	events, out := io.Pipe()
+	u := &unit{t: t, orders: orders, events: json.NewDecoder(events), ended: make(chan error, 1)}
+	go func() {
+		err := Serve(t.Context(), in, out, job)
+		_ = out.Close()
+		u.ended <- err
+	}()
+	return u
+}
+
+// expect reads events until one of a kind.
+func (u *unit) expect(kind lab.EventKind) lab.Event {
+	u.t.Helper()
+	for {
+		var event lab.Event
+		if err := u.events.Decode(&event); err != nil {
+			u.t.Fatalf("waiting for %s: %v", kind, err)
+		}
+		if event.Event == kind {
+			return event
+		}
+		if event.Event != EventSecond {
+			u.t.Fatalf("event %s %s, want %s", event.Event, event.Error, kind)
+		}
+	}
+}
+
+// command sends a command.
+func (u *unit) command(kind lab.CommandKind) {
+	u.t.Helper()
+	if err := json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// TestGeneratorUnit plays an agent's part in an experiment: the address comes from
+// the environment, the target is awaited, a warm-up is not counted, and what
+// steps noted is in the history.
+func TestGeneratorUnit(t *testing.T) {
+	url, seen := counted(t)
+	dir := t.TempDir()
+	t.Setenv(lab.PeerVariable("front-door"), strings.TrimPrefix(url, "http://"))
+	t.Setenv("CLEAVE_DIR", dir)
+	job := jobFor(t, "http://somewhere.test/?n=1")
+	job.Unit, job.Warmup, job.History = "front-door", 100*ms, "history.jsonl"
+	job.Await = Await{For: scenario.Duration(10 * time.Second), Path: "/healthz"}
+	u := serve(t, &job)
+	u.expect(lab.EventReady)
+	u.command(lab.CommandStart)
+	if elapsed := u.expect(lab.EventFinished).ElapsedSeconds; elapsed < 0.495 { // when the last flow is due
+		t.Errorf("finished after %g s", elapsed)
+	}
+	u.command(lab.CommandStop)
+	report, err := ReadReport(lab.UnitReport{Unit: "generator", Data: u.expect(lab.EventReport).Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-u.ended; err != nil {
+		t.Fatal(err)
+	}
+	s := report.Outcome.Summary
+	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
+		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent, s.Unsent, seen.Load())
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent || !bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
+		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s", n, s.Sent, seen.Load(), text)
+	}
+}
+
+func TestGeneratorUnitSearches(t *testing.T) {
+	url, _ := counted(t)
+	job := jobFor(t, url)
+	job.Search, job.Objective = true, "p50<0.000001ms" // nothing is so fast
+	job.Spec.Load.Duration = 100 * ms
+	u := serve(t, &job)
+	u.expect(lab.EventReady)
+	u.command(lab.CommandStart)
+	var event lab.Event
+	for event.Event == "" || event.Event == EventSecond {
+		if err := u.events.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if event.Event == lab.EventFailed && strings.Contains(event.Error, "the client, not the system") {
+		return // on a busy host
+	}
+	u.command(lab.CommandStop)
+	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := report.Outcome.Summary.Capacity; c == nil || c.Rate != nil || len(c.Probes) == 0 {
+		t.Errorf("capacity %+v, want that no rate met the objective", c)
+	}
+}
+
+func TestUnitsThatCannotBegin(t *testing.T) {
+	url, _ := counted(t)
+	for name, c := range map[string]struct {
+		change func(*Job)
+		want   string
+	}{
+		"no address": {func(j *Job) { j.Unit = "nobody" }, "CLEAVE_ADDRESS_NOBODY"},
+		"not there":  {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await.For = 30 * ms }, "is not there after 30ms"},
+		"not well":   {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} }, "status 404"},
+		"objective":  {func(j *Job) { j.Objective = "x" }, "objective"},
+		"load":       {func(j *Job) { j.Spec.Load.Rate = "x" }, `rate "x"`},
+		"list":       {func(j *Job) { j.Allow = "x: 1" }, "allow list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := jobFor(t, url)
+			c.change(&job)
+			u := serve(t, &job)
+			if event := u.expect(lab.EventFailed); !strings.Contains(event.Error, c.want) {
+				t.Errorf("failed with %q, want %q", event.Error, c.want)
+			}
+			if err := <-u.ended; err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
+
+// TestTheEndOfOrdersEndsAnAgent: whoever wanted the load is gone, in whatever
+// state the agent is.
+func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
+	url, _ := counted(t)
+	for _, state := range []string{"without a job", "ready", "playing"} {
+		t.Run(state, func(t *testing.T) {
+			job := jobFor(t, url)
+			job.Spec.Load.Duration = scenario.Duration(time.Hour)
+			job.Seconds = true
+			given := &job
+			if state == "without a job" {
+				given = nil
+			}
+			u := serve(t, given)
+			if state != "without a job" {
+				u.expect(lab.EventReady)
+			}
+			if state == "playing" {
+				u.command(lab.CommandStart)
+				u.expect(EventSecond)
+			}
+			if err := u.orders.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for { // it may be saying something
+				var event lab.Event
+				if err := u.events.Decode(&event); err != nil {
+					break
+				}
+			}
+			if err := <-u.ended; !errors.Is(err, control.ErrGone) {
+				t.Errorf("ended with %v, want that nobody wants it any more", err)
+			}
+		})
+	}
+}
+
+// TestAgentsOutliveNoLeader: the leader is killed, as by the kernel.
+func TestAgentsOutliveNoLeader(t *testing.T) {
+	url, _ := counted(t)
+	job := jobFor(t, url)
+	job.Spec.Load.Duration, job.Seconds = scenario.Duration(time.Hour), true
+	line, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := program(t, "agent")
+	// The shell leads: the pipe to its standard input ends with it.
+	leader := exec.Command("sh", "-c", `"$@" & echo $!; wait`, "sh", "sh", "-c", `exec "$@" <&3`, "sh")
+	leader.Args = append(leader.Args, agent...)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader.ExtraFiles = []*os.File{read}
+	out, err := leader.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.Write(append(line, []byte("\n{\"command\":\"start\"}\n")...)); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	events := json.NewDecoder(out)
+	for kind := lab.EventKind(""); kind != EventSecond; {
+		var event lab.Event
+		if err := events.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		kind = event.Event
+	}
+	if err := errors.Join(leader.Process.Kill(), write.Close(), read.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// Its output ends when it does.
+	if _, err := io.Copy(io.Discard, io.MultiReader(events.Buffered(), out)); err != nil && !errors.Is(err, os.ErrClosed) {
+		t.Fatal(err)
+	}
+	if err := leader.Wait(); err == nil {
+		t.Error("the leader was not killed")
+	}
+}

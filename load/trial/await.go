@@ -1,0 +1,90 @@
+package trial
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// awaitEvery is the pause between two looks at a target that is not there yet.
+const awaitEvery = 20 * time.Millisecond
+
+// Await waits until the target is there, at most for a time. With a path, a GET
+// of it has to be answered with a status below 400; without, a connection is
+// enough. Only the permitted address is connected to.
+func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) error {
+	until, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := t.look(until, path)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-until.Done():
+			return errors.Join(fmt.Errorf("%s is not there after %v: %w", t.spec.Target, limit, err), ctx.Err())
+		case <-time.After(awaitEvery):
+		}
+	}
+}
+
+// look looks once.
+func (t *Trial) look(ctx context.Context, path string) (err error) {
+	if path == "" {
+		connection, err := t.dial(ctx)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}
+	client := http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) },
+			TLSClientConfig:   &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12},
+		},
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if answer.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("GET %s: status %s", path, answer.Status)
+	}
+	return nil
+}
+
+// dial connects to the target.
+func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
+	var dialer net.Dialer
+	if t.spec.Unix != "" {
+		return dialer.DialContext(ctx, "unix", t.spec.Unix)
+	}
+	return dialer.DialContext(ctx, "tcp", t.ticket.Address.String())
+}
+
+// Warmup is the trial for a shorter time: its users, all at once, or its mean
+// rate.
+func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
+	other := *t
+	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users, Think: scenario.Duration(t.model.think)}
+	if t.Open() {
+		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals}, t.model.open.OfferedRate(0, t.model.duration))
+	}
+	other.spec.Load = l
+	var err error
+	other.model, err = newModel(l, t.spec.Scenario.Seed, t.spec.Dir)
+	return &other, err
+}

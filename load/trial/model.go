@@ -1,0 +1,204 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// Kinds of arrivals in an open loop.
+const (
+	Constant = "constant"
+	Poisson  = "poisson"
+)
+
+// DefaultDuration is how long flows are begun when nothing says so.
+const DefaultDuration = 10 * time.Second
+
+// model is a scenario.Load that was understood.
+type model struct {
+	open          schedule.Schedule // of an open loop
+	users         int               // of a closed loop; zero: open
+	think, rampUp time.Duration
+	duration      time.Duration // flows are begun before it
+	peak          float64       // highest rate that is planned, flows per second; zero: a closed loop has none
+	words         string        // "open, poisson, 5000/s"
+}
+
+// newModel understands a load. Files are relative to dir.
+func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
+	m := model{duration: time.Duration(l.Duration)}
+	if m.duration == 0 {
+		m.duration = DefaultDuration
+	}
+	given := modelsIn(l)
+	switch {
+	case len(given) == 0:
+		return m, errors.New("no load: give a rate, a ramp, steps, a spike or a replay for an open loop, or users for a closed one")
+	case len(given) > 1:
+		return m, fmt.Errorf("%s exclude one another: give one of them", strings.Join(given, " and "))
+	case m.duration < 0:
+		return m, fmt.Errorf("the duration %v is not above zero", m.duration)
+	case l.Users != 0:
+		return m, m.closed(l)
+	case l.Think != 0 || l.RampUp != 0:
+		return m, errors.New("think and ramp-up belong to users: an open loop waits for nobody")
+	}
+	if err := m.setOpen(l, dir); err != nil {
+		return m, err
+	}
+	return m, m.setArrivals(l.Arrivals, seed)
+}
+
+// modelsIn names the load models that are given.
+func modelsIn(l scenario.Load) []string {
+	var given []string
+	for _, one := range []struct {
+		name string
+		has  bool
+	}{
+		{"rate", l.Rate != ""}, {"ramp", l.Ramp != nil}, {"steps", l.Steps != nil}, {"spike", l.Spike != nil},
+		{"replay", l.Replay != ""}, {"users", l.Users != 0},
+	} {
+		if one.has {
+			given = append(given, one.name)
+		}
+	}
+	return given
+}
+
+// closed reads users.
+func (m *model) closed(l scenario.Load) error {
+	m.users, m.think, m.rampUp = l.Users, time.Duration(l.Think), time.Duration(l.RampUp)
+	m.words = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
+	switch {
+	case m.users < 0 || m.think < 0 || m.rampUp < 0:
+		return fmt.Errorf("%d users, think time %v, ramp-up %v: none may be negative", m.users, m.think, m.rampUp)
+	case m.rampUp >= m.duration:
+		return fmt.Errorf("the ramp-up of %v is not shorter than the load of %v", m.rampUp, m.duration)
+	case l.Arrivals != "":
+		return errors.New("arrivals belong to an open loop: users begin when they have thought")
+	}
+	return nil
+}
+
+// setOpen reads the rate over time.
+func (m *model) setOpen(l scenario.Load, dir string) error {
+	switch {
+	case l.Ramp != nil:
+		return m.ramp(*l.Ramp)
+	case l.Steps != nil:
+		return m.stairs(*l.Steps)
+	case l.Spike != nil:
+		return m.spike(*l.Spike)
+	case l.Replay != "":
+		return m.replay(within(dir, l.Replay), time.Duration(l.Duration))
+	}
+	rate, err := schedule.ParseRate(l.Rate)
+	if err != nil {
+		return err
+	}
+	m.peak, m.words = rate, fmt.Sprintf("%g/s", rate)
+	m.open, err = schedule.Constant(rate, m.duration)
+	return err
+}
+
+// setArrivals spaces arrivals evenly or at random.
+func (m *model) setArrivals(kind string, seed uint64) error {
+	switch kind {
+	case Poisson:
+		m.open = m.open.Random(seed)
+	case "", Constant:
+		kind = Constant
+	default:
+		return fmt.Errorf("arrivals %q are unknown: use %s or %s", kind, Constant, Poisson)
+	}
+	m.words = fmt.Sprintf("open, %s, %s", kind, m.words)
+	return nil
+}
+
+// ramp reads a rate that changes evenly. One end may be zero.
+func (m *model) ramp(r scenario.Ramp) error {
+	from, errFrom := rateFromZero("ramp: from", r.From)
+	to, errTo := rateFromZero("ramp: to", r.To)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return err
+	}
+	m.peak, m.words = max(from, to), fmt.Sprintf("ramp from %g/s to %g/s", from, to)
+	var err error
+	m.open, err = schedule.Ramp(from, to, m.duration)
+	return err
+}
+
+// maxStairs bounds the steps of a load.
+const maxStairs = 10_000
+
+// stairs reads constant rates, one higher than the other. Their time replaces
+// the duration.
+func (m *model) stairs(s scenario.Stairs) error {
+	from, errFrom := rateFromZero("steps: from", s.From)
+	by, errBy := rateFromZero("steps: by", s.By)
+	var errCount error
+	if s.Count < 1 || s.Count > maxStairs || s.Each <= 0 {
+		errCount = fmt.Errorf("steps: %d steps of %v: use 1 to %d steps and a time above zero", s.Count, time.Duration(s.Each), maxStairs)
+	}
+	if err := errors.Join(errFrom, errBy, errCount); err != nil {
+		return err
+	}
+	each := time.Duration(s.Each)
+	if each > math.MaxInt64/time.Duration(s.Count) {
+		return fmt.Errorf("steps: %d steps of %v are too long", s.Count, each)
+	}
+	steps := make([]schedule.Step, s.Count)
+	for i := range steps {
+		steps[i] = schedule.Step{Rate: from + float64(i)*by, Duration: each}
+	}
+	m.duration = each * time.Duration(s.Count)
+	m.peak = steps[s.Count-1].Rate
+	m.words = fmt.Sprintf("%d steps of %v from %g/s by %g/s to %g/s", s.Count, each, from, by, m.peak)
+	var err error
+	m.open, err = schedule.Steps(steps)
+	return err
+}
+
+// spike reads a base rate with one higher stretch.
+func (m *model) spike(s scenario.Spike) error {
+	base, errBase := rateFromZero("spike: base", s.Base)
+	peak, errPeak := schedule.ParseRate(s.Peak)
+	at, length := time.Duration(s.At), time.Duration(s.For)
+	var errTime error
+	if at < 0 || length <= 0 || at > m.duration-length {
+		errTime = fmt.Errorf("spike: %v from %v on is not within the load of %v", length, at, m.duration)
+	}
+	if err := errors.Join(errBase, errPeak, errTime); err != nil {
+		return err
+	}
+	var steps []schedule.Step
+	for _, step := range []schedule.Step{{Rate: base, Duration: at}, {Rate: peak, Duration: length}, {Rate: base, Duration: m.duration - at - length}} {
+		if step.Duration > 0 {
+			steps = append(steps, step)
+		}
+	}
+	m.peak = max(base, peak)
+	m.words = fmt.Sprintf("%g/s with a spike of %g/s from %v on for %v", base, peak, at, length)
+	var err error
+	m.open, err = schedule.Steps(steps)
+	return err
+}
+
+// rateFromZero reads a rate that may be zero.
+func rateFromZero(what, text string) (float64, error) {
+	if number, _, _ := strings.Cut(text, "/"); strings.TrimSpace(number) == "0" {
+		return 0, nil
+	}
+	rate, err := schedule.ParseRate(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return rate, nil
+}

@@ -1,0 +1,197 @@
+package trial
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// within is a path, relative to a folder.
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// replay reads recorded arrivals. A duration, if given, cuts off what is behind
+// it; without one the load ends a mean gap after the last arrival, so that its
+// rate is the recorded one.
+func (m *model) replay(path string, duration time.Duration) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	times, err := ReadArrivals(file)
+	if err != nil {
+		return fmt.Errorf("replay %s: %w", path, err)
+	}
+	if duration > 0 {
+		end, _ := slices.BinarySearch(times, duration)
+		times = times[:end]
+	}
+	if m.open, err = schedule.Replay(times); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	m.duration = duration
+	if duration == 0 {
+		m.duration = time.Second
+		if last := times[len(times)-1]; last > 0 {
+			m.duration = last + max(1, last/time.Duration(max(1, len(times)-1)))
+		}
+	}
+	m.peak = mostInASecond(times)
+	m.words = fmt.Sprintf("replay of %d arrivals in %s", len(times), filepath.Base(path))
+	return nil
+}
+
+// mostInASecond is the highest number of arrivals in any second.
+func mostInASecond(times []time.Duration) float64 {
+	most, first := 0, 0
+	for i, at := range times {
+		for at-times[first] >= time.Second {
+			first++
+		}
+		most = max(most, i+1-first)
+	}
+	return float64(most)
+}
+
+// Limits of a file of arrivals.
+const (
+	maxArrivals = 50_000_000
+	maxLine     = 1 << 20 // bytes
+)
+
+// ReadArrivals reads recorded arrivals and returns them in order, as time since
+// the beginning. Three kinds of files are known by their first line:
+//
+//	0.25                      seconds since the beginning of the load, one a line
+//	{"started": "2026-...     what `cleave load --lines` writes
+//	timeStamp,elapsed,...     what `cleave load --jtl` and JMeter write
+//
+// Of the last two, time begins with the first arrival; later steps of flows are
+// left out where the file tells them apart.
+func ReadArrivals(in io.Reader) ([]time.Duration, error) {
+	buffered := bufio.NewReaderSize(in, maxLine)
+	first, err := buffered.Peek(1)
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var times []time.Duration
+	switch {
+	case first[0] == '{':
+		times, err = arrivalsOfLines(buffered)
+	case first[0] >= 'A':
+		return arrivalsOfTable(buffered)
+	default:
+		return arrivalsInSeconds(buffered)
+	}
+	return sinceFirst(times), err
+}
+
+// eachLine calls read with every line that is not empty.
+func eachLine(in io.Reader, read func(line string) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		if n > maxArrivals {
+			return fmt.Errorf("more than %d lines", maxArrivals)
+		}
+		if err := read(line); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return lines.Err()
+}
+
+// arrivalsInSeconds reads one number per line.
+func arrivalsInSeconds(in io.Reader) (times []time.Duration, err error) {
+	err = eachLine(in, func(line string) error {
+		seconds, err := strconv.ParseFloat(line, 64)
+		if err != nil || !(seconds >= 0) || seconds > math.MaxInt64/1e9 {
+			return fmt.Errorf("%q is not a time: write seconds since the beginning, for example 0.25", line)
+		}
+		times = append(times, time.Duration(math.Round(seconds*1e9)))
+		return nil
+	})
+	slices.Sort(times)
+	return times, err
+}
+
+// arrivalsOfLines reads JSON lines.
+func arrivalsOfLines(in io.Reader) (times []time.Duration, err error) {
+	err = eachLine(in, func(line string) error {
+		var row struct {
+			Started time.Time `json:"started"`
+			Follows bool      `json:"follows"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Started.Year() < 1970 || row.Started.Year() > 2200 {
+			return errors.New(`there is no time under "started": use what cleave load --lines writes`)
+		}
+		if !row.Follows {
+			times = append(times, time.Duration(row.Started.UnixNano()))
+		}
+		return nil
+	})
+	return times, err
+}
+
+// arrivalsOfTable reads JTL files: CSV with a header line.
+func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
+	table := csv.NewReader(in)
+	table.ReuseRecord = true
+	header, err := table.Read()
+	if err != nil {
+		return nil, err
+	}
+	column := slices.Index(header, "timeStamp")
+	if column < 0 {
+		return nil, fmt.Errorf("the first line has no column timeStamp: %q", strings.Join(header, ","))
+	}
+	var times []time.Duration
+	for {
+		row, err := table.Read()
+		if errors.Is(err, io.EOF) {
+			return sinceFirst(times), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := table.FieldPos(column)
+		ms, err := strconv.ParseInt(row[column], 10, 64)
+		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || len(times) == maxArrivals {
+			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds, or there are more than %d", line, row[column], maxArrivals)
+		}
+		times = append(times, time.Duration(ms)*time.Millisecond)
+	}
+}
+
+// sinceFirst sorts times and lets them begin at zero.
+func sinceFirst(times []time.Duration) []time.Duration {
+	slices.Sort(times)
+	for i := len(times) - 1; i >= 0; i-- {
+		times[i] -= times[0]
+	}
+	return times
+}

@@ -1,0 +1,73 @@
+package trial
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// rowMaker turns samples into rows of a list of operations.
+type rowMaker struct {
+	operations []string
+	urls       []string // by operation
+	active     int
+	grpc       bool
+}
+
+// newRowMaker makes the rows of a trial.
+func newRowMaker(t *Trial) rowMaker {
+	m := rowMaker{operations: t.plan.Operations(), active: max(t.model.users, t.spec.Connections), grpc: len(t.methods()) > 0}
+	if t.model.users > 0 {
+		m.active = t.model.users
+	}
+	for _, operation := range m.operations {
+		m.urls = append(m.urls, t.url(operation))
+	}
+	return m
+}
+
+// url is where an operation goes to; templates stay as they are written.
+func (t *Trial) url(operation string) string {
+	for _, flow := range t.spec.Scenario.Flows {
+		for _, step := range flow.Steps {
+			if operation != step.Name && operation != step.Request && operation != step.GRPC {
+				continue
+			}
+			if step.GRPC != "" {
+				return t.at.scheme + "://" + t.at.host + "/" + step.GRPC
+			}
+			_, path, _ := strings.Cut(step.Request, " ")
+			return t.at.origin() + t.at.path + path
+		}
+	}
+	return t.spec.Target
+}
+
+// row is one sample for the list.
+func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
+	r := record.Row{
+		Started: start.Add(s.Intended), Elapsed: s.Finished - s.Intended, Connect: s.Connected,
+		Operation: m.operations[s.Operation], URL: m.urls[s.Operation],
+		Loop: fmt.Sprintf("loop %d-%d", loop+1, s.Connection+1), Outcome: s.Outcome,
+		Received: s.Received, SentBytes: s.Written, Active: m.active, Follows: s.Follows, Noted: s.Noted,
+		Intended: s.Intended, Sent: s.Sent, Finished: s.Finished,
+	}
+	if s.FirstByte > s.Intended {
+		r.FirstByte = s.FirstByte - s.Intended
+	}
+	switch {
+	case m.grpc && s.Outcome != record.OK && s.Status == 0, !m.grpc && s.Status == 0:
+		r.Status, r.Message = "", s.Outcome.String() // no answer
+	default:
+		r.Status = strconv.Itoa(int(s.Status))
+		r.Message = http.StatusText(int(s.Status))
+	}
+	if s.Outcome != record.OK {
+		r.Failure = s.Outcome.String()
+	}
+	return r
+}

@@ -1,0 +1,111 @@
+package trial
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// Second is what happened in one second of a load, or in what was left of it at
+// the end. A loop that was behind hands on several at once.
+type Second struct {
+	Results *record.Results `json:"results"`
+	CPU     time.Duration   `json:"cpu_ns"` // processor time that the generator used in it
+}
+
+// Seconds puts what several sources (loops, agents) did together, second by
+// second, and passes a second on when all sources have handed theirs in. Nothing
+// is lost when one is late: what it had to say comes later. Its methods may be
+// called from several goroutines.
+type Seconds struct {
+	mu      sync.Mutex
+	each    func(Second) error
+	waiting map[int64]*Second // by the number of the second
+	reached []int64           // seconds that a source has handed in
+	errs    []error
+}
+
+// NewSeconds passes seconds of a number of sources on to each, one at a time.
+// Each must not keep the results.
+func NewSeconds(sources int, each func(Second) error) *Seconds {
+	return &Seconds{each: each, waiting: make(map[int64]*Second), reached: make([]int64, sources)}
+}
+
+// Take hands in what a source did. The results stay the caller's.
+func (s *Seconds) Take(source int, one Second) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.reached) == 1 {
+		s.pass(one)
+		return
+	}
+	number := int64(math.Ceil(one.Results.To.Seconds()))
+	s.add(number, one)
+	s.reached[source] = max(s.reached[source], number)
+	s.release()
+}
+
+// End says that a source has nothing more to hand in.
+func (s *Seconds) End(source int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reached[source] = math.MaxInt64
+	s.release()
+}
+
+// Err is what went wrong so far.
+func (s *Seconds) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.errs...)
+}
+
+// add adds to a second.
+func (s *Seconds) add(number int64, one Second) {
+	sum := s.waiting[number]
+	if sum == nil {
+		empty, err := record.NewResults(record.Options{Operations: one.Results.Operations()})
+		if err != nil {
+			s.note(err)
+			return
+		}
+		sum = &Second{Results: empty}
+		s.waiting[number] = sum
+	}
+	s.note(sum.Results.Merge(one.Results))
+	sum.CPU += one.CPU
+}
+
+// release passes on, in order, what all sources have handed in.
+func (s *Seconds) release() {
+	until := slices.Min(s.reached)
+	var numbers []int64
+	for n := range s.waiting {
+		if n <= until {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		s.pass(*s.waiting[n])
+		delete(s.waiting, n)
+	}
+}
+
+// pass passes a second on.
+func (s *Seconds) pass(one Second) {
+	if s.each != nil {
+		s.note(s.each(one))
+	}
+}
+
+// note keeps the first error: it says enough.
+func (s *Seconds) note(err error) {
+	if err != nil && len(s.errs) == 0 {
+		s.errs = append(s.errs, err)
+	}
+}

@@ -1,0 +1,188 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/search"
+)
+
+// sumUp fills the summary from results and report. What the generator used is
+// there already.
+func (t *Trial) sumUp(o *Outcome) {
+	var offered *int64
+	window := o.Report.Window
+	if t.Open() {
+		n := t.Due().Before(window)
+		offered = &n
+		o.Backlog = t.backlog(o.Report.Ended)
+	}
+	generator := o.Summary.Generator
+	s := o.Results.Summarize(window, offered)
+	s.Target, s.Model, s.Unchecked = t.spec.Target, t.words(), t.plan.Unchecked()
+	if t.spec.Unix != "" {
+		s.Target += " at " + t.spec.Unix
+	}
+	s.Generator = generator
+	s.Generator.Pacing, s.Generator.Engine = t.pacing.String(), "http1"
+	if t.streams() {
+		s.Generator.Engine = "stream"
+	}
+	if s.Sent > 0 {
+		price := generator.CPUSeconds / float64(s.Sent)
+		s.Generator.CPUPerOperation = &price
+	}
+	skipped(&s, o.Report.Skipped)
+	if t.model.users > 0 {
+		s.Closed = t.littlesLaw(o)
+	}
+	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness())
+	noteReport(&s, &o.Report)
+	if g := o.Backlog; g.Grows {
+		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %.3g per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
+	}
+	s.Notes = append(s.Notes, o.Notes...)
+	o.Summary = s
+}
+
+// cores are those that a generator must not use up.
+func cores(n float64) float64 {
+	if n == 0 {
+		return math.Inf(1)
+	}
+	return n
+}
+
+// skipped fills in the steps that were not begun.
+func skipped(s *record.Summary, by []int64) {
+	for i, n := range by {
+		if i < len(s.Operations) {
+			s.Operations[i].Skipped = n
+			s.Skipped += n
+		}
+	}
+}
+
+// noteReport says what else the engine has to tell.
+func noteReport(s *record.Summary, r *engine.Report) {
+	s.Aborted = r.Stopped
+	note := func(n int64, format string) {
+		if n > 0 {
+			s.Notes = append(s.Notes, fmt.Sprintf(format, n))
+		}
+	}
+	note(r.HeldBack, "%d flows were begun late because the permission allows no higher rate")
+	note(r.Cut, "%d flows were in progress at the end and not finished")
+	note(r.Unsolicited, "%d answers came that nobody had asked for")
+	if r.Unsent > 0 && r.UnsentBecause != "" {
+		s.Notes = append(s.Notes, "flows were not begun: "+r.UnsentBecause)
+	}
+}
+
+// littlesLaw holds the closed loop against its own numbers. All three sums are
+// over the users' own time, so that neither a ramp-up nor operations that
+// outlast the window count as a difference.
+func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
+	sent := float64(o.Results.Sent(record.All))
+	perUser := o.Report.UserTime.Seconds() / float64(t.users())
+	if sent == 0 || perUser <= 0 {
+		return nil
+	}
+	pause := time.Duration(float64(o.Report.PauseTime) / sent)
+	c := record.LittlesLaw(t.users(), sent/perUser, o.Report.BusyTime.Seconds()/sent, pause)
+	c.ThinkTime = t.model.think.Seconds()
+	return &c
+}
+
+// users are those of this part.
+func (t *Trial) users() int {
+	n := 0
+	for loop := range t.spec.Loops {
+		n += t.share(t.model.users, loop)
+	}
+	return n
+}
+
+// backlog is the trend of flows due and not done.
+func (t *Trial) backlog(ended []int64) search.Growth {
+	values := make([]float64, len(ended))
+	due := t.Due()
+	for i, n := range ended {
+		values[i] = float64(due.Before(time.Duration(i+1)*engine.EndedEvery) - n)
+	}
+	return search.BacklogGrows(values, engine.EndedEvery, t.model.open.OfferedRate(0, t.model.duration)/float64(t.spec.Of))
+}
+
+// Join is the outcome of several agents that played parts of this trial, by their
+// names. Nothing is lost: histograms and counts add.
+func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) {
+	var sum Outcome
+	var busy []string
+	generator := record.Generator{}
+	for i, name := range order {
+		part := parts[name]
+		g := part.Summary.Generator
+		if by := record.CPULimit(g.CPUSeconds, cores(part.Cores), part.Report.Elapsed); by != "" {
+			busy = append(busy, name+": "+by)
+		}
+		generator.CPUSeconds += g.CPUSeconds
+		generator.PeakMemory += g.PeakMemory
+		generator.Loops += g.Loops
+		if i == 0 {
+			sum = part
+			continue
+		}
+		if err := sum.Results.Merge(part.Results); err != nil {
+			return sum, fmt.Errorf("%s disagrees with %s: %w", name, order[0], err)
+		}
+		sum.Report.Merge(&part.Report)
+		sum.Cores += part.Cores
+		for _, note := range part.Notes {
+			if !slices.Contains(sum.Notes, note) {
+				sum.Notes = append(sum.Notes, note)
+			}
+		}
+	}
+	generator.Agents = len(order)
+	sum.Summary.Generator = generator
+	t.sumUp(&sum)
+	g := &sum.Summary.Generator
+	if len(busy) > 0 {
+		g.Limited, g.LimitedBy = true, append(g.LimitedBy, busy...)
+	}
+	return sum, nil
+}
+
+// processorTime is what this process has used so far.
+func processorTime() (time.Duration, error) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0, fmt.Errorf("read own processor time: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}
+
+// peakMemory is the most that was ever resident, in bytes.
+func peakMemory() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("read own memory: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if amount, found := strings.CutPrefix(line, "VmHWM:"); found {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(amount), "kB")), 10, 64)
+			return n << 10, err
+		}
+	}
+	return 0, errors.New("read own memory: /proc/self/status has no VmHWM")
+}
