@@ -82,8 +82,12 @@ bench-meter: ## measure what the meter itself costs (2 minutes)
 	go run ./meter/bench -out results/bench/meter.json
 
 .PHONY: bench-load
-bench-load: ## compare the load engine with its peers (10 minutes, two idle cores)
+bench-load: ## compare the load engine with its peers (35 minutes, two idle cores)
 	go run ./load/bench -out results/bench/load.json
+
+.PHONY: bench-shop
+bench-shop: ## compare the shop's monolith with its bare SQL statements (10 minutes, two idle cores)
+	go run ./systems/shop/bench -out results/bench/shop.json
 
 .PHONY: clean
 clean: ## remove what was built; results stay

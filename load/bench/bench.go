@@ -8,29 +8,58 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
 // plan is what is measured and how often.
 type plan struct {
-	rounds  int
-	length  time.Duration // of a load
-	stall   time.Duration // length of the load with a stall
+	rounds   int
+	length   time.Duration // of a load
+	stall    time.Duration // length of the load with a stall
+	memory   time.Duration // length of the load over many connections
+	others   time.Duration // the same for peers
+	searches int
+	probe    time.Duration // length of a load of a search
+	only     []string      // scenes; empty: all
+
 	scratch string
 	self    string
 	tools   []tool
 	story   *os.File
 }
 
-// bench measures everything and writes the figures.
-func bench(arguments []string) (err error) {
-	p := plan{story: os.Stderr}
+// read reads the flags; out is the file for the figures.
+func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	out := flags.String("out", "results/bench/load.json", "file for the figures")
+	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
+	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
+	only := flags.String("only", "", "these `scenes`, with commas: closed, features, open, precision, stall, memory, capacity")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
 	flags.DurationVar(&p.length, "length", 4*time.Second, "length of one load")
 	flags.DurationVar(&p.stall, "stall", 20*time.Second, "length of the load in which the target stalls for one second at three quarters")
+	flags.DurationVar(&p.memory, "memory", 10*time.Minute, "length of the load over many connections")
+	flags.DurationVar(&p.others, "others", 20*time.Second, "the same for peers, at most")
+	flags.IntVar(&p.searches, "searches", 1, "searches for every known capacity")
+	flags.DurationVar(&p.probe, "probe", 10*time.Second, "length of one load of a search")
 	if err := flags.Parse(arguments); err != nil {
+		return "", err
+	}
+	if *quick {
+		p.rounds, p.length, p.stall, p.memory, p.others, p.probe = 1, 2*time.Second, 8*time.Second, 10*time.Second, 8*time.Second, 2*time.Second
+	}
+	if *only != "" {
+		p.only = strings.Split(*only, ",")
+	}
+	return out, nil
+}
+
+// bench measures everything and writes the figures.
+func bench(arguments []string) (err error) {
+	p := plan{story: os.Stderr}
+	out, err := p.read(arguments)
+	if err != nil {
 		return err
 	}
 	if p.self, err = os.Executable(); err != nil {
@@ -43,72 +72,121 @@ func bench(arguments []string) (err error) {
 	if p.tools, err = gather(p.scratch, p.story); err != nil {
 		return err
 	}
+	defer favour()()
 	figures, err := p.measure()
 	if err != nil {
 		return err
 	}
 	show(os.Stdout, figures)
-	return write(*out, figures)
+	return write(out, figures)
 }
 
-// measure plays all scenarios in rounds, the tools in rotating order.
+// wants reports whether a scene is to be measured.
+func (p *plan) wants(scene string) bool { return len(p.only) == 0 || slices.Contains(p.only, scene) }
+
+// measure plays all scenes: the short ones in rounds, the tools in rotating
+// order.
 func (p *plan) measure() ([]figure, error) {
 	s := samples{}
 	for round := range p.rounds {
 		fmt.Fprintf(p.story, "round %d of %d\n", round+1, p.rounds)
-		for _, scene := range scenes() {
-			for i := range p.tools {
-				t := p.tools[(i+round)%len(p.tools)]
-				if command := t.command(scene.name, p.lengthOf(scene)); command != nil {
-					if err := p.play(scene, t.name, command, s); err != nil {
-						return nil, fmt.Errorf("%s, %s: %w", scene.name, t.name, err)
-					}
-				}
+		for _, scene := range []string{sceneClosed, sceneFeatures, sceneOpen, scenePrecision, sceneStall} {
+			if err := p.playAll(scene, round, s); err != nil {
+				return nil, err
 			}
 		}
+	}
+	fmt.Fprintln(p.story, "memory and capacity")
+	if err := p.playAll(sceneMemory, 0, s); err != nil {
+		return nil, err
+	}
+	if p.wants(sceneCapacity) {
+		p.capacity(s)
 	}
 	return s.figures(p.stall), nil
 }
 
+// playAll gives every tool its turn in a scene.
+func (p *plan) playAll(scene string, round int, s samples) error {
+	if !p.wants(scene) {
+		return nil
+	}
+	for i := range p.tools {
+		t := p.tools[(i+round)%len(p.tools)]
+		length := p.lengthOf(scene, t)
+		command := t.command(scene, length)
+		if command == nil {
+			continue
+		}
+		err := p.play(scene, t.name, command, length+slack, s)
+		if err != nil && strings.HasPrefix(t.name, "cleave") {
+			return fmt.Errorf("%s, %s: %w", scene, t.name, err)
+		}
+		if err != nil {
+			fmt.Fprintf(p.story, "  %-10s %-16s skipped: %v\n", scene, t.name, err)
+		}
+	}
+	return nil
+}
+
+// slack is how much longer than its load a tool may take.
+const slack = 2 * time.Minute
+
 // lengthOf is how long a load of a scene takes.
-func (p *plan) lengthOf(s scene) time.Duration {
-	if s.stalls {
+func (p *plan) lengthOf(scene string, t tool) time.Duration {
+	switch {
+	case scene == sceneStall:
 		return p.stall
+	case scene == sceneMemory && t.name == p.tools[0].name:
+		return p.memory
+	case scene == sceneMemory:
+		return min(p.memory, p.others)
 	}
 	return p.length
 }
 
 // play runs one tool against a fresh target and keeps what it showed.
-func (p *plan) play(scene scene, name string, command []string, s samples) error {
+func (p *plan) play(scene, name string, command []string, limit time.Duration, s samples) error {
 	var options []string
-	stamps := filepath.Join(p.scratch, "stamps")
-	if scene.precise {
-		options = append(options, "-stamps", stamps)
+	stamps := filepath.Join(p.scratch, stampsFile)
+	switch scene {
+	case scenePrecision:
+		options = []string{"-stamps", stamps}
+	case sceneStall:
+		options = []string{"-stall-at", (p.stall * 3 / 4).String(), "-stall-for", "1s"}
 	}
-	if scene.stalls {
-		options = append(options, "-stall-at", (p.stall * 3 / 4).String(), "-stall-for", "1s")
-	}
-	t, err := start(p.self, options)
+	run, count, err := p.against(options, command, limit)
 	if err != nil {
 		return err
 	}
-	run, runErr := generate(command, t.url, p.scratch)
-	count, err := t.stop()
-	if err := errors.Join(runErr, err); err != nil {
-		return err
-	}
-	if count.Requests == 0 {
-		return errors.New("the target saw no request")
-	}
 	perRequest := run.cpu.Seconds() / float64(count.Requests)
-	s.add(scene.name+" cpu", name, 1e6*perRequest)
-	fmt.Fprintf(p.story, "  %-10s %-16s %8d requests, %6.2f us each\n", scene.name, name, count.Requests, 1e6*perRequest)
-	if scene.precise {
-		return s.addPrecision(name, stamps)
+	fmt.Fprintf(p.story, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests, 1e6*perRequest)
+	if scene == sceneMemory {
+		return s.addMemory(name, run.memory)
 	}
-	if scene.stalls {
-		s.add("stall p99", name, run.p99)
-		s.add("stall p99.9", name, run.p999)
+	s.add(scene+" cpu", name, 1e6*perRequest)
+	switch scene {
+	case scenePrecision:
+		return s.addPrecision(name, stamps)
+	case sceneStall:
+		return s.addStall(name, run.report)
 	}
 	return nil
+}
+
+// against runs a command against a fresh target with options.
+func (p *plan) against(options, command []string, limit time.Duration) (generated, served, error) {
+	t, err := start(p.self, options)
+	if err != nil {
+		return generated{}, served{}, err
+	}
+	run, runErr := generate(command, t.url, p.scratch, limit)
+	count, err := t.stop()
+	if err := errors.Join(runErr, err); err != nil {
+		return run, count, err
+	}
+	if count.Requests == 0 {
+		return run, count, errors.New("the target saw no request")
+	}
+	return run, count, nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -109,6 +110,9 @@ func goals() map[string]goal {
 		"precision p50, cleave": {20, 2}, "precision p99, cleave": {100, 70},
 		"precision p50, cleave-spin": {20, 0.5}, "precision p99, cleave-spin": {100, 40},
 		"stall p99 error, cleave": {0.01, 0.003}, "stall p99.9 error, cleave": {0.01, 0.003},
+		"features cpu, cleave by wrk": {2, 1.3},
+		"memory peak, cleave":         {64, 16}, "memory growth, cleave": {1, 0.25},
+		"capacity error, M/D/1, cleave": {0.05, 0.02}, "capacity error, M/M/1, cleave": {0.05, 0.02},
 	}
 }
 
@@ -116,8 +120,9 @@ func goals() map[string]goal {
 // some seconds with a stall of one second, 1 % is that share of the stall times
 // the length: the shortest wait among the longest 1 % is the rest of the second.
 func (s samples) figures(stalled time.Duration) []figure {
-	s.ratio("closed cpu", "cleave", "wrk")
-	s.ratio("open cpu", "cleave-grid", "wrk2")
+	s.ratio("closed cpu", "cleave", "closed cpu", "wrk")
+	s.ratio("features cpu", "cleave", "closed cpu", "wrk")
+	s.ratio("open cpu", "cleave-grid", "open cpu", "wrk2")
 	s.errors("stall p99", 1-0.01*stalled.Seconds())
 	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
 	var all []figure
@@ -138,10 +143,21 @@ func (s samples) figures(stalled time.Duration) []figure {
 }
 
 // ratio adds one tool by another, round by round.
-func (s samples) ratio(name, tool, base string) {
-	for i := range min(len(s[name][tool]), len(s[name][base])) {
-		s.add(name, tool+" by "+base, s[name][tool][i]/s[name][base][i])
+func (s samples) ratio(name, tool, baseName, base string) {
+	for i := range min(len(s[name][tool]), len(s[baseName][base])) {
+		s.add(name, tool+" by "+base, s[name][tool][i]/s[baseName][base][i])
 	}
+}
+
+// addStall adds the percentiles that our own tool reports of the load with a
+// stall.
+func (s samples) addStall(tool string, r report) error {
+	if r.Response.P99 == nil || r.Response.P999 == nil {
+		return errors.New("the report has no percentiles")
+	}
+	s.add("stall p99", tool, *r.Response.P99)
+	s.add("stall p99.9", tool, *r.Response.P999)
+	return nil
 }
 
 // errors adds how far a percentile is from the truth, as a share of it.
@@ -154,23 +170,39 @@ func (s samples) errors(name string, truth float64) {
 // unitOf is the unit of a figure.
 func unitOf(name, tool string) string {
 	switch {
-	case strings.Contains(tool, " by "), strings.HasSuffix(name, "error"):
+	case strings.Contains(tool, " by "), strings.Contains(name, "error"):
 		return "ratio"
 	case strings.HasPrefix(name, "stall p"):
 		return "s"
+	case strings.HasPrefix(name, "memory"):
+		return "MB"
 	}
 	return "us"
 }
 
+// verdict says whether a figure reaches its goal.
+func (f *figure) verdict() string {
+	switch {
+	case f.Must == nil:
+		return ""
+	case f.Value <= *f.Stretch:
+		return "met, stretch too"
+	case f.Value <= *f.Must:
+		return "met"
+	}
+	return "NOT MET"
+}
+
 // show prints the table.
 func show(w io.Writer, figures []figure) {
-	fmt.Fprintf(w, "%-36s %10s %22s %6s %3s  %s\n", "figure", "median", "range", "unit", "n", "must / stretch")
+	fmt.Fprintf(w, "%-36s %10s %22s %6s %3s %8s %8s  %s\n", "figure", "median", "range", "unit", "n", "must", "stretch", "verdict")
 	for _, f := range figures {
-		goal := ""
+		must, stretch := "", ""
 		if f.Must != nil {
-			goal = fmt.Sprintf("%g / %g", *f.Must, *f.Stretch)
+			must, stretch = fmt.Sprintf("%g", *f.Must), fmt.Sprintf("%g", *f.Stretch)
 		}
-		fmt.Fprintf(w, "%-36s %10.4g %10.4g .. %8.4g %6s %3d  %s\n", f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, goal)
+		fmt.Fprintf(w, "%-36s %10.4g %10.4g .. %8.4g %6s %3d %8s %8s  %s\n",
+			f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, must, stretch, f.verdict())
 	}
 }
 

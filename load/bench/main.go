@@ -1,10 +1,13 @@
 //go:build linux
 
-// Command bench compares the load engine with its peers: wrk, wrk2, fortio, hey
-// and vegeta, where they can be had. Generator and target have a processor each,
-// the tools take turns in rotating order, and every figure is a median.
+// Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load,
+// oha, fortio, hey, vegeta and k6, where they can be had. Generator and target have
+// a processor each, the tools take turns in rotating order, and every figure is a
+// median. It also watches the engine's memory for ten minutes and lets it search
+// for capacities that theory knows.
 //
-// `make bench-load` runs it; results/bench/load.json holds the figures.
+// `make bench-load` runs it; results/bench/load.json holds the figures. -quick is
+// for a look whether all works.
 package main
 
 import (
@@ -46,6 +49,9 @@ func serve(arguments []string) error {
 	flags.IntVar(&config.Port, "port", 0, "on 127.0.0.1; 0 lets the kernel choose")
 	flags.DurationVar(&config.StallAt, "stall-at", 0, "when everything stops, after the first request")
 	flags.DurationVar(&config.StallFor, "stall-for", 0, "how long")
+	flags.DurationVar(&config.Service.Mean, "service", 0, "mean time of a queue with one server in front of the answers; 0: none")
+	flags.BoolVar(&config.Service.Exponential, "exponential", false, "its times are random, exponentially distributed")
+	flags.Uint64Var(&config.Service.Seed, "seed", 1, "of random times")
 	stamps := flags.String("stamps", "", "write the receive times of all requests to this file")
 	if err := flags.Parse(arguments); err != nil {
 		return err

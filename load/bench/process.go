@@ -4,6 +4,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,15 +17,21 @@ import (
 	"time"
 )
 
-// pinned runs a program on one processor, at real-time priority where that is
-// permitted: what else runs on the host then disturbs less.
-func pinned(core string, command []string) *exec.Cmd {
-	prefix := []string{"taskset", "-c", core}
-	if exec.Command("chrt", "-f", "10", "true").Run() == nil {
-		prefix = append(prefix, "chrt", "-f", "10")
+// favour gives this session the highest share of the processors where that is
+// permitted: what else runs on the host then disturbs less. The returned function
+// takes it back. Not real-time priority: a Go program whose collector waits for a
+// thread by spinning would keep that thread from the only processor for ever.
+func favour() (restore func()) {
+	set := func(niceness string) error { return os.WriteFile("/proc/self/autogroup", []byte(niceness), 0) }
+	if set("-20") != nil {
+		return func() {}
 	}
-	all := append(prefix, command...)
-	return exec.Command(all[0], all[1:]...)
+	return func() { _ = set("0") } // it was permitted before
+}
+
+// pinned runs a program on one processor.
+func pinned(ctx context.Context, core string, command []string) *exec.Cmd {
+	return exec.CommandContext(ctx, "taskset", append([]string{"-c", core}, command...)...)
 }
 
 // running is a target at work.
@@ -35,7 +43,7 @@ type running struct {
 
 // start starts a target on processor 1 and waits until it listens.
 func start(self string, options []string) (*running, error) {
-	command := pinned("1", append([]string{self, "target"}, options...))
+	command := pinned(context.Background(), "1", append([]string{self, "target"}, options...))
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -67,54 +75,67 @@ func (t *running) stop() (served, error) {
 
 // generated is what a run of a tool showed.
 type generated struct {
-	cpu       time.Duration
-	p99, p999 float64 // seconds, of our own tool
+	cpu    time.Duration
+	memory []float64 // bytes resident, about ten times a second; then the peak
+	report report    // of our own tool
+}
+
+// report is what this program reads of our own tool's report; times in seconds.
+type report struct {
+	Response struct {
+		P99  *float64 `json:"p99"`
+		P999 *float64 `json:"p999"`
+	} `json:"response_time"`
+	Capacity *capacity `json:"capacity"`
+}
+
+// capacity is what our tool found.
+type capacity struct {
+	Rate   *float64 `json:"rate"` // operations per second
+	Reason string   `json:"reason"`
+}
+
+// because says why there is no rate.
+func (c *capacity) because() string {
+	if c == nil {
+		return "the report has none"
+	}
+	return c.Reason
 }
 
 // notAchieved is our own exit code for a load that says little of the target;
 // for the processor time and the precision of the generator it counts.
 const notAchieved = 4
 
-// generate runs a tool on processor 0.
-func generate(command []string, url, scratch string) (generated, error) {
-	report := filepath.Join(scratch, "report")
-	if err := os.WriteFile(report, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta's targets
-		return generated{}, err
+// generate runs a tool on processor 0. After a limit it is given up.
+func generate(command []string, url, scratch string, limit time.Duration) (generated, error) {
+	var g generated
+	own := filepath.Join(scratch, reportFile)
+	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta's targets
+		return g, err
 	}
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = strings.NewReplacer(urlMark, url, reportMark, report).Replace(word)
+	words := replace(command, url, scratch)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	run := pinned(ctx, "0", words)
+	var text bytes.Buffer
+	run.Stdout, run.Stderr = &text, &text
+	if err := run.Start(); err != nil {
+		return g, err
 	}
-	run := pinned("0", words)
-	text, err := run.CombinedOutput()
+	watched := watchMemory(run.Process.Pid)
+	err := run.Wait()
+	g.memory = watched()
 	if err != nil && run.ProcessState.ExitCode() != notAchieved {
-		return generated{}, fmt.Errorf("%s: %w\n%s", strings.Join(words, " "), err, text)
+		return g, fmt.Errorf("%s: %w\n%s", strings.Join(words, " "), err, text.String())
 	}
-	g := generated{cpu: run.ProcessState.UserTime() + run.ProcessState.SystemTime()}
-	if words[1] != "load" || !strings.HasSuffix(words[0], "cleave") {
+	g.cpu = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+	if words[1] != "load" || filepath.Base(words[0]) != "cleave" {
 		return g, nil
 	}
-	return g, g.read(report)
-}
-
-// read takes the percentiles from our own report.
-func (g *generated) read(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
+	document, err := os.ReadFile(own)
+	if err == nil {
+		err = json.Unmarshal(document, &g.report)
 	}
-	var document struct {
-		Response struct {
-			P99  *float64 `json:"p99"`
-			P999 *float64 `json:"p999"`
-		} `json:"response_time"`
-	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if document.Response.P99 == nil || document.Response.P999 == nil {
-		return fmt.Errorf("%s has no percentiles", path)
-	}
-	g.p99, g.p999 = *document.Response.P99, *document.Response.P999
-	return nil
+	return g, err
 }

@@ -3,44 +3,54 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// Rates of the scenes, operations per second.
+// Scenes: the kinds of load that tools are compared under.
+const (
+	sceneClosed    = "closed"    // 64 connections, as fast as it goes
+	sceneFeatures  = "features"  // the same with a generated value, an assertion and an extraction
+	sceneOpen      = "open"      // 10,000/s
+	scenePrecision = "precision" // 2,000/s; the target notes when requests come
+	sceneStall     = "stall"     // 5,000/s; the target stalls for a second at three quarters
+	sceneMemory    = "memory"    // 10,000/s over 1,000 connections
+	sceneCapacity  = "capacity"  // a search on a queue of known capacity
+)
+
+// Rates of the scenes, operations per second, and their connections.
 const (
 	rateOfOpen      = 10_000
 	rateOfPrecision = 2_000
 	rateOfStall     = 5_000
+	connections     = 64
+	manyConnections = 1_000
 )
-
-// scene is one kind of load.
-type scene struct {
-	name    string
-	precise bool // send times are noted
-	stalls  bool
-}
-
-func scenes() []scene {
-	return []scene{{name: "closed"}, {name: "open"}, {name: "precision", precise: true}, {name: "stall", stalls: true}}
-}
 
 // tool is a load generator, or one way of using it.
 type tool struct {
 	name string
 	path string
-	args func(scene, seconds string) []string // nil: not for this scene
+	args arguments
 }
 
-// URL and REPORT stand for the target and a file of the tool's own in arguments.
+// arguments are those of a tool for a scene; nil: it cannot do it. They may
+// contain marks.
+type arguments func(scene, seconds string) []string
+
+// Marks stand for things of one run in arguments.
 const (
-	urlMark    = "URL"
-	reportMark = "REPORT"
+	urlMark      = "{url}"
+	reportMark   = "{report}"   // a file of the tool's own
+	scenarioMark = "{features}" // the scenario of sceneFeatures
+	k6Mark       = "{k6}"       // k6Program
 )
 
 // command is the tool's command line for a scene, or nil.
@@ -52,12 +62,39 @@ func (t tool) command(scene string, length time.Duration) []string {
 	return append([]string{t.path}, args...)
 }
 
+//go:embed features.yaml
+var features []byte
+
+// Files in the scratch folder.
+const (
+	featuresFile = "features.yaml"
+	k6File       = "load.js"
+	reportFile   = "report"
+	stampsFile   = "stamps"
+)
+
+// replace puts what the marks stand for into a command line.
+func replace(command []string, url, scratch string) []string {
+	marks := strings.NewReplacer(urlMark, url, reportMark, filepath.Join(scratch, reportFile),
+		scenarioMark, filepath.Join(scratch, featuresFile), k6Mark, filepath.Join(scratch, k6File))
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = marks.Replace(word)
+	}
+	return words
+}
+
 // gather builds our own tool and finds or installs the peers. A peer that cannot
 // be had is left out, with the reason.
 func gather(scratch string, story io.Writer) ([]tool, error) {
 	own := filepath.Join(scratch, "cleave")
 	if text, err := exec.Command("go", "build", "-o", own, "./cmd/cleave").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build cleave: %w\n%s", err, text)
+	}
+	for name, text := range map[string][]byte{featuresFile: features, k6File: []byte(k6Program)} {
+		if err := os.WriteFile(filepath.Join(scratch, name), text, 0o644); err != nil {
+			return nil, err
+		}
 	}
 	tools := []tool{
 		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")}, {"cleave-spin", own, cleave("spin")},
@@ -74,94 +111,27 @@ func gather(scratch string, story io.Writer) ([]tool, error) {
 }
 
 // cleave is our own command line. Waiting differs in open loops only.
-func cleave(pacing string) func(scene, seconds string) []string {
+func cleave(pacing string) arguments {
 	return func(scene, seconds string) []string {
-		args := []string{"load", urlMark, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json", reportMark}
+		load := func(what string, more ...string) []string {
+			args := []string{"load", what, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json", reportMark}
+			return append(args, more...)
+		}
+		exact, spin := pacing == "exact", pacing == "spin"
 		switch {
-		case scene == "closed" && pacing == "exact":
-			return append(args, "-u", "64")
-		case scene == "open" && pacing != "spin":
-			return append(args, "-r", strconv.Itoa(rateOfOpen))
-		case scene == "precision" && pacing != "grid:1ms":
-			return append(args, "-r", strconv.Itoa(rateOfPrecision))
-		case scene == "stall" && pacing == "exact":
-			return append(args, "-r", strconv.Itoa(rateOfStall))
+		case scene == sceneClosed && exact:
+			return load(urlMark, "-u", strconv.Itoa(connections))
+		case scene == sceneFeatures && exact:
+			return load(scenarioMark, "--target", urlMark, "-u", strconv.Itoa(connections))
+		case scene == sceneOpen && !spin:
+			return load(urlMark, "-r", strconv.Itoa(rateOfOpen))
+		case scene == scenePrecision && (exact || spin):
+			return load(urlMark, "-r", strconv.Itoa(rateOfPrecision))
+		case scene == sceneStall && exact:
+			return load(urlMark, "-r", strconv.Itoa(rateOfStall))
+		case scene == sceneMemory && exact:
+			return load(urlMark, "-r", strconv.Itoa(rateOfOpen), "-c", strconv.Itoa(manyConnections))
 		}
 		return nil
 	}
-}
-
-// peer is a tool that others wrote.
-type peer struct {
-	name   string
-	module string // Go module with version; empty: a package of the distribution
-	from   string // how to get it otherwise
-	args   func(scene, seconds string) []string
-}
-
-func peers() []peer {
-	return []peer{
-		{"wrk", "", "apt-get install wrk", wrk},
-		{"wrk2", "", "no package registry has it; build github.com/giltene/wrk2 and put it into PATH as wrk2", wrk2},
-		{"fortio", "fortio.org/fortio@v1.66.5", "", fortio},
-		{"hey", "github.com/rakyll/hey@v0.1.4", "", hey},
-		{"vegeta", "github.com/tsenart/vegeta/v12@v12.12.0", "", vegeta},
-	}
-}
-
-// find looks for the program in PATH, or installs it into the scratch folder.
-func (p peer) find(scratch string) (string, error) {
-	if path, err := exec.LookPath(p.name); err == nil {
-		return path, nil
-	}
-	if p.module == "" {
-		return "", fmt.Errorf("not found: %s", p.from)
-	}
-	command := exec.Command("go", "install", p.module)
-	command.Env = append(os.Environ(), "GOBIN="+scratch, "GOFLAGS=-mod=mod")
-	if text, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go install %s: %w\n%s", p.module, err, text)
-	}
-	return filepath.Join(scratch, p.name), nil
-}
-
-func wrk(scene, seconds string) []string {
-	if scene != "closed" {
-		return nil
-	}
-	return []string{"-t1", "-c64", "-d" + seconds + "s", urlMark}
-}
-
-func wrk2(scene, seconds string) []string {
-	rate := map[string]int{"closed": 2_000_000, "open": rateOfOpen, "precision": rateOfPrecision}[scene]
-	if rate == 0 {
-		return nil // it discards the first 10 s, so its truth is another one
-	}
-	return []string{"-t1", "-c64", "-d" + seconds + "s", "-R" + strconv.Itoa(rate), urlMark}
-}
-
-func fortio(scene, seconds string) []string {
-	rate, known := map[string]int{"closed": 0, "open": rateOfOpen, "precision": rateOfPrecision}[scene]
-	if !known {
-		return nil
-	}
-	return []string{"load", "-quiet", "-uniform", "-qps", strconv.Itoa(rate), "-c", "64", "-t", seconds + "s", urlMark}
-}
-
-func hey(scene, seconds string) []string {
-	switch scene {
-	case "closed":
-		return []string{"-z", seconds + "s", "-c", "64", urlMark}
-	case "open":
-		return []string{"-z", seconds + "s", "-c", "50", "-q", strconv.Itoa(rateOfOpen / 50), urlMark}
-	}
-	return nil
-}
-
-func vegeta(scene, seconds string) []string {
-	rate, known := map[string]int{"closed": 0, "open": rateOfOpen, "precision": rateOfPrecision}[scene]
-	if !known {
-		return nil
-	}
-	return []string{"attack", "-rate", strconv.Itoa(rate), "-max-workers", "64", "-duration", seconds + "s", "-targets", reportMark, "-output", "/dev/null"}
 }

@@ -2,9 +2,9 @@
 
 // Package target is the server that load generators are compared on: one thread,
 // one epoll instance, HTTP/1.1 keep-alive, the same small JSON answer to every
-// request, and a count of all of them. It can stall once, and it can note when
-// the kernel received each request. It parses no more than it must and is no
-// model of a good server.
+// request, and a count of all of them. It can stall once, it can note when the
+// kernel received each request, and it can be a queue whose capacity is known. It
+// parses no more than it must and is no model of a good server.
 //
 // Entry point: Serve.
 package target
@@ -23,7 +23,12 @@ import (
 
 // answer is what every request gets.
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
-	`{"ok":true,"text":"hello, load engine."}` + ""
+	`{"ok":true,"text":"hello, load engine."}`
+
+// oldAnswer is what clients of HTTP/1.0 get: without the promise they would wait for
+// the end of the connection.
+const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nContent-Length: 40\r\n\r\n" +
+	`{"ok":true,"text":"hello, load engine."}`
 
 // Config says what the server does beside answering.
 type Config struct {
@@ -32,6 +37,8 @@ type Config struct {
 	StallAt, StallFor time.Duration
 	// Stamps keeps the kernel's receive time of every request.
 	Stamps bool
+	// Service makes requests wait.
+	Service Service
 }
 
 // Count is what the server saw.
@@ -50,9 +57,11 @@ type server struct {
 	listen  int
 	first   time.Time
 	stalled bool
+	events  [256]unix.EpollEvent
 	input   [4096]byte
 	control [64]byte
 	partial map[int32][]byte // beginnings of requests
+	queue   *queue           // nil: answers leave at once
 	count   Count
 }
 
@@ -67,30 +76,64 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 	if config.Stamps {
 		s.count.Stamps = make([]int64, 0, 1<<20)
 	}
+	if config.Service.Mean > 0 {
+		s.queue = newQueue(config.Service)
+		// The kernel adds up to 50 us to waits by default, to wake less often.
+		if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+			return Count{}, err
+		}
+	}
 	port, err := s.open()
 	if err != nil {
 		return Count{}, err
 	}
 	ready(port)
-	var events [256]unix.EpollEvent
-	const patience = 50 // milliseconds
 	for ctx.Err() == nil {
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&events)), uintptr(len(events)), patience, 0, 0)
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 {
-			return s.count, fmt.Errorf("wait: %w", errno)
-		}
-		s.stall()
-		for i := range n {
-			s.handle(events[i].Fd)
+		if err := s.turn(); err != nil {
+			return s.count, err
 		}
 	}
 	var usage unix.Rusage
 	err = unix.Getrusage(unix.RUSAGE_THREAD, &usage)
 	s.count.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	return s.count, errors.Join(err, unix.Close(s.listen), unix.Close(s.epoll))
+}
+
+// turn waits once and deals with what came or is due.
+func (s *server) turn() error {
+	milliseconds := int(patience / time.Millisecond)
+	if s.queue != nil && len(s.queue.line) > 0 {
+		s.queue.wait()
+		milliseconds = 0
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT,
+		uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events)), uintptr(len(s.events)), uintptr(milliseconds), 0, 0)
+	if errno == unix.EINTR {
+		return nil
+	}
+	if errno != 0 {
+		return fmt.Errorf("wait: %w", errno)
+	}
+	s.stall()
+	for i := range n {
+		s.handle(s.events[i].Fd)
+	}
+	if s.queue != nil {
+		s.queue.admit()
+		for _, w := range s.queue.due() {
+			s.answer(w.fd, false)
+		}
+	}
+	return nil
+}
+
+// answer sends the answer. A lost peer shows at the next read.
+func (s *server) answer(fd int32, old bool) {
+	text := []byte(answer)
+	if old {
+		text = []byte(oldAnswer)
+	}
+	_, _ = unix.Write(int(fd), text)
 }
 
 // open listens.
@@ -138,13 +181,17 @@ func (s *server) handle(fd int32) {
 		return
 	}
 	if err != nil || n == 0 {
-		delete(s.partial, fd)
-		_ = unix.Close(int(fd)) // the peer is gone
+		s.forget(fd)
 		return
 	}
 	requests := s.requests(fd, s.input[:n])
+	old := bytes.Contains(s.input[:n], []byte(" HTTP/1.0\r\n"))
 	for range requests {
-		_, _ = unix.Write(int(fd), []byte(answer)) // a lost peer shows at the next read
+		if s.queue != nil {
+			s.queue.add(fd, stamp)
+			continue
+		}
+		s.answer(fd, old)
 		if s.config.Stamps {
 			s.count.Stamps = append(s.count.Stamps, stamp)
 		}
@@ -153,6 +200,15 @@ func (s *server) handle(fd int32) {
 		s.first = time.Now()
 	}
 	s.count.Requests += int64(requests)
+}
+
+// forget closes a connection whose peer is gone.
+func (s *server) forget(fd int32) {
+	delete(s.partial, fd)
+	if s.queue != nil {
+		s.queue.forget(fd)
+	}
+	_ = unix.Close(int(fd))
 }
 
 // requests counts whole requests; they have no bodies.
@@ -180,7 +236,7 @@ func (s *server) accept() {
 			return
 		}
 		err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), s.watch(fd, unix.EPOLLIN))
-		if err == nil && s.config.Stamps {
+		if err == nil && s.stamped() {
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		}
 		if err != nil {
@@ -189,9 +245,12 @@ func (s *server) accept() {
 	}
 }
 
+// stamped reports whether the kernel's receive times are wanted.
+func (s *server) stamped() bool { return s.config.Stamps || s.queue != nil }
+
 // read reads, with the kernel's receive time where it is wanted.
 func (s *server) read(fd int) (int, int64, error) {
-	if !s.config.Stamps {
+	if !s.stamped() {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.input)), uintptr(len(s.input)), 0, 0, 0)
 		if errno != 0 {
 			return 0, 0, errno

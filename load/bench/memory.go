@@ -1,0 +1,78 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// watchMemory looks at the resident memory of a process ten times a second until
+// the returned function is called, which returns what it saw, in bytes, with the
+// peak as the last value.
+func watchMemory(pid int) func() []float64 {
+	const every = 100 * time.Millisecond
+	stop, seen := make(chan struct{}), make(chan []float64)
+	go func() {
+		var values []float64
+		var peak float64
+		for {
+			if resident, most, known := memoryOf(pid); known {
+				values, peak = append(values, resident), most
+			}
+			select {
+			case <-stop:
+				seen <- append(values, peak)
+				return
+			case <-time.After(every):
+			}
+		}
+	}()
+	return func() []float64 {
+		close(stop)
+		return <-seen
+	}
+}
+
+// memoryOf is what a process has resident, and the most that it had since it
+// became the program that it is, in bytes. A process that has ended has none.
+func memoryOf(pid int) (resident, peak float64, known bool) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, false
+	}
+	for line := range bytes.Lines(status) {
+		name, amount, _ := strings.Cut(string(line), ":")
+		n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(amount), " kB"), 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "VmHWM":
+			peak = n * 1024
+		case "VmRSS":
+			resident = n * 1024
+		}
+	}
+	return resident, peak, peak > 0
+}
+
+// addMemory adds the peak, and how much more is resident at the end than after a
+// fifth of the time, in MB (10^6 bytes): medians of a tenth each.
+func (s samples) addMemory(tool string, memory []float64) error {
+	const least = 50
+	if len(memory) < least {
+		return fmt.Errorf("memory was seen %d times, that is too little: make the load longer", len(memory))
+	}
+	last := len(memory) - 1
+	n := last / 10
+	early, late := slices.Clone(memory[2*n:3*n]), slices.Clone(memory[last-n:last])
+	s.add("memory peak", tool, memory[last]/1e6)
+	s.add("memory growth", tool, (median(late)-median(early))/1e6)
+	return nil
+}
