@@ -27,12 +27,15 @@ type Deployment interface {
 	Await(ctx context.Context, kind EventKind) (Event, error)
 	// Command sends a command to the lead unit.
 	Command(command Command) error
-	// Reports waits until every unit has ended by itself after the stop command
-	// and returns what each reported, in the order of the layout. A unit that
-	// has ended without a report is left out.
+	// Reports waits until the lead unit has ended after the stop command, sends
+	// that command to every other unit that speaks the protocol and still runs,
+	// waits until they have ended too, and returns what each reported, in the
+	// order of the layout. A unit that has ended without a report is left out;
+	// foreign units go on until Stop.
 	Reports(ctx context.Context) ([]UnitReport, error)
-	// Logs returns what each unit has written to its standard error, by name;
-	// units that wrote nothing are left out. Long logs keep their end.
+	// Logs returns what each unit has written to its standard error, by name; of
+	// foreign units also what they wrote to their standard output. Units that
+	// wrote nothing are left out. Long logs keep their end.
 	Logs() map[string]string
 	// Stop ends every unit that still runs, by id, and removes the directory.
 	// It is safe to call twice and after a failure; it fails when anything is left.
@@ -44,7 +47,20 @@ type Unit struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 	PID  int    `json:"pid"`
+	// Span says which processes are the unit: PID alone, unless set.
+	Span Span `json:"span,omitempty"`
 }
+
+// Span says which processes belong to a unit.
+type Span string
+
+// Spans other than the process alone.
+const (
+	// SpanTree: the process with all that descend from it, as in a container.
+	SpanTree Span = "tree"
+	// SpanBelow: all that descend from the process, which itself only keeps them.
+	SpanBelow Span = "below"
+)
 
 // PeerVariable is the environment variable in which a deployer hands a unit the
 // address of another: CLEAVE_ADDRESS_CORE for the unit core.

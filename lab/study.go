@@ -26,6 +26,9 @@ type Study struct {
 	Trends []Trend `json:"trends,omitempty"`
 	Design Design  `json:"design"`
 	Claims []Claim `json:"claims,omitempty"`
+	// Load is what the generator of a system is told; nil where a system has a
+	// job of its own.
+	Load *Load `json:"load,omitempty"`
 	// Metrics are the system's own; empty means JobMetrics.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Notes are the study's known errors and limits, printed in the report.

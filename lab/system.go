@@ -26,17 +26,28 @@ type SystemInfo struct {
 	Operation     string         `json:"operation"` // what one operation is: "round trip"
 	Architectures []Architecture `json:"architectures"`
 	Parameters    []Parameter    `json:"parameters"`
+	// Check says why a variant whose architecture and knobs exist cannot be all the
+	// same; nil: every combination can.
+	Check func(v Variant) error `json:"-"`
 	// Metrics are what trials of the system are compared in, the headline first;
 	// empty means JobMetrics. A system that has some is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`
 }
 
-// LiveAuditor is a System whose audit reads the backing services. It is asked
-// instead of Audit, after the units have ended and while the services still run.
+// LiveAuditor is a System whose audit reads the backing services and the trial's
+// directory. It is asked instead of Audit where the job was played to its end,
+// after the units have reported and while the services still run.
 type LiveAuditor interface {
-	// AuditLive judges the reports and what the services hold; their addresses
-	// are given by the names of the layout.
-	AuditLive(ctx context.Context, v Variant, p Point, reports []UnitReport, addresses map[string]string) Audit
+	AuditLive(ctx context.Context, v Variant, p Point, left Leftover) Audit
+}
+
+// Leftover is what a trial has left behind for its audit.
+type Leftover struct {
+	Reports []UnitReport
+	// Addresses are those of the backing services, by their names in the layout.
+	Addresses map[string]string
+	// Dir is the directory that the units shared.
+	Dir string
 }
 
 // Measurer is a System with metrics of its own.
@@ -60,6 +71,8 @@ type Knob struct {
 	Name    string   `json:"name"`
 	Summary string   `json:"summary"`
 	Values  []string `json:"values"`
+	// Free knobs take other values than these too; SystemInfo.Check judges them.
+	Free bool `json:"free,omitempty"`
 }
 
 // Parameter is a whole-numbered factor of a system with its limits.
@@ -71,6 +84,8 @@ type Parameter struct {
 	// Scaled parameters are multiplied by the scale of an experiment: they set
 	// how much work a trial does, not what kind.
 	Scaled bool `json:"scaled,omitempty"`
+	// Optional parameters need not be set; the system has a value of its own.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Architecture returns the named architecture of the system.
@@ -110,6 +125,9 @@ func (a Architecture) KnobValue(v Variant, knob string) string {
 // Layout is a variant spelled out as units, ready for a deployer.
 type Layout struct {
 	Units []UnitSpec
+	// Prepare are commands that run to their end, one after another, before the
+	// units start. One that fails, fails the trial.
+	Prepare []UnitSpec
 	// Lead is the name of the unit that speaks the control protocol: it reports
 	// ready, takes start and stop, and reports finished.
 	Lead string
@@ -137,10 +155,21 @@ type UnitSpec struct {
 	// Foreign units are not ours: they speak no control protocol, are ended by
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
 	// which are metered and ended together. One that ends early fails the trial.
+	// In Args and Env of a foreign unit {port} stands for the port of its own
+	// address; {dir}, there and in the Args of a unit with Files, for the directory
+	// of the trial.
 	Foreign bool
+	// Compose makes a foreign unit of containers; Program and Args are not used.
+	Compose *Compose
+	// Files are written into the trial's directory before the unit starts, as
+	// <name of the unit>-<name of the file>.
+	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means the trial's directory.
 	Dir string
-	Env []string // "KEY=value"
+	// Binds are addresses (host:port) that a foreign unit will listen on. One that
+	// another program has fails the deployment.
+	Binds []string
+	Env   []string // "KEY=value"
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>

@@ -24,6 +24,8 @@ type Variant struct {
 	Points []string `json:"points,omitempty"`
 	// Summary says in one line what the variant stands for.
 	Summary string `json:"summary,omitempty"`
+	// External is the definition of a system that is not part of Cleave.
+	External *ExternalSystem `json:"external,omitempty"`
 }
 
 // RunsAt reports whether the study measures the variant at the named point.

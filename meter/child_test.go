@@ -53,12 +53,52 @@ func obey() int {
 			for range amount {
 				time.Sleep(50 * time.Microsecond)
 			}
+		case "bear": // orders for a child that then ends
+			answer = bear(argument)
+		case "raise": // orders for a child that stays
+			answer = raise(argument)
 		case "exit":
 			return 0
 		}
 		fmt.Println(answer)
 	}
 	return 0
+}
+
+// bear starts a child, has it carry out orders, parted by semicolons, and waits
+// for its end.
+func bear(orders string) string {
+	command := exec.Command(os.Args[0])
+	command.Stdin = strings.NewReader(strings.ReplaceAll(orders, ";", "\n") + "\n")
+	if err := command.Run(); err != nil {
+		return err.Error()
+	}
+	return "done"
+}
+
+// raise starts a child that lives as long as its parent, and has it carry out
+// orders.
+func raise(orders string) string {
+	command := exec.Command(os.Args[0])
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	input, err := command.StdinPipe()
+	if err != nil {
+		return err.Error()
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return err.Error()
+	}
+	if err := command.Start(); err != nil {
+		return err.Error()
+	}
+	answers := bufio.NewScanner(output)
+	for order := range strings.SplitSeq(orders, ";") {
+		if _, err := io.WriteString(input, order+"\n"); err != nil || !answers.Scan() {
+			return "the child does not obey"
+		}
+	}
+	return "done"
 }
 
 // touch maps that many bytes and writes to every page. They lie outside the Go

@@ -33,7 +33,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	}
 	w := newWorker(m, units)
 	for _, unit := range units {
-		p, err := openProbe(unit)
+		p, err := openSource(unit)
 		if err != nil {
 			w.close()
 			return nil, err

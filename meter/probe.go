@@ -42,6 +42,36 @@ type task struct {
 	involuntary int64
 }
 
+// source is what one unit is read from.
+type source interface {
+	metered() lab.Unit
+	// cpu is the CPU time since the unit started, in nanoseconds.
+	cpu(s *scratch) (int64, error)
+	// accounts reads everything except the CPU time, which the caller reads last
+	// before a trial and first after it.
+	accounts(s *scratch, c *counters) error
+	// memory is the proportional set size in bytes. It fails only when the unit
+	// has gone; where the size cannot be had, memoryMissing says why.
+	memory(s *scratch) (int64, error)
+	memoryMissing() string
+	close()
+}
+
+// openSource finds the unit's processes.
+func openSource(unit lab.Unit) (source, error) {
+	p, err := openProbe(unit)
+	if err != nil || unit.Span == "" {
+		return p, err
+	}
+	return &tree{root: p, members: map[int]*probe{}}, nil
+}
+
+// metered implements source.
+func (p *probe) metered() lab.Unit { return p.unit }
+
+// memoryMissing implements source.
+func (p *probe) memoryMissing() string { return p.noMemory }
+
 // openProbe finds the unit's process.
 func openProbe(unit lab.Unit) (*probe, error) {
 	path := "/proc/" + strconv.Itoa(unit.PID)
@@ -92,8 +122,7 @@ func (p *probe) life(s *scratch) (stat, error) {
 	return result, nil
 }
 
-// accounts reads everything except the CPU clock, which the caller reads last
-// before a trial and first after it.
+// accounts implements source.
 func (p *probe) accounts(s *scratch, c *counters) error {
 	var err error
 	if c.stat, err = p.life(s); err != nil {
@@ -186,8 +215,7 @@ func (p *probe) transferred(s *scratch, c *counters) {
 	c.written, _ = lineValue(text, "wchar:")
 }
 
-// memory reads the proportional set size in bytes. It fails only when the unit
-// has gone; where the size cannot be had, noMemory says why.
+// memory implements source.
 func (p *probe) memory(s *scratch) (int64, error) {
 	if p.noMemory != "" {
 		return 0, nil

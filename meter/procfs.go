@@ -74,17 +74,24 @@ func processClock(pid int) int32 {
 // stat is what /proc/<pid>/stat holds for the meter (proc_pid_stat(5)).
 type stat struct {
 	state       byte
+	parent      int64
 	userTicks   int64
 	systemTicks int64
-	threads     int64
+	// of children that have ended and were waited for, with theirs
+	childUserTicks   int64
+	childSystemTicks int64
+	threads          int64
 }
 
 // Positions in /proc/<pid>/stat, counted from the state, which follows the
 // command name and is field 3 of the manual page.
 const (
-	statUser    = 14 - 3
-	statSystem  = 15 - 3
-	statThreads = 20 - 3
+	statParent      = 4 - 3
+	statUser        = 14 - 3
+	statSystem      = 15 - 3
+	statChildUser   = 16 - 3
+	statChildSystem = 17 - 3
+	statThreads     = 20 - 3
 )
 
 // parseStat reads the fields behind the command name. The name stands in
@@ -100,10 +107,16 @@ func parseStat(text []byte) (stat, error) {
 	for position := 0; position <= statThreads; position++ {
 		field, tail, more := bytes.Cut(rest, []byte{' '})
 		switch position {
+		case statParent:
+			result.parent, _ = digits(field)
 		case statUser:
 			result.userTicks, _ = digits(field)
 		case statSystem:
 			result.systemTicks, _ = digits(field)
+		case statChildUser:
+			result.childUserTicks, _ = digits(field)
+		case statChildSystem:
+			result.childSystemTicks, _ = digits(field)
 		case statThreads:
 			threads, ok := digits(field)
 			if !ok {

@@ -103,7 +103,7 @@ func (w *worker) metered() lab.Metered {
 	}
 	for i, p := range w.probes {
 		usage := combine([]int{i}, w.memory.units[i])
-		result.Units = append(result.Units, lab.UnitUsage{Unit: p.unit, Usage: usage})
+		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Usage: usage})
 	}
 	return result
 }
@@ -132,15 +132,15 @@ func (w *worker) difference(i int) (lab.Usage, stat) {
 }
 
 // missing joins the reasons of both marks and of sampling. Nil: nothing is missing.
-func missing(p *probe, open, closing *counters) map[string]string {
+func missing(p source, open, closing *counters) map[string]string {
 	all := counters{}
 	for _, c := range []*counters{open, closing} {
 		for metric, reason := range c.missing {
 			all.miss(reason, metric)
 		}
 	}
-	if p.noMemory != "" {
-		all.miss(p.noMemory, "peak_memory_bytes", "mean_memory_bytes")
+	if reason := p.memoryMissing(); reason != "" {
+		all.miss(reason, "peak_memory_bytes", "mean_memory_bytes")
 	}
 	return all.missing
 }
@@ -190,7 +190,7 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 		first := slices.Min(units)
 		reason := deltas[first].Unavailable[metric]
 		if len(members) > 1 {
-			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members), w.probes[first].unit.Name, reason)
+			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members), w.probes[first].metered().Name, reason)
 		}
 		without(&total, metric, reason)
 	}

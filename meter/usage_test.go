@@ -15,9 +15,9 @@ func TestParseStat(t *testing.T) {
 		want       stat
 		fails      bool
 	}{
-		{"plain", "12 (cleave-unit) S" + rest, stat{'S', 14001, 15002, 7}, false},
-		{"brackets and blanks in the name", "12 (a) b (c)) R" + rest, stat{'R', 14001, 15002, 7}, false},
-		{"ended", "12 (x) Z" + rest, stat{'Z', 14001, 15002, 7}, false},
+		{"plain", "12 (cleave-unit) S" + rest, stat{'S', 1, 14001, 15002, 16, 17, 7}, false},
+		{"brackets and blanks in the name", "12 (a) b (c)) R" + rest, stat{'R', 1, 14001, 15002, 16, 17, 7}, false},
+		{"ended", "12 (x) Z" + rest, stat{'Z', 1, 14001, 15002, 16, 17, 7}, false},
 		{"cut short", "12 (x) S 1 2 3", stat{}, true},
 		{"without a name", "12 S", stat{}, true},
 		{"empty", "", stat{}, true},
@@ -114,7 +114,7 @@ func TestTooFewTicksGiveNoSplit(t *testing.T) {
 }
 
 func TestGroupSaysWhichUnitLacksWhat(t *testing.T) {
-	w := &worker{probes: []*probe{{unit: lab.Unit{Name: "a"}}, {unit: lab.Unit{Name: "b"}}}}
+	w := &worker{probes: []source{&probe{unit: lab.Unit{Name: "a"}}, &probe{unit: lab.Unit{Name: "b"}}}}
 	deltas := []lab.Usage{
 		{CPUSeconds: 1},
 		{CPUSeconds: 2, Unavailable: map[string]string{"read_bytes": "permission denied"}},
@@ -161,7 +161,7 @@ func TestPauseKeepsTheBudget(t *testing.T) {
 
 func TestRoundGivesWayToAMark(t *testing.T) {
 	w := newWorker(New(), []lab.Unit{{Name: "a"}})
-	w.probes = []*probe{{unit: lab.Unit{Name: "a"}, noMemory: "not asked"}}
+	w.probes = []source{&probe{unit: lab.Unit{Name: "a"}, noMemory: "not asked"}}
 	w.interrupted = func() bool { return true }
 	w.round()
 	if len(w.samples) != 0 {

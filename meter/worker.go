@@ -13,7 +13,7 @@ import (
 // worker reads all units of one trial. One goroutine uses it at a time.
 type worker struct {
 	meter   *Meter
-	probes  []*probe // one per unit, in the order given to Watch
+	probes  []source // one per unit, in the order given to Watch
 	roles   []string // distinct, in order of appearance
 	roleOf  []int    // index into roles, one per unit
 	scratch *scratch

@@ -1,6 +1,6 @@
 // Package leftovers keeps the private directories of running conductors and
-// finds what a dead one has left behind: directories under Root, and processes
-// that carry its label in their environment.
+// finds what a dead one has left behind: directories under Root, processes that
+// carry its label in their environment, and what carries it in Docker.
 //
 // Normally there is nothing to find: deployers clean up after themselves even
 // when the conductor is killed. This is the second net, behind `cleave clean`.
@@ -51,12 +51,17 @@ func (s Scratch) Release() error {
 
 // Leftover is something that a dead conductor has left behind.
 type Leftover struct {
-	Dir string // "" for a process
-	PID int    // 0 for a directory
+	Dir string // "" for all else
+	PID int    // 0 for all else
+	// Docker is "container", "network" or "volume", and ID names it.
+	Docker, ID string
 }
 
 // String names the leftover for people.
 func (l Leftover) String() string {
+	if l.Docker != "" {
+		return l.Docker + " " + l.ID
+	}
 	if l.PID != 0 {
 		return fmt.Sprintf("process %d", l.PID)
 	}
@@ -81,6 +86,11 @@ func Find(root string) ([]Leftover, error) {
 			found = append(found, Leftover{PID: pid})
 		}
 	}
+	containers, err := Docker(func(label string) bool { return !alive(label) })
+	if err != nil {
+		return found, fmt.Errorf("list leftovers: %w", err)
+	}
+	found = append(found, containers...)
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return found, fmt.Errorf("list leftovers: %w", err)
@@ -95,6 +105,9 @@ func Find(root string) ([]Leftover, error) {
 
 // Remove ends the process or removes the directory.
 func (l Leftover) Remove() error {
+	if l.Docker != "" {
+		return l.removeDocker()
+	}
 	if l.PID == 0 {
 		return Scratch{Dir: l.Dir}.Release()
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,8 +15,10 @@ import (
 // group is the process group of one deployment, led by its janitor.
 type group struct {
 	janitor *exec.Cmd
-	alive   io.WriteCloser // closing it tells the janitor to clean up
-	dir     string
+	// alive: when this and the copies that keepers have are closed, the janitor
+	// cleans up.
+	alive *os.File
+	dir   string
 }
 
 // startGroup starts the janitor as the leader of a new process group. It
@@ -27,12 +28,14 @@ func startGroup(janitor []string, dir string) (*group, error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Stderr = &tail{}
 	command.Env = []string{}
-	alive, err := command.StdinPipe()
+	end, alive, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start janitor: %w", err)
 	}
+	defer func() { _ = end.Close() }() // the janitor has its own copy
+	command.Stdin = end
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start janitor %v: %w", janitor, err)
+		return nil, errors.Join(fmt.Errorf("start janitor %v: %w", janitor, err), alive.Close())
 	}
 	return &group{janitor: command, alive: alive, dir: dir}, nil
 }
@@ -105,36 +108,15 @@ func killGroup(leader int) error {
 
 // groupMembers lists the living processes of the group other than its leader.
 func groupMembers(leader int) ([]int, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := processes()
 	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
+		return nil, err
 	}
 	var members []int
-	for _, path := range stats {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue // ended since the listing
-		}
-		pid, group, zombie := parseStat(string(data))
-		if group == leader && pid != leader && !zombie {
-			members = append(members, pid)
+	for _, p := range all {
+		if p.group == leader && p.pid != leader && !p.zombie {
+			members = append(members, p.pid)
 		}
 	}
 	return members, nil
-}
-
-// parseStat reads a line of /proc/PID/stat. The command name stands in
-// parentheses and may itself contain blanks and parentheses.
-func parseStat(stat string) (pid, group int, zombie bool) {
-	open, closing := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if open < 0 || closing < open {
-		return 0, 0, false
-	}
-	pid, _ = strconv.Atoi(strings.TrimSpace(stat[:open]))
-	fields := strings.Fields(stat[closing+1:]) // state, parent, group, ...
-	if len(fields) < 3 {
-		return 0, 0, false
-	}
-	group, _ = strconv.Atoi(fields[2])
-	return pid, group, fields[0] == "Z" || fields[0] == "X"
 }

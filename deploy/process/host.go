@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,14 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	}
 	if err := checkMemory(units, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
+	}
+	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
+		if !spec.Foreign || spec.Compose != nil {
+			continue
+		}
+		if _, err := findProgram(spec.Program, spec.Dir); err != nil {
+			problems = append(problems, err)
+		}
 	}
 	return errors.Join(problems...)
 }

@@ -7,7 +7,12 @@
 // the kernel when the thread that started it goes away. So nothing survives,
 // not even a kill -9 of the conductor.
 //
-// Entry points: New, Deployer.Deploy and, for the janitor's own process, Janitor.
+// A foreign program may start others, daemons too. It runs below a keeper, a
+// process of ours that adopts all orphans and ends them when the conductor says
+// so or is gone; the janitor waits for the keepers.
+//
+// Entry points: New, Deployer.Deploy and, for processes of their own, Janitor and
+// Keep.
 package process
 
 import (
@@ -16,8 +21,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -26,16 +34,19 @@ import (
 type Deployer struct {
 	program string   // path of cleave-unit
 	janitor []string // command that runs Janitor on the directory appended to it
+	keeper  []string // command that runs Keep on what is appended to it
 	label   string   // value of CLEAVE_RUN
+	grace   time.Duration
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer that starts program with each unit's arguments. The
 // janitor command is called with a directory as its last argument and must call
-// Janitor. label marks everything that is started.
-func New(program string, janitor []string, label string) *Deployer {
-	return &Deployer{program: program, janitor: janitor, label: label}
+// Janitor; the keeper command is called with what KeeperArguments reads and must
+// call Keep. label marks everything that is started.
+func New(program string, janitor, keeper []string, label string) *Deployer {
+	return &Deployer{program: program, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}
 }
 
 // Name implements lab.Deployer.
@@ -59,6 +70,11 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment, addresses map[string]string, dir string) error {
+	for _, spec := range layout.Prepare {
+		if err := d.prepare(ctx, running, spec, addresses, dir); err != nil {
+			return fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
 	memory, err := sharedMemory(layout.SharedMemory)
 	if err != nil {
 		return err
@@ -70,16 +86,55 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		command := exec.Command(d.program, spec.Args...)
-		command.Env = d.environment(spec, addresses, dir)
-		if memory != nil {
-			command.ExtraFiles = []*os.File{memory}
-		}
-		if err := running.start(command, spec); err != nil {
-			return fmt.Errorf("start unit %s (%s): %w", spec.Name, d.program, err)
+		if err := d.startUnit(spec, memory, running, addresses, dir); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment, addresses map[string]string, dir string) error {
+	var command *exec.Cmd
+	var err error
+	if spec.Foreign {
+		if command, err = d.keeperCommand(spec, addresses, dir); err == nil {
+			err = checkBinds(spec)
+		}
+	} else {
+		command = d.unitCommand(spec, memory, addresses, dir)
+	}
+	if err != nil {
+		return err
+	}
+	for name, data := range spec.Files {
+		if err := os.WriteFile(filepath.Join(dir, spec.Name+"-"+name), data, 0o600); err != nil {
+			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
+		}
+	}
+	if err := running.launch(&unit{spec: spec, command: command}); err != nil {
+		return fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
+	}
+	return nil
+}
+
+// unitCommand is the command of a unit of our own.
+func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, addresses map[string]string, dir string) *exec.Cmd {
+	program := spec.Program
+	if program == "" {
+		program = d.program
+	}
+	args := slices.Clone(spec.Args)
+	for i := range args {
+		if len(spec.Files) > 0 {
+			args[i] = strings.ReplaceAll(args[i], "{dir}", dir)
+		}
+	}
+	command := exec.Command(program, args...)
+	command.Env = d.environment(spec, addresses, dir)
+	if memory != nil {
+		command.ExtraFiles = []*os.File{memory}
+	}
+	return command
 }
 
 // environment is all that a unit gets: nothing of the conductor's own
@@ -101,11 +156,13 @@ type deployment struct {
 	group    *group
 	launcher *launcher
 	units    []*unit
+	prepared []*unit // commands that ran before them
 
 	events   chan lab.Event // from the lead unit
 	failures chan error     // the first failure of any unit
 	mu       sync.Mutex
 	stopping bool // the units may end
+	ending   bool // the foreign ones too
 	stopOnce sync.Once
 	stopErr  error
 }
@@ -121,7 +178,11 @@ func newDeployment(layout lab.Layout, group *group) *deployment {
 func (d *deployment) Units() []lab.Unit {
 	units := make([]lab.Unit, 0, len(d.units))
 	for _, u := range d.units {
-		units = append(units, lab.Unit{Name: u.spec.Name, Role: u.spec.Role, PID: u.command.Process.Pid})
+		span := lab.Span("")
+		if u.spec.Foreign {
+			span = lab.SpanBelow
+		}
+		units = append(units, lab.Unit{Name: u.spec.Name, Role: u.spec.Role, PID: u.command.Process.Pid, Span: span})
 	}
 	return units
 }
@@ -148,21 +209,41 @@ func (d *deployment) Command(command lab.Command) error {
 		d.stopping = true
 		d.mu.Unlock()
 	}
-	i := slices.IndexFunc(d.units, func(u *unit) bool { return u.spec.Name == d.lead })
-	if i < 0 {
+	lead := d.leadUnit()
+	if lead == nil {
 		return fmt.Errorf("the layout has no unit %q to lead it", d.lead)
 	}
-	return d.units[i].send(command)
+	return lead.send(command)
+}
+
+// leadUnit returns nil where the layout has none.
+func (d *deployment) leadUnit() *unit {
+	i := slices.IndexFunc(d.units, func(u *unit) bool { return u.spec.Name == d.lead })
+	if i < 0 {
+		return nil
+	}
+	return d.units[i]
 }
 
 // Reports implements lab.Deployment.
 func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
+	if lead := d.leadUnit(); lead != nil {
+		if err := lead.awaitEnd(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range d.units {
+		if !u.spec.Foreign && u.spec.Name != d.lead {
+			_ = u.send(lab.Command{Command: lab.CommandStop}) // refused by those that have ended
+		}
+	}
 	var reports []lab.UnitReport
 	for _, u := range d.units {
-		select {
-		case <-u.ended:
-		case <-ctx.Done():
-			return reports, fmt.Errorf("unit %s does not end after stop: %w", u.spec.Name, context.Cause(ctx))
+		if u.spec.Foreign {
+			continue
+		}
+		if err := u.awaitEnd(ctx); err != nil {
+			return reports, err
 		}
 		if u.report != nil {
 			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid, Data: u.report})
@@ -179,7 +260,7 @@ func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
 	logs := map[string]string{}
-	for _, u := range d.units {
+	for _, u := range slices.Concat(d.prepared, d.units) {
 		if text := u.log.String(); text != "" {
 			logs[u.spec.Name] = text
 		}
@@ -191,11 +272,18 @@ func (d *deployment) Logs() map[string]string {
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		d.mu.Lock()
-		d.stopping = true
+		d.stopping, d.ending = true, true
 		d.mu.Unlock()
+		all := slices.Concat(d.prepared, d.units)
+		for _, u := range all {
+			if u.spec.Foreign {
+				_ = u.commands.Close() // the keeper's signal; it may have ended
+			}
+		}
 		d.stopErr = d.group.end()
-		for _, u := range d.units {
+		for _, u := range all {
 			<-u.ended
+			d.stopErr = errors.Join(d.stopErr, u.unkept)
 		}
 		d.launcher.close()
 	})
@@ -214,4 +302,10 @@ func (d *deployment) mayEnd() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stopping
+}
+
+func (d *deployment) isEnding() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ending
 }

@@ -29,7 +29,7 @@ func deployer(t *testing.T) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(own, []string{own, "janitor"}, "test")
+	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, "test")
 }
 
 // layout is a lead and three workers that play the given part.
@@ -214,7 +214,11 @@ func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	conductor, units := startConductor(t, dir)
+	text, err := json.Marshal(layout("wait", "wait"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor, units := startConductor(t, dir, string(text))
 	if err := conductor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -279,8 +283,8 @@ func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
 }
 
 func TestParseStatOfACommandWithParentheses(t *testing.T) {
-	pid, group, zombie := parseStat("42 (a) b (c) Z 1 77 77 0 -1")
-	if pid != 42 || group != 77 || !zombie {
-		t.Errorf("parseStat = %d, %d, %t; want 42, 77, true", pid, group, zombie)
+	got, ok := parseStat("42 (a) b (c) Z 1 77 77 0 -1")
+	if want := (entry{pid: 42, parent: 1, group: 77, zombie: true}); !ok || got != want {
+		t.Errorf("parseStat = %+v, %t; want %+v", got, ok, want)
 	}
 }

@@ -1,10 +1,12 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -17,31 +19,41 @@ import (
 type unit struct {
 	spec     lab.UnitSpec
 	command  *exec.Cmd
-	commands io.WriteCloser // nil but for the lead
+	commands io.WriteCloser
+	prepares bool // it is a command that runs before the units
 	log      *tail
 	ended    chan struct{} // closed when the process is reaped and its output read
 	report   json.RawMessage
 	failure  string // what the unit itself said
+	unkept   error  // of a foreign unit: its processes may be left
 }
 
-// start launches a unit in the group and begins to listen to it.
-func (d *deployment) start(command *exec.Cmd, spec lab.UnitSpec) error {
-	u := &unit{spec: spec, command: command, log: &tail{}, ended: make(chan struct{})}
+// launch starts a process and begins to listen to it: a unit of our own in the
+// group, or the keeper of a foreign one beside it.
+func (d *deployment) launch(u *unit) error {
+	command := u.command
+	u.log, u.ended = &tail{}, make(chan struct{})
 	command.Stderr = u.log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: d.group.id(), Pdeathsig: syscall.SIGKILL}
+	if u.spec.Foreign {
+		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
+	} else {
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: d.group.id(), Pdeathsig: syscall.SIGKILL}
+	}
 	events, err := command.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if spec.Name == d.lead {
-		if u.commands, err = command.StdinPipe(); err != nil {
-			return err
-		}
-	}
-	if err := d.launcher.start(command, spec.Cores); err != nil {
+	if u.commands, err = command.StdinPipe(); err != nil {
 		return err
 	}
-	d.units = append(d.units, u)
+	if err := d.launcher.start(command, u.spec.Cores); err != nil {
+		return err
+	}
+	if u.prepares {
+		d.prepared = append(d.prepared, u)
+	} else {
+		d.units = append(d.units, u)
+	}
 	go d.listen(u, events)
 	return nil
 }
@@ -61,13 +73,19 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		}
 		d.handle(u, event)
 	}
-	d.judgeExit(u, u.command.Wait())
+	ended := u.command.Wait()
+	if u.spec.Foreign {
+		d.judgeForeign(u, ended)
+		return
+	}
+	d.judgeExit(u, ended)
 }
 
 func (d *deployment) handle(u *unit, event lab.Event) {
 	switch {
 	case event.Event == lab.EventFailed:
 		u.failure = event.Error
+	case u.spec.Foreign: // finished: the keeper ends now, too
 	case event.Event == lab.EventReport:
 		u.report = event.Data
 	case u.spec.Name == d.lead:
@@ -103,6 +121,16 @@ func (d *deployment) judgeExit(u *unit, err error) {
 		how += " (" + last + ")"
 	}
 	d.fail(fmt.Errorf("unit %s %s", u.spec.Name, how))
+}
+
+// awaitEnd waits until the unit has ended.
+func (u *unit) awaitEnd(ctx context.Context) error {
+	select {
+	case <-u.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("unit %s does not end after stop: %w", u.spec.Name, context.Cause(ctx))
+	}
 }
 
 // send writes one command to the unit's standard input.

@@ -1,0 +1,139 @@
+package compose
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// marked reads what override wrote.
+func marked(t *testing.T, text string, cores ...int) map[string]map[string]map[string]any {
+	t.Helper()
+	extra, err := override(lab.Compose{Text: text}, "7-8", cores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := yaml.Unmarshal([]byte(extra), &all); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]map[string]map[string]any{}
+	for kind, entries := range all {
+		named, is := entries.(map[string]any)
+		if !is {
+			continue
+		}
+		kinds[kind] = map[string]map[string]any{}
+		for name, entry := range named {
+			kinds[kind][name] = entry.(map[string]any)
+		}
+	}
+	return kinds
+}
+
+func TestEverythingIsMarked(t *testing.T) {
+	kinds := marked(t, `
+services: {web: {image: web}, db: {image: db}}
+networks: {back: {}, given: {external: true}}
+volumes: {data: , kept: {external: true}}
+`, 0, 2)
+	for kind, names := range map[string][]string{"services": {"db", "web"}, "networks": {"back", "default"}, "volumes": {"data"}} {
+		var found []string
+		for name, entry := range kinds[kind] {
+			found = append(found, name)
+			if labels, _ := entry["labels"].(map[string]any); labels["cleave.run"] != "7-8" {
+				t.Errorf("%s %s: %v, want the label", kind, name, entry)
+			}
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, names) {
+			t.Errorf("%s %v are marked, want %v: what is external is not ours", kind, found, names)
+		}
+	}
+	if cpus := kinds["services"]["web"]["cpuset"]; cpus != "0,2" {
+		t.Errorf("web runs on %v, want 0,2", cpus)
+	}
+}
+
+func TestNetworksLieInTheRangeForBenchmarks(t *testing.T) {
+	kinds := marked(t, "services: {web: {image: web}}\nnetworks: {a: {}, b: {}}")
+	seen := map[string]bool{}
+	for name, network := range kinds["networks"] {
+		config := network["ipam"].(map[string]any)["config"].([]any)[0].(map[string]any)
+		subnet, _ := config["subnet"].(string)
+		if !strings.HasPrefix(subnet, "198.19.") || seen[subnet] {
+			t.Errorf("network %s has %q, want one of its own in 198.19.0.0/16", name, subnet)
+		}
+		seen[subnet] = true
+	}
+}
+
+func TestFilesOfVersion3GetNoProcessors(t *testing.T) {
+	kinds := marked(t, "version: '3.8'\nservices: {web: {image: web}}", 1)
+	if cpus, set := kinds["services"]["web"]["cpuset"]; set {
+		t.Errorf("web runs on %v: version 3 does not know the key", cpus)
+	}
+}
+
+func TestFilesThatAreNoneAreRefused(t *testing.T) {
+	for text, says := range map[string]string{"": "no services", "volumes: {}": "no services", "services: [": "compose file"} {
+		if _, err := override(lab.Compose{Text: text}, "7-8", nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("override(%q): %v, want it to say %q", text, err, says)
+		}
+	}
+}
+
+// missingTool makes PATH hold only the given programs, each a script.
+func missingTool(t *testing.T, scripts map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+func TestWhatIsMissingIsSaid(t *testing.T) {
+	for name, test := range map[string]struct {
+		scripts map[string]string
+		says    string
+	}{
+		"no Docker":  {nil, "apt-get install docker.io"},
+		"no daemon":  {map[string]string{"docker": "echo Cannot connect to the Docker daemon >&2; exit 1"}, "Cannot connect to the Docker daemon"},
+		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install docker-compose"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			missingTool(t, test.scripts)
+			if _, err := findTool(); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("findTool: %v, want it to say %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestBothComposeCommandsAreFound(t *testing.T) {
+	missingTool(t, map[string]string{"docker": "exit 0"})
+	if tool, err := findTool(); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
+		t.Errorf("findTool = %q, %v; want docker compose", tool, err)
+	}
+	missingTool(t, map[string]string{"docker": `[ "$1" = version ]`, "docker-compose": "exit 0"})
+	if tool, err := findTool(); err != nil || filepath.Base(tool[0]) != "docker-compose" {
+		t.Errorf("findTool = %q, %v; want docker-compose", tool, err)
+	}
+}
+
+func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
+	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "system", Compose: &lab.Compose{}}, {Name: "generator"}}}
+	containers, rest := part(l)
+	if len(containers) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" || rest.Lead != "generator" || len(l.Units) != 2 {
+		t.Errorf("part = %+v, %+v", containers, rest)
+	}
+}

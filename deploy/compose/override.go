@@ -1,0 +1,100 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// described is what a compose file has, as far as labels must go to it.
+type described struct {
+	Version  string         `yaml:"version"`
+	Services map[string]any `yaml:"services"`
+	Networks map[string]any `yaml:"networks"`
+	Volumes  map[string]any `yaml:"volumes"`
+}
+
+// override is a second compose file that marks everything in the first, puts
+// its networks into the range for benchmarks and binds it to processors.
+func override(c lab.Compose, label string, cores []int) (string, error) {
+	var file described
+	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
+		return "", fmt.Errorf("compose file: %w", err)
+	}
+	if len(file.Services) == 0 {
+		return "", errors.New("compose file: it has no services")
+	}
+	labels := map[string]string{leftovers.DockerLabel: label}
+	extra := map[string]any{}
+	if file.Version != "" {
+		extra["version"] = file.Version
+	}
+	services := map[string]any{}
+	for name := range file.Services {
+		service := map[string]any{"labels": labels}
+		if len(cores) > 0 && !strings.HasPrefix(file.Version, "3") { // that version does not know the key
+			service["cpuset"] = list(cores)
+		}
+		services[name] = service
+	}
+	extra["services"] = services
+	extra["networks"] = networks(file.Networks, labels, label)
+	volumes := map[string]any{}
+	for name, volume := range file.Volumes {
+		if !external(volume) {
+			volumes[name] = map[string]any{"labels": labels}
+		}
+	}
+	if len(volumes) > 0 {
+		extra["volumes"] = volumes
+	}
+	text, err := yaml.Marshal(extra)
+	return string(text), err
+}
+
+// networks gives every network of the project a range of its own.
+func networks(known map[string]any, labels map[string]string, label string) map[string]any {
+	names := slices.Sorted(maps.Keys(known))
+	if !slices.Contains(names, "default") {
+		names = append(names, "default")
+	}
+	first := fnv.New32a()
+	_, _ = first.Write([]byte(label)) // never fails
+	all := map[string]any{}
+	for i, name := range names {
+		if external(known[name]) {
+			continue
+		}
+		all[name] = map[string]any{
+			"labels": labels,
+			"ipam":   map[string]any{"config": []map[string]string{{"subnet": subnet(first.Sum32() + uint32(i))}}},
+		}
+	}
+	return all
+}
+
+// subnet is one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
+func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
+
+// external reports whether something is not the project's own.
+func external(entry any) bool {
+	keys, is := entry.(map[string]any)
+	return is && keys["external"] != nil && keys["external"] != false
+}
+
+func list(cores []int) string {
+	var words []string
+	for _, core := range cores {
+		words = append(words, strconv.Itoa(core))
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,158 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// stopGrace is how long a foreign unit has between SIGTERM and SIGKILL.
+const stopGrace = 10 * time.Second
+
+// passedOn are the variables of the conductor's environment that foreign
+// programs get: what finds programs, files, language and time zone. Nothing
+// else, so that no secret and no setting of the lab reaches what is measured.
+func passedOn() []string {
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
+}
+
+// keeperCommand is the command that keeps a foreign program.
+func (d *Deployer) keeperCommand(spec lab.UnitSpec, addresses map[string]string, dir string) (*exec.Cmd, error) {
+	if len(d.keeper) == 0 {
+		return nil, fmt.Errorf("unit %s is foreign, and this deployer has no keeper for it", spec.Name)
+	}
+	if spec.Compose != nil {
+		return nil, fmt.Errorf("unit %s consists of containers: its deployment is compose", spec.Name)
+	}
+	workDir := spec.Dir
+	if workDir == "" {
+		workDir = dir
+	}
+	if _, err := os.Stat(workDir); err != nil {
+		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
+	}
+	program, err := findProgram(spec.Program, workDir)
+	if err != nil {
+		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
+	}
+	fill := filler(addresses[spec.Name], dir)
+	argv := slices.Concat(d.keeper[1:], []string{d.grace.String(), program})
+	for _, argument := range spec.Args {
+		argv = append(argv, fill.Replace(argument))
+	}
+	command := exec.Command(d.keeper[0], argv...)
+	command.Dir = workDir
+	command.Env = append(inherited(), d.environment(spec, addresses, dir)...)
+	for i, variable := range command.Env {
+		command.Env[i] = fill.Replace(variable)
+	}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	command.WaitDelay = killPatience // for output that outlives a killed keeper
+	return command, nil
+}
+
+func inherited() []string {
+	var environment []string
+	for _, name := range passedOn() {
+		if value, set := os.LookupEnv(name); set {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	return environment
+}
+
+// filler replaces what stands in braces in the arguments of a foreign unit.
+func filler(address, dir string) *strings.Replacer {
+	pairs := []string{"{dir}", dir}
+	if _, port, err := net.SplitHostPort(address); err == nil {
+		pairs = append(pairs, "{port}", port)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// checkBinds refuses to start a unit whose address another program has: that
+// one would be measured in its place.
+func checkBinds(spec lab.UnitSpec) error {
+	for _, address := range spec.Binds {
+		listener, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("unit %s needs %s, which another program has: end that one, or use another port", spec.Name, address)
+		}
+		if err != nil {
+			return fmt.Errorf("unit %s needs %s: %w", spec.Name, address, err)
+		}
+		if err := listener.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare runs a command of the layout, one of our own or a foreign one, to its
+// end.
+func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec, addresses map[string]string, dir string) error {
+	if spec.Program == "" {
+		spec.Program = d.program
+	}
+	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
+	command, err := d.keeperCommand(spec, addresses, dir)
+	if err != nil {
+		return err
+	}
+	u := &unit{spec: spec, command: command, prepares: true}
+	err = running.launch(u)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-u.ended:
+	case <-ctx.Done():
+		return fmt.Errorf("%s (%s): %w", spec.Name, spec.Program, context.Cause(ctx))
+	}
+	if u.unkept != nil {
+		return u.unkept
+	}
+	if u.failure != "" {
+		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.failure, u.log.lastWords())
+	}
+	return nil
+}
+
+// judgeForeign turns an end of a foreign unit that nobody asked for into the
+// trial's failure.
+func (d *deployment) judgeForeign(u *unit, err error) {
+	if err != nil {
+		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.spec.Name, err, u.log.lastWords())
+	}
+	if d.isEnding() || u.prepares {
+		return
+	}
+	how := u.failure
+	if how == "" {
+		how = "ended by itself, with exit status 0: a program must stay in the foreground"
+	}
+	d.fail(fmt.Errorf("unit %s (%s) %s%s", u.spec.Name, u.spec.Program, how, u.log.lastWords()))
+}
+
+// shownLines is how much of a log an error repeats.
+const shownLines = 5
+
+// lastWords are the last lines of the log, for an error.
+func (t *tail) lastWords() string {
+	text := strings.TrimSpace(t.String())
+	if text == "" {
+		return " (it wrote nothing)"
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-shownLines):]
+	return "; its last words:\n  " + strings.Join(lines, "\n  ")
+}

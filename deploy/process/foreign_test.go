@@ -1,0 +1,382 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// playKeeper is the main function of a keeper's process.
+func playKeeper(args []string) {
+	grace, argv, err := KeeperArguments(args)
+	if err == nil {
+		err = Keep(os.Stdin, os.Stdout, grace, argv)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// playForeign plays a program that somebody else wrote.
+func playForeign(part string, args []string) {
+	switch part {
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "daemons": // args: the file for the ids of the children
+		playDaemons(args[0])
+	case "daemonise": // what a daemon does: a new session, and the parent ends
+		startSelf(true, "sleep")
+	case "stubborn": // args: a file that says that it may begin
+		signal.Ignore(syscall.SIGTERM)
+		touch(args[0])
+		time.Sleep(time.Hour)
+	case "die":
+		fmt.Println("to standard output")
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+	case "crash":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "describe": // args: the file, then what was filled in
+		text, err := json.Marshal(description{args[1:], os.Environ(), workDir()})
+		must(errors.Join(err, os.WriteFile(args[0]+".part", text, 0o600), os.Rename(args[0]+".part", args[0])))
+		time.Sleep(time.Hour)
+	}
+}
+
+// description is what a foreign program sees.
+type description struct {
+	Args []string
+	Env  []string
+	Dir  string
+}
+
+func workDir() string {
+	dir, err := os.Getwd()
+	must(err)
+	return dir
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func touch(path string) { must(os.WriteFile(path, nil, 0o600)) }
+
+// startSelf starts this program as a foreign one with no environment.
+func startSelf(session bool, args ...string) *exec.Cmd {
+	command := exec.Command(os.Args[0], append([]string{"foreign"}, args...)...)
+	command.Env = []string{}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	must(command.Start())
+	return command
+}
+
+// playDaemons starts a child and a daemon, writes their ids and waits.
+func playDaemons(path string) {
+	child := startSelf(false, "sleep")
+	must(startSelf(false, "daemonise").Wait())
+	var pids []string
+	for len(pids) < 2 { // the child, and the daemon, which the keeper adopts
+		all, err := processes()
+		must(err)
+		pids = []string{strconv.Itoa(child.Process.Pid)}
+		for _, p := range all {
+			if p.parent == os.Getppid() && p.pid != os.Getpid() {
+				pids = append(pids, strconv.Itoa(p.pid))
+			}
+		}
+	}
+	must(os.WriteFile(path+".part", []byte(strings.Join(pids, " ")), 0o600))
+	must(os.Rename(path+".part", path))
+	time.Sleep(time.Hour)
+}
+
+// withForeign is a layout of a waiting lead and a foreign unit.
+func withForeign(t *testing.T, part string, args ...string) lab.Layout {
+	t.Helper()
+	l := layout("wait", "wait")
+	l.Units = append(l.Units[:1:1], foreign(t, "server", part, args...))
+	return l
+}
+
+func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lab.UnitSpec{Name: name, Role: "system", Program: own, Args: append([]string{"foreign", part}, args...), Foreign: true, Listens: true}
+}
+
+// awaitFile waits for a file and returns what is in it.
+func awaitFile(t *testing.T, path string) []byte {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if data, err := os.ReadFile(path); err == nil {
+			return data
+		}
+	}
+	t.Fatalf("%s does not come", path)
+	return nil
+}
+
+// daemonIDs reads what playDaemons has written.
+func daemonIDs(t *testing.T, path string) []lab.Unit {
+	t.Helper()
+	var units []lab.Unit
+	for _, word := range strings.Fields(string(awaitFile(t, path))) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		units = append(units, lab.Unit{Name: "daemon " + word, PID: pid})
+	}
+	if len(units) != 2 || !anyAlive(units) {
+		t.Fatalf("daemons %v, want two living ones", units)
+	}
+	return units
+}
+
+// stop ends a deployment in which a test has no further interest.
+func stop(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	if err := d.Stop(); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+}
+
+func TestStopEndsDaemonsOfAForeignUnit(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	d, dir := deploy(t, withForeign(t, "daemons", pids))
+	daemons := daemonIDs(t, pids)
+	if span := d.Units()[1].Span; span != lab.SpanBelow {
+		t.Errorf("the unit's processes are %q, want those below the keeper", span)
+	}
+	stop(t, d)
+	assertGone(t, daemons, dir)
+}
+
+func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun := filepath.Join(t.TempDir(), "begun")
+	deployer := deployer(t)
+	deployer.grace = 20 * time.Millisecond
+	d, err := deployer.Deploy(t.Context(), withForeign(t, "stubborn", begun), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, begun)
+	stop(t, d)
+	assertGone(t, d.Units(), dir)
+}
+
+func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
+	for part, wants := range map[string][]string{
+		"die":       {"unit server", "exit status 3", "to standard output", "out of luck"},
+		"crash":     {"unit server", "signal: killed", "wrote nothing"},
+		"daemonise": {"unit server", "exit status 0", "foreground"},
+	} {
+		t.Run(part, func(t *testing.T) {
+			d, _ := deploy(t, withForeign(t, part))
+			_, err := d.Await(within(t), lab.EventReady)
+			for _, want := range wants {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("Await: %v, want it to say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
+	scratch := t.TempDir()
+	dir, pids := filepath.Join(scratch, "trial"), filepath.Join(scratch, "pids")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(withForeign(t, "daemons", pids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor, units := startConductor(t, dir, string(text))
+	units = append(units, daemonIDs(t, pids)...)
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	assertGone(t, units, dir)
+}
+
+func TestWhatAForeignUnitSees(t *testing.T) {
+	t.Setenv("CLEAVE_TEST_SECRET", "hidden")
+	path, own := filepath.Join(t.TempDir(), "description"), t.TempDir()
+	l := withForeign(t, "describe", path, "--port={port}", "{dir}")
+	l.Units[1].Env, l.Units[1].Dir = []string{"LISTEN=127.0.0.1:{port}"}, own
+	d, dir := deploy(t, l)
+	data := awaitFile(t, path)
+	stop(t, d)
+	var saw description
+	if err := json.Unmarshal(data, &saw); err != nil {
+		t.Fatal(err)
+	}
+	port, found := strings.CutPrefix(saw.Args[0], "--port=")
+	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != dir {
+		t.Errorf("arguments %q, want a port and %s", saw.Args, dir)
+	}
+	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port, "CLEAVE_RUN=test", "PATH=" + os.Getenv("PATH")} {
+		if !slices.Contains(saw.Env, want) {
+			t.Errorf("environment %q has no %s", saw.Env, want)
+		}
+	}
+	if strings.Contains(string(data), "hidden") || saw.Dir != own {
+		t.Errorf("sees %+v, want no secret and the folder %s", saw, own)
+	}
+}
+
+func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ program, says string }{
+		"not installed":  {"cleave-no-such-program", `no program "cleave-no-such-program" in PATH`},
+		"not there":      {"./server", filepath.Join(folder, "server") + ": no such file"},
+		"no program":     {"./notes.txt", "chmod +x " + filepath.Join(folder, "notes.txt")},
+		"folder":         {folder, folder + " is a folder"},
+		"not executable": {filepath.Join(folder, "notes.txt"), "permission denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := withForeign(t, "sleep")
+			l.Units[1].Program, l.Units[1].Dir = test.program, folder
+			if err := deployer(t).Preflight(l); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
+				t.Errorf("Preflight: %v, want it to say %q", err, test.says)
+			}
+			dir := filepath.Join(t.TempDir(), "trial")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := deployer(t).Deploy(t.Context(), l, dir); err == nil || !strings.Contains(err.Error(), "unit server") {
+				t.Errorf("Deploy: %v, want the unit named", err)
+			}
+			assertGone(t, nil, dir)
+		})
+	}
+}
+
+func TestATakenAddressFailsTheDeployment(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	l := withForeign(t, "sleep")
+	l.Units[1].Binds = []string{listener.Addr().String()}
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = deployer(t).Deploy(t.Context(), l, dir)
+	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()+", which another program has") {
+		t.Errorf("Deploy: %v, want the address named", err)
+	}
+	assertGone(t, nil, dir)
+}
+
+func TestPreparationsRunBeforeTheUnits(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	l := withForeign(t, "sleep")
+	l.Prepare = []lab.UnitSpec{command("reset", "touch", first), command("reset-2", "cp", first, second)}
+	d, _ := deploy(t, l)
+	if !exists(second) {
+		t.Error("the second command has not run to its end after the first")
+	}
+	if n := len(d.Units()); n != 2 {
+		t.Errorf("%d units, want 2: commands that prepare are none", n)
+	}
+}
+
+func TestAPreparationThatFailsIsReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		command lab.UnitSpec
+		says    []string
+	}{
+		"fails":        {foreign(t, "reset", "die"), []string{"prepare the trial: reset", "exit status 3", "out of luck"}},
+		"is not there": {command("reset", "./no-such-reset"), []string{"prepare the trial: unit reset", "no-such-reset"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := withForeign(t, "sleep")
+			l.Prepare = []lab.UnitSpec{test.command}
+			dir := filepath.Join(t.TempDir(), "trial")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, err := deployer(t).Deploy(t.Context(), l, dir)
+			for _, want := range test.says {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("Deploy: %v, want it to say %q", err, want)
+				}
+			}
+			assertGone(t, nil, dir)
+		})
+	}
+}
+
+func command(name, program string, args ...string) lab.UnitSpec {
+	return lab.UnitSpec{Name: name, Program: program, Args: args, Foreign: true}
+}
+
+func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {
+	l := layout("brief", "service")
+	d, _ := deploy(t, l)
+	ctx := within(t)
+	if _, err := d.Await(ctx, lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(ctx)
+	if err != nil || len(reports) != 3 {
+		t.Fatalf("%d reports, %v; want one of each service", len(reports), err)
+	}
+	for _, report := range reports {
+		if !bytes.Equal(report.Data, []byte(`"stop"`)) {
+			t.Errorf("%s was told %s, want stop", report.Unit, report.Data)
+		}
+	}
+}
+
+func TestKeeperArguments(t *testing.T) {
+	grace, argv, err := KeeperArguments([]string{"2s", "nginx", "-v"})
+	if err != nil || grace != 2*time.Second || !slices.Equal(argv, []string{"nginx", "-v"}) {
+		t.Errorf("KeeperArguments = %v, %q, %v", grace, argv, err)
+	}
+	for _, args := range [][]string{{}, {"2s"}, {"soon", "nginx"}} {
+		if _, _, err := KeeperArguments(args); err == nil {
+			t.Errorf("KeeperArguments(%q) passes", args)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// aliveDescriptor is where a keeper holds its copy of the pipe for which the
+// janitor waits: the janitor acts when every keeper has done its part.
+const aliveDescriptor = 3
+
+// killPatience is how long processes may take to end after kill -9.
+const killPatience = 10 * time.Second
+
+// Keep runs a foreign program and ends it, with all that descends from it, when
+// in ends: SIGTERM to each process, SIGKILL to those that are left after grace.
+// It returns when none is left. Whatever the processes do (new sessions, double
+// forks), they stay below this process, because it adopts orphans.
+//
+// It is the main function of a keeper's process, which the deployer starts for
+// every foreign unit. It tells on out, as an event, how the program ended when
+// that was its own doing: finished for exit status 0, else failed. An error means
+// that processes may be left.
+func Keep(in io.Reader, out io.Writer, grace time.Duration, argv []string) error {
+	runtime.LockOSThread() // the program dies with the thread that started it
+	unix.CloseOnExec(aliveDescriptor)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopt orphans: %w", err)
+	}
+	program := exec.Command(argv[0], argv[1:]...)
+	program.Stdout, program.Stderr = os.Stderr, os.Stderr
+	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if err := program.Start(); err != nil {
+		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
+	}
+	k := keeper{root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1), empty: make(chan struct{})}
+	go k.reap()
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		_, _ = io.Copy(io.Discard, in) // an error ends the wait like the end
+	}()
+	var told error
+	select {
+	case status := <-k.ended:
+		told = say(out, ending(status))
+	case <-released:
+	}
+	return errors.Join(told, k.endAll(grace))
+}
+
+// say tells the deployer.
+func say(out io.Writer, event lab.Event) error { return json.NewEncoder(out).Encode(event) }
+
+// ending is how a program ended by itself.
+func ending(status unix.WaitStatus) lab.Event {
+	switch {
+	case status.Exited() && status.ExitStatus() == 0:
+		return lab.Event{Event: lab.EventFinished}
+	case status.Signaled():
+		return lab.Event{Event: lab.EventFailed, Error: "ended by signal: " + status.Signal().String()}
+	}
+	return lab.Event{Event: lab.EventFailed, Error: fmt.Sprintf("ended with exit status %d", status.ExitStatus())}
+}
+
+// keeper is at work on the processes of one foreign unit.
+type keeper struct {
+	root  int
+	ended chan unix.WaitStatus // how the program itself ended
+	empty chan struct{}        // closed when no process is left
+}
+
+// reap collects the program and every orphan that ends, until none is left.
+func (k *keeper) reap() {
+	defer close(k.empty)
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return // there are no children any more
+		case pid == k.root:
+			k.ended <- status
+		}
+	}
+}
+
+// endAll ends every process below this one.
+func (k *keeper) endAll(grace time.Duration) error {
+	if err := signalBelow(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-k.empty:
+		return nil
+	case <-time.After(grace):
+	}
+	// Those that fork meanwhile need another round.
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		if err := signalBelow(syscall.SIGKILL); err != nil {
+			return err
+		}
+		select {
+		case <-k.empty:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
+}
+
+// signalBelow signals every process that descends from this one.
+func signalBelow(signal syscall.Signal) error {
+	all, err := processes()
+	if err != nil {
+		return err
+	}
+	for _, pid := range below(os.Getpid(), all) {
+		_ = syscall.Kill(pid, signal) // it may have ended meanwhile
+	}
+	return nil
+}
+
+// KeeperArguments splits what a deployer has appended to the keeper's command:
+// the grace period, then the program with its arguments.
+func KeeperArguments(args []string) (grace time.Duration, argv []string, err error) {
+	if len(args) < 2 {
+		return 0, nil, errors.New("a keeper needs a grace period and a program: it is started by cleave, not by hand")
+	}
+	grace, err = time.ParseDuration(args[0])
+	return grace, args[1:], err
+}
+
+// findProgram finds the program of a foreign unit: a name without a slash in
+// PATH, any other below dir. The error names the file and what is wrong with it.
+func findProgram(name, dir string) (string, error) {
+	if !strings.Contains(name, "/") {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("there is no program %q in PATH: install it, or give its path", name)
+		}
+		return path, nil
+	}
+	path := name
+	if !strings.HasPrefix(path, "/") && dir != "" {
+		path = dir + "/" + path
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find the program %s: %w", path, err)
+	case info.IsDir():
+		return "", fmt.Errorf("%s is a folder, not a program", path)
+	case unix.Access(path, unix.X_OK) != nil:
+		return "", fmt.Errorf("%s may not be run: permission denied; allow it with: chmod +x %s", path, path)
+	}
+	return path, nil
+}

@@ -1,0 +1,87 @@
+package lab
+
+import "encoding/json"
+
+// Load is the load that every trial of a study is put under; the points set
+// what varies, such as the rate.
+type Load struct {
+	// Scenario is a scenario file (cleave-scenario/1) as JSON.
+	Scenario json.RawMessage `json:"scenario"`
+	// Files are those that the scenario names.
+	Files map[string][]byte `json:"files,omitempty"`
+	// Duration of the measured load and of the unrecorded one before it.
+	Duration float64 `json:"duration_seconds"`
+	WarmUp   float64 `json:"warm_up_seconds"`
+	// Arrivals of open loops: "constant" (default) or "poisson".
+	Arrivals string `json:"arrivals,omitempty"`
+	// Consent is the text of a list of other hosts that may be loaded; see
+	// docs/consent.md. Empty: this host only.
+	Consent string `json:"consent,omitempty"`
+	// Objective is a limit such as "p99<50ms,errors<0.1%"; empty means none.
+	Objective string `json:"objective,omitempty"`
+	// Cores are those of the generator; empty means any.
+	Cores []int `json:"cores,omitempty"`
+}
+
+// Generator makes the unit that puts a system under load, and reads what it
+// reports. That unit leads: it waits until the system is ready, plays the load
+// between start and finished, and reports after stop.
+type Generator interface {
+	Unit(job LoadJob) (UnitSpec, error)
+	Read(report UnitReport) (LoadReport, error)
+}
+
+// LoadJob is one trial's load. Give Rate for an open loop, Users for a closed one,
+// or Count; with none the scenario's own load is played.
+type LoadJob struct {
+	Load
+	// Target is the URL of the system.
+	Target string
+	// Unit is the unit whose address replaces host and port of Target; empty means
+	// that they stay as they are.
+	Unit  string
+	Rate  float64 // flows per second
+	Users int
+	// Count is a load of so many flows, as fast as the generator's connections get
+	// them answered; it replaces Rate and Users, and Duration is its limit.
+	Count int
+	Seed  uint64 // of every random choice
+	// Search asks for the highest rate that meets the objective, from Rate on.
+	Search bool
+	Ready  ReadyCheck
+	// History is a file in the trial's directory that gets a JSON line for every
+	// attempt at an operation; empty means none.
+	History string
+}
+
+// ReadyCheck says when a system may be loaded: as soon as a GET of Path is
+// answered with a status below 400 or, without a path, as soon as it accepts a
+// connection. After Timeout it will not do so any more.
+type ReadyCheck struct {
+	Path    string  `json:"path,omitempty"`
+	Timeout float64 `json:"timeout_seconds"`
+}
+
+// LoadReport is what a generator found.
+type LoadReport struct {
+	// Offered and Achieved are flows per second; Offered is 0 in a closed loop.
+	Offered  float64
+	Achieved float64
+	Duration float64 // of the load, in seconds
+	Sent     int64   // operations
+	OK       int64
+	Unsent   int64            // operations that were due and never sent
+	Errors   map[string]int64 // by kind
+	// Limited says why the generator, not the system, was the limit; empty: it
+	// was not.
+	Limited []string
+	// Unchecked are the operations whose answers nobody reads.
+	Unchecked []string
+	// Measures are named quantities in seconds or operations per second: of
+	// response_time_p50, _p95, _p99, _mean, service_time_p50, _p99, goodput and
+	// capacity those that could be measured.
+	Measures map[string]float64
+	// Missed says which parts of the objective the load did not meet.
+	Missed []string
+	Notes  []string
+}

@@ -1,0 +1,243 @@
+package meter
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// tree is a unit of several processes: a root with all that descend from it, or
+// only those that do. What has ended counts through its parent: the kernel adds
+// the accounts of a child to those of the parent that waits for it.
+//
+// A child whose parent ignores it (SIGCHLD set to be ignored) is lost when it
+// ends, and the kernel shows the time of ended children in whole ticks.
+type tree struct {
+	root     *probe
+	members  map[int]*probe // by process id
+	noMemory string
+	// last is the highest CPU time seen, in nanoseconds. Whole ticks can make a
+	// later reading lower by less than one tick per parent.
+	last int64
+}
+
+// attempts is how often a tree is read when processes end meanwhile. A tree that
+// changes all the time is read as it is at the last.
+const attempts = 4
+
+// nanosecondsPerTick is the length of a tick.
+const nanosecondsPerTick = int64(time.Second) / ticksPerSecond
+
+// metered implements source.
+func (t *tree) metered() lab.Unit { return t.root.unit }
+
+// memoryMissing implements source.
+func (t *tree) memoryMissing() string { return t.noMemory }
+
+// close implements source.
+func (t *tree) close() {
+	for _, p := range t.members {
+		p.close()
+	}
+	t.root.close()
+}
+
+// refresh finds the processes that belong to the unit now.
+func (t *tree) refresh(s *scratch) error {
+	if _, err := t.root.life(s); err != nil {
+		return err
+	}
+	children, err := families(s)
+	if err != nil {
+		return err
+	}
+	now := map[int]bool{}
+	if t.root.unit.Span == lab.SpanTree {
+		now[t.root.unit.PID] = true
+	}
+	for queue := []int{t.root.unit.PID}; len(queue) > 0; queue = queue[1:] {
+		for _, child := range children[queue[0]] {
+			now[child] = true
+			queue = append(queue, child)
+		}
+	}
+	for pid, p := range t.members {
+		if _, err := s.file(p.dir, "stat"); err != nil || !now[pid] {
+			p.close()
+			delete(t.members, pid)
+		}
+	}
+	for pid := range now {
+		if t.members[pid] == nil {
+			if err := t.admit(pid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// admit begins to read a process, unless it has ended since.
+func (t *tree) admit(pid int) error {
+	unit := t.root.unit
+	unit.PID = pid
+	p, err := openProbe(unit)
+	switch {
+	case err == nil:
+		t.members[pid] = p
+	case !errors.Is(err, os.ErrProcessDone):
+		return err
+	}
+	return nil
+}
+
+// families lists the children of every process of this host.
+func families(s *scratch) (map[int][]int, error) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }() // only read
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	children := make(map[int][]int)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		text, err := s.file(int(folder.Fd()), name+"/stat")
+		if err != nil {
+			continue // it has ended since
+		}
+		if found, err := parseStat(text); err == nil {
+			children[int(found.parent)] = append(children[int(found.parent)], pid)
+		}
+	}
+	return children, nil
+}
+
+// cpu implements source.
+func (t *tree) cpu(s *scratch) (int64, error) {
+	var sum int64
+	for range attempts {
+		if err := t.refresh(s); err != nil {
+			return 0, err
+		}
+		var complete bool
+		if sum, complete = t.clocks(s); complete {
+			break
+		}
+	}
+	t.last = max(t.last, sum)
+	return t.last, nil
+}
+
+// clocks adds up what has ended and then what lives. A process that ends between
+// the two readings is in neither; then the sum is not complete.
+func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
+	complete = true
+	for _, p := range t.all() {
+		text, err := s.file(p.dir, "stat")
+		ended, wrong := parseStat(text)
+		complete = complete && err == nil && wrong == nil
+		sum += (ended.childUserTicks + ended.childSystemTicks) * nanosecondsPerTick
+	}
+	for _, p := range t.members {
+		own, err := s.clock(p.clock)
+		complete = complete && err == nil
+		sum += own
+	}
+	return sum, complete
+}
+
+// all are the members and the root, which keeps the accounts of orphans.
+func (t *tree) all() []*probe {
+	all := make([]*probe, 0, len(t.members)+1)
+	for _, p := range t.members {
+		all = append(all, p)
+	}
+	if t.root.unit.Span != lab.SpanTree {
+		all = append(all, t.root)
+	}
+	return all
+}
+
+// accounts implements source.
+func (t *tree) accounts(s *scratch, c *counters) error {
+	for attempt := range attempts {
+		if err := t.refresh(s); err != nil {
+			return err
+		}
+		*c = counters{cpu: c.cpu}
+		if t.addUp(s, c) || attempt == attempts-1 {
+			break
+		}
+	}
+	t.addOrphans(s, c)
+	return nil
+}
+
+// addUp adds the accounts of the members and reports whether none has gone.
+func (t *tree) addUp(s *scratch, c *counters) bool {
+	complete := true
+	for _, p := range t.members {
+		var one counters
+		if err := p.accounts(s, &one); err != nil {
+			complete = false
+			continue
+		}
+		c.stat.userTicks += one.stat.userTicks + one.stat.childUserTicks
+		c.stat.systemTicks += one.stat.systemTicks + one.stat.childSystemTicks
+		c.stat.threads += one.stat.threads
+		c.tasks = append(c.tasks, one.tasks...)
+		c.read += one.read
+		c.written += one.written
+		c.largest += one.largest
+		for metric, reason := range one.missing {
+			c.miss(reason, metric)
+		}
+	}
+	return complete
+}
+
+// addOrphans adds what a root that only keeps the others has taken over from
+// those that have ended.
+func (t *tree) addOrphans(s *scratch, c *counters) {
+	if t.root.unit.Span == lab.SpanTree {
+		return
+	}
+	var root counters
+	t.root.transferred(s, &root)
+	c.read += root.read
+	c.written += root.written
+	if text, err := s.file(t.root.dir, "stat"); err == nil {
+		ended, _ := parseStat(text)
+		c.stat.userTicks += ended.childUserTicks
+		c.stat.systemTicks += ended.childSystemTicks
+	}
+}
+
+// memory implements source.
+func (t *tree) memory(s *scratch) (int64, error) {
+	if err := t.refresh(s); err != nil {
+		return 0, err
+	}
+	var sum int64
+	for _, p := range t.members {
+		size, err := p.memory(s)
+		if err != nil {
+			continue // it has ended: what it held is free
+		}
+		sum += size
+		if p.noMemory != "" {
+			t.noMemory = p.noMemory
+		}
+	}
+	return sum, nil
+}

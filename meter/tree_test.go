@@ -1,0 +1,61 @@
+package meter
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// familyAtWork meters a child that works itself, has a child that ends and one
+// that stays. The parent burns 600 ms, its children 150 ms each and hold 32 MiB.
+func familyAtWork(t *testing.T, span lab.Span) lab.Usage {
+	t.Helper()
+	parent := startChild(t, "server", "system")
+	parent.unit.Span = span
+	if answer := parent.do("raise hello"); answer != "done" {
+		t.Fatal(answer)
+	}
+	return between(t, func() {
+		parent.do("burn 600")
+		for _, order := range []string{"bear burn 150", "raise burn 150;allocate 33554432;block 100"} {
+			if answer := parent.do(order); answer != "done" {
+				t.Fatal(answer)
+			}
+		}
+	}, parent).Roles["system"]
+}
+
+func TestATreeIsMeteredWithChildrenThatLiveAndThatHaveEnded(t *testing.T) {
+	for span, bounds := range map[lab.Span]struct {
+		lowest, highest float64 // CPU seconds
+		memory          int64   // least bytes
+		switches        int64
+	}{
+		"":            {0.6, 0.74, 0, 0},
+		lab.SpanTree:  {0.89, 10, 32 << 20, 100},
+		lab.SpanBelow: {0.29, 0.59, 32 << 20, 100},
+	} {
+		t.Run(string("span "+span), func(t *testing.T) {
+			used := familyAtWork(t, span)
+			if used.CPUSeconds < bounds.lowest || used.CPUSeconds > bounds.highest {
+				t.Errorf("%g s of CPU, want %g to %g", used.CPUSeconds, bounds.lowest, bounds.highest)
+			}
+			if used.PeakMemoryBytes < bounds.memory || used.VoluntaryContextSwitches < bounds.switches {
+				t.Errorf("used %+v, want at least %d bytes and %d switches", used, bounds.memory, bounds.switches)
+			}
+			if used.Units != 1 || used.Threads == 0 || used.ReadBytes == 0 {
+				t.Errorf("used %+v, want one unit with threads that has read", used)
+			}
+		})
+	}
+}
+
+func TestATreeWhoseRootHasGoneIsReported(t *testing.T) {
+	parent := startChild(t, "server", "system")
+	parent.unit.Span = lab.SpanBelow
+	metering := watch(t, parent)
+	parent.leave()
+	if err := metering.Mark(); err == nil {
+		t.Error("a mark of a unit that has gone passes")
+	}
+}
