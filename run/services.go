@@ -90,13 +90,20 @@ func (s services) introduce(layout lab.Layout) lab.Layout {
 		environment = append(environment, lab.ServiceVariable(name)+"="+address)
 	}
 	slices.Sort(environment)
-	layout.Units = slices.Clone(layout.Units)
-	for i, unit := range layout.Units {
+	layout.Units = informed(layout.Units, environment)
+	layout.Prepare = informed(layout.Prepare, environment)
+	return layout
+}
+
+// informed are units of which our own have an environment besides.
+func informed(units []lab.UnitSpec, environment []string) []lab.UnitSpec {
+	units = slices.Clone(units)
+	for i, unit := range units {
 		if !unit.Foreign {
-			layout.Units[i].Env = slices.Concat(unit.Env, environment)
+			units[i].Env = slices.Concat(unit.Env, environment)
 		}
 	}
-	return layout
+	return units
 }
 
 // addresses are what clients of the services need.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,18 +27,22 @@ func (s *shop) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, erro
 	layout, err := s.rooms.Layout(v, p, seed)
 	layout.Services = []lab.ServiceSpec{s.spec}
 	layout.Units = append(layout.Units, lab.UnitSpec{Name: "theirs", Foreign: true})
+	layout.Prepare = []lab.UnitSpec{{Name: "fill"}}
 	return layout, err
 }
 
-func (s *shop) AuditLive(_ context.Context, _ lab.Variant, _ lab.Point, _ []lab.UnitReport, addresses map[string]string) lab.Audit {
+func (s *shop) AuditLive(_ context.Context, _ lab.Variant, _ lab.Point, left lab.Leftover) lab.Audit {
 	s.log = append(s.log, "audit")
-	s.audited = addresses
+	s.audited = left.Addresses
+	if _, err := os.Stat(left.Dir); err != nil {
+		return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+	}
 	return lab.Audit{Verdict: lab.AuditValid}
 }
 
 func (s *shop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	s.log = append(s.log, "deploy")
-	for _, unit := range layout.Units {
+	for _, unit := range append(layout.Prepare, layout.Units...) {
 		s.environment = append(s.environment, unit.Name+" "+strings.Join(unit.Env, " "))
 	}
 	return s.rooms.Deploy(ctx, layout, dir)
@@ -81,7 +86,7 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
 	address := "mariadb://u:secret@127.0.0.1:3307/shop"
-	if want := []string{"one CLEAVE_SERVICE_DATABASE=" + address, "theirs "}; !slices.Equal(s.environment, want) {
+	if want := []string{"fill CLEAVE_SERVICE_DATABASE=" + address, "one CLEAVE_SERVICE_DATABASE=" + address, "theirs "}; !slices.Equal(s.environment, want) {
 		t.Errorf("environments %q, want %q", s.environment, want)
 	}
 	if s.audited["database"] != address || s.saved[0].Services["database"] != "MariaDB 10.11" {
@@ -98,6 +103,7 @@ func TestWhatGoesWrongWithServices(t *testing.T) {
 		"not installed":    {func(s *shop) { s.missing = errors.New("install mariadb-server") }, "install mariadb-server", ""},
 		"unknown kind":     {func(s *shop) { s.spec.Kind = "oracle" }, `no backing "oracle"; there are [mariadb]`, ""},
 		"does not start":   {func(s *shop) { s.broken = errors.New("port taken") }, "", "backing service database (mariadb): port taken"},
+		"ends early":       {func(s *shop) { s.spoil = map[int]error{1: errors.New("unit one died")} }, "", "unit one died"},
 		"does not release": {func(s *shop) { s.stuck = errors.New("still runs") }, "release the backing service database: still runs", ""},
 	} {
 		s, conductor := newShop(t)

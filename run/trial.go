@@ -28,21 +28,17 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.Units = len(deployment.Units())
 	reports, played := e.work(ctx, deployment, services, host, trial)
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
+	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
+		left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir}
+		trial.Audit = live.AuditLive(ctx, s.variant, s.point, left)
+	} else {
+		trial.Audit = e.System.Audit(s.variant, s.point, reports)
+	}
 	cleanup = deployment.Stop()
-	trial.Audit = e.audit(ctx, s, reports, services)
 	if played == nil {
 		played = e.measure(s, reports, trial)
 	}
 	return deployment.Logs(), played, cleanup
-}
-
-// audit judges the trial, with a look into its backing services where the
-// system wants one.
-func (e *experiment) audit(ctx context.Context, s setting, reports []lab.UnitReport, services services) lab.Audit {
-	if live, ok := e.System.(lab.LiveAuditor); ok {
-		return live.AuditLive(ctx, s.variant, s.point, reports, services.addresses())
-	}
-	return e.System.Audit(s.variant, s.point, reports)
 }
 
 // measure takes over what the system measured itself.

@@ -73,6 +73,11 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
+	if f.info.Check != nil {
+		if err := f.info.Check(*v); err != nil {
+			r.problem(line, "variant %s: %s", v.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
 }
 
@@ -83,7 +88,7 @@ func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture
 			known = append(known, knob.Name)
 			continue
 		}
-		if !slices.Contains(knob.Values, v.Knobs[name]) {
+		if !knob.Free && !slices.Contains(knob.Values, v.Knobs[name]) {
 			r.problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name], strings.Join(knob.Values, " or "))
 		}
 		return
@@ -97,6 +102,7 @@ func (f *File) checkPoint(r *reader, p lab.Point) {
 	for _, parameter := range f.info.Parameters {
 		level, set := p.Level(parameter.Name)
 		switch {
+		case !set && parameter.Optional:
 		case !set:
 			r.problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
 		case math.IsNaN(level): // reported by the reader
@@ -139,8 +145,11 @@ func (f *File) checkPointNames(r *reader, line int, what string, names []string)
 
 func (f *File) checkClaims(r *reader) {
 	seen := map[string]bool{}
-	for i, c := range f.Study.Claims {
-		line := f.lines.claims[i]
+	for i := range f.Study.Claims {
+		if f.Study.Claims[i].Metric == "" {
+			f.Study.Claims[i].Metric = f.Study.AllMetrics()[0].Name
+		}
+		c, line := f.Study.Claims[i], f.lines.claims[i]
 		if seen[c.ID] {
 			r.problem(line, "there are two claims %q", c.ID)
 		}

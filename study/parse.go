@@ -65,7 +65,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if root == nil {
 		return nil, r.problems.orNil()
 	}
-	f := &File{Path: path, Study: lab.Study{Design: defaults()}}
+	f := &File{Path: path, Study: lab.Study{Design: Defaults()}}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
@@ -75,9 +75,9 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	return f, nil
 }
 
-// defaults are the design's settings where the file is silent. The reasons for
+// Defaults are the design's settings where the file is silent. The reasons for
 // the numbers are in docs/statistics.md.
-func defaults() lab.Design {
+func Defaults() lab.Design {
 	return lab.Design{
 		Blocks: 10, Seed: 1, Scale: 1, Margin: 0.05, Confidence: 0.95, MaxRepeats: 2, TrialTimeout: 3600,
 		Gates: lab.Gates{MaxStealShare: 0.01, MaxCalibrationDrift: 0.05},
@@ -99,6 +99,7 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"factors":  func(n *yaml.Node) { f.readFactors(r, n) },
 		"trends":   func(n *yaml.Node) { f.readTrends(r, n) },
 		"design":   func(n *yaml.Node) { f.readDesign(r, n) },
+		"load":     func(n *yaml.Node) { f.readLoad(r, n) },
 		"claims":   func(n *yaml.Node) { f.readClaims(r, n) },
 		"notes":    r.texts("notes", &s.Notes),
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
@@ -234,6 +235,18 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 	}
 }
 
+// readLoad reads how long each trial is loaded, and the objective. What is sent
+// is the system's matter.
+func (f *File) readLoad(r *reader, node *yaml.Node) {
+	l := &lab.Load{Duration: 10}
+	r.object(node, "load", fields{
+		"duration":  r.duration("duration", &l.Duration),
+		"warm_up":   r.duration("warm_up", &l.WarmUp),
+		"objective": r.text("objective", &l.Objective),
+	})
+	f.Study.Load = l
+}
+
 func (f *File) readQuick(r *reader, node *yaml.Node) {
 	f.lines.quick = node.Line
 	q := &Quick{Scale: 1, Blocks: f.Study.Design.Blocks}
@@ -248,7 +261,7 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 
 func (f *File) readClaims(r *reader, node *yaml.Node) {
 	r.list(node, "claims", func(child *yaml.Node) {
-		c := lab.Claim{Metric: "elapsed"}
+		c := lab.Claim{}
 		var kind string
 		r.object(child, "claim", fields{
 			"id":        r.text("id", &c.ID),

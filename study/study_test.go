@@ -327,3 +327,50 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestASystemJudgesItsVariants(t *testing.T) {
+	info := lab.SystemInfo{
+		Name: "shop", Operation: "order",
+		Architectures: []lab.Architecture{{Name: "monolith", Knobs: []lab.Knob{{Name: "pool", Values: []string{"16"}, Free: true}}}},
+		Parameters:    []lab.Parameter{{Name: "rate", Min: 1, Max: 1000}},
+		Metrics:       []lab.Metric{{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter}},
+		Check: func(v lab.Variant) error {
+			if v.Knobs["pool"] == "0" {
+				return errors.Join(errors.New("a pool of 0 serves nobody"), errors.New("use 1 to 200"))
+			}
+			return nil
+		},
+	}
+	text := func(pool, metric string) []byte {
+		return []byte(`schema: cleave-study/1
+name: own
+title: A test
+question: Does it hold?
+system: shop
+baseline: one
+variants:
+  one: {architecture: monolith}
+  two: {architecture: monolith, knobs: {pool: "` + pool + `"}}
+points:
+  p: {rate: 10}
+design: {blocks: 2}
+claims:
+  - {id: c, text: t, source: s, kind: slower, metric: ` + metric + `, variant: two, against: one}
+`)
+	}
+	known := map[string]lab.SystemInfo{"shop": info}
+	file, err := study.Parse("own.yaml", text("40", "capacity"), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := file.Resolve(study.Options{})
+	if err != nil || len(resolved.Metrics) != 1 || resolved.Metrics[0].Name != "capacity" {
+		t.Errorf("metrics of the study: %v (%v), want the system's", resolved.Metrics, err)
+	}
+	_, err = study.Parse("own.yaml", text("0", "elapsed"), known)
+	for _, want := range []string{"own.yaml:9: variant two: a pool of 0 serves nobody; use 1 to 200", `there is no metric "elapsed"; there are capacity`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
