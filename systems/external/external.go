@@ -1,0 +1,194 @@
+// Package external is the system under test that somebody else wrote: a URL, a
+// command or a compose file. It knows nothing of what the system does; an
+// operation is a step of a scenario, and right is what the scenario expects.
+//
+// A system is defined in a system file (cleave-system/1) or on the command line.
+// The definition goes into the variant, and with it into the plan, so that a
+// result folder is enough to play the experiment again.
+//
+// Entry points: Parse and Inline for definitions, System for the conductor.
+package external
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Name is what plans call this system.
+const Name = "external"
+
+// Roles of the units, and their names.
+const (
+	RoleSystem    = "system"
+	RoleGenerator = "generator"
+)
+
+// Factors of points. A point has one of them.
+const (
+	Rate  = "rate"  // flows per second of an open loop
+	Users = "users" // of a closed loop
+	// SearchFrom is the rate at which the search for the capacity begins.
+	SearchFrom = "search_from"
+)
+
+// portMark stands for a port chosen for each trial.
+const portMark = "{port}"
+
+// System is every system that somebody else wrote. Load is that of the study.
+type System struct {
+	Generator lab.Generator
+	Load      lab.Load
+}
+
+var (
+	_ lab.System   = System{}
+	_ lab.Measurer = System{}
+)
+
+// Describe implements lab.System.
+func (s System) Describe() lab.SystemInfo {
+	return lab.SystemInfo{
+		Name: Name, Summary: "a system of your own: a URL, a command or a compose file", Operation: "operation",
+		Architectures: []lab.Architecture{
+			{Name: "url", Summary: "runs already"},
+			{Name: "command", Summary: "a program, started for every trial"},
+			{Name: "compose", Summary: "containers, started for every trial"},
+		},
+		Parameters: []lab.Parameter{
+			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate},
+			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers},
+			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate},
+		},
+		Metrics: Metrics(true, true),
+	}
+}
+
+// Limits of the parameters.
+const (
+	maxRate  = 1e7
+	maxUsers = 1e5
+)
+
+// Layout implements lab.System.
+func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	if v.External == nil {
+		return lab.Layout{}, fmt.Errorf("variant %s does not say what its system is", v.Name)
+	}
+	x := v.External
+	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Ready: x.Ready}
+	if err := setLoad(&job, p); err != nil {
+		return lab.Layout{}, err
+	}
+	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors}
+	if len(x.Reset) > 0 {
+		reset := foreign("reset", x, x.Reset)
+		reset.Listens = false
+		layout.Prepare = []lab.UnitSpec{reset}
+	}
+	switch {
+	case x.Compose != nil:
+		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment(x), Cores: x.Cores}}
+	case len(x.Command) > 0:
+		unit, err := command(x)
+		if err != nil {
+			return lab.Layout{}, err
+		}
+		if unit.Listens {
+			job.Unit, job.Target = RoleSystem, strings.ReplaceAll(x.URL, portMark, "80")
+		}
+		layout.Units = []lab.UnitSpec{unit}
+	}
+	generator, err := s.Generator.Unit(job)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	generator.Name, generator.Role, generator.Cores = RoleGenerator, RoleGenerator, s.Load.Cores
+	if job.Unit != "" {
+		generator.Peers = []string{job.Unit}
+	}
+	layout.Units = append(layout.Units, generator)
+	return layout, nil
+}
+
+// spareDescriptors are open in the generator beside its connections.
+const spareDescriptors = 256
+
+// setLoad takes the load from the point.
+func setLoad(job *lab.LoadJob, p lab.Point) error {
+	rate, open := p.Level(Rate)
+	users, closed := p.Level(Users)
+	from, search := p.Level(SearchFrom)
+	switch {
+	case open && rate > 0 && !closed && !search:
+		job.Rate = rate
+	case closed && users >= 1 && !open && !search:
+		job.Users = int(users)
+	case search && from > 0 && !open && !closed:
+		job.Rate, job.Search = from, true
+	case len(p.Levels) > 0:
+		return fmt.Errorf("point %s needs a positive %s, %s or %s, and only one of them", p, Rate, Users, SearchFrom)
+	}
+	return nil // without any, the scenario's own load is played
+}
+
+// command is the unit of a system that is started by a command.
+func command(x *lab.ExternalSystem) (lab.UnitSpec, error) {
+	unit := foreign(RoleSystem, x, x.Command)
+	if unit.Listens {
+		return unit, nil
+	}
+	u, err := url.Parse(x.URL)
+	if err != nil {
+		return unit, fmt.Errorf("url %q: %w", x.URL, err)
+	}
+	if address, ok := loopback(u); ok {
+		unit.Binds = []string{address}
+	}
+	return unit, nil
+}
+
+// foreign is a command of the system's definition.
+func foreign(name string, x *lab.ExternalSystem, argv []string) lab.UnitSpec {
+	return lab.UnitSpec{
+		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Dir: x.Dir, Env: environment(x),
+		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
+	}
+}
+
+func environment(x *lab.ExternalSystem) []string {
+	var all []string
+	for name, value := range x.Env {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// loopback returns the address that a URL on this host means.
+func loopback(u *url.URL) (string, bool) {
+	host, port := u.Hostname(), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	ip := net.ParseIP(host)
+	if host == "localhost" || ip != nil && ip.IsLoopback() {
+		return net.JoinHostPort(host, port), port != ""
+	}
+	return "", false
+}
+
+// report reads what the generator handed in.
+func (s System) report(reports []lab.UnitReport) (lab.LoadReport, error) {
+	for _, r := range reports {
+		if r.Unit == RoleGenerator {
+			return s.Generator.Read(r)
+		}
+	}
+	return lab.LoadReport{}, errors.New("the generator has handed in no report")
+}

@@ -1,0 +1,298 @@
+package external
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// dummy is a generator that notes its job and reads reports that are
+// lab.LoadReport as JSON.
+type dummy struct{ job *lab.LoadJob }
+
+func (d dummy) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	*d.job = job
+	return lab.UnitSpec{Program: "generator"}, nil
+}
+
+func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {
+	return read, json.Unmarshal(r.Data, &read)
+}
+
+func parse(t *testing.T, text string) Definition {
+	t.Helper()
+	d, err := Parse(filepath.Join(t.TempDir(), "system.yaml"), []byte("schema: cleave-system/1\nname: it\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func at(factor string, level float64) lab.Point {
+	return lab.Point{Name: "here", Levels: map[string]float64{factor: level}}
+}
+
+func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
+	t.Helper()
+	var job lab.LoadJob
+	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}}}
+	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, job
+}
+
+func TestLayouts(t *testing.T) {
+	for name, test := range map[string]struct {
+		text         string
+		units, binds []string
+		target, unit string
+		prepare      int
+	}{
+		"runs already":   {"url: http://127.0.0.1:8080/", []string{"generator"}, nil, "http://127.0.0.1:8080/", "", 0},
+		"chosen port":    {"command: ./server {port}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
+		"port by env":    {"command: ./server\nenv: {PORT: '{port}'}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
+		"fixed port":     {"command: ./server\nurl: http://localhost:8123/x", []string{"system", "generator"}, []string{"localhost:8123"}, "http://localhost:8123/x", "", 0},
+		"port of scheme": {"command: ./server\nurl: https://127.0.0.1/", []string{"system", "generator"}, []string{"127.0.0.1:443"}, "https://127.0.0.1/", "", 0},
+		"with reset":     {"command: ./server {port}\nreset: [./reset, all]", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, job := layout(t, parse(t, test.text), at(Rate, 50))
+			var units []string
+			for _, u := range l.Units {
+				units = append(units, u.Name)
+			}
+			if !slices.Equal(units, test.units) || l.Lead != "generator" || !slices.Equal(l.Units[0].Binds, test.binds) || len(l.Prepare) != test.prepare {
+				t.Errorf("layout %+v", l)
+			}
+			if job.Target != test.target || job.Unit != test.unit || job.Rate != 50 || job.Seed != 7 || job.Duration != 3 || job.Ready.Timeout != 30 {
+				t.Errorf("job %+v, want target %q and unit %q", job, test.target, test.unit)
+			}
+			generator := l.Units[len(l.Units)-1]
+			if peers := generator.Peers; (len(peers) == 1) != (test.unit != "") || generator.Foreign || !slices.Equal(generator.Cores, []int{1}) {
+				t.Errorf("generator %+v", generator)
+			}
+			if len(units) == 2 && (!l.Units[0].Foreign || l.Units[0].Listens != (test.unit != "")) {
+				t.Errorf("system %+v", l.Units[0])
+			}
+		})
+	}
+}
+
+func TestComposeFilesBecomeAUnitOfContainers(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "compose.yaml"), []byte("services: {web: {image: web}}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte("schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := layout(t, d, at(Users, 3))
+	if c := l.Units[0].Compose; c == nil || !strings.Contains(c.Text, "image: web") || c.Dir != folder {
+		t.Errorf("unit %+v, want the text of the compose file", l.Units[0])
+	}
+}
+
+func TestPointsSayWhatTheLoadIs(t *testing.T) {
+	d := parse(t, "url: http://127.0.0.1:8080/")
+	for name, test := range map[string]struct {
+		point lab.Point
+		want  lab.LoadJob
+		fails bool
+	}{
+		"rate":         {at(Rate, 12.5), lab.LoadJob{Rate: 12.5}, false},
+		"users":        {at(Users, 4), lab.LoadJob{Users: 4}, false},
+		"search":       {at(SearchFrom, 100), lab.LoadJob{Rate: 100, Search: true}, false},
+		"scenario's":   {lab.Point{Name: "scenario"}, lab.LoadJob{}, false},
+		"no rate":      {at(Rate, 0), lab.LoadJob{}, true},
+		"unknown":      {at("workers", 5), lab.LoadJob{}, true},
+		"two of these": {lab.Point{Levels: map[string]float64{Rate: 1, Users: 1}}, lab.LoadJob{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var job lab.LoadJob
+			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{External: &d.ExternalSystem}, test.point, 1)
+			if (err != nil) != test.fails || job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
+				t.Errorf("job %+v, %v; want %+v", job, err, test.want)
+			}
+		})
+	}
+}
+
+// handedIn are the reports of a trial.
+func handedIn(t *testing.T, r lab.LoadReport) []lab.UnitReport {
+	t.Helper()
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []lab.UnitReport{{Unit: "generator", Data: data}}
+}
+
+func TestAudits(t *testing.T) {
+	good := lab.LoadReport{Offered: 100, Achieved: 100, Duration: 1, Sent: 100, OK: 100}
+	with := func(change func(r *lab.LoadReport)) lab.LoadReport {
+		r := good
+		change(&r)
+		return r
+	}
+	for name, test := range map[string]struct {
+		report lab.LoadReport
+		want   lab.AuditVerdict
+		says   string
+	}{
+		"good":        {good, lab.AuditValid, ""},
+		"closed loop": {with(func(r *lab.LoadReport) { r.Offered = 0 }), lab.AuditValid, ""},
+		"some errors": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 60, map[string]int64{"timeout": 40} }), lab.AuditValid, ""},
+		"rate missed": {with(func(r *lab.LoadReport) { r.Achieved, r.Unsent = 98, 2 }), lab.AuditUnknown, "did not hold the rate: 98/s of 100/s"},
+		"client limited": {with(func(r *lab.LoadReport) { r.Achieved, r.Limited = 50, []string{"own CPU 99 %"} }), lab.AuditUnknown,
+			"the generator, not the system, was the limit: own CPU 99 %"},
+		"nothing sent":  {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown, "no operation was sent"},
+		"nothing right": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 0, map[string]int64{"wrong": 100} }), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			audit := System{Generator: dummy{}}.Audit(lab.Variant{}, at(Rate, 100), handedIn(t, test.report))
+			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want || !strings.Contains(said, test.says) || (test.says == "") != (said == "") {
+				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.says)
+			}
+		})
+	}
+	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1), nil); audit.Verdict != lab.AuditUnknown {
+		t.Errorf("audit without a report is %s, want unknown", audit.Verdict)
+	}
+	beyond := with(func(r *lab.LoadReport) { r.Achieved = 10 })
+	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(SearchFrom, 1), handedIn(t, beyond)); audit.Verdict != lab.AuditValid {
+		t.Errorf("audit of a search is %s, want valid: probes beyond the capacity are part of it", audit.Verdict)
+	}
+}
+
+func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
+	report := lab.LoadReport{Sent: 1000, OK: 1000, Measures: map[string]float64{"response_time_p99": 0.002, "goodput": 100, "capacity": 900, "service_time_p50": 1}}
+	metered := lab.Metered{
+		Total: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9e6},
+		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6}, "generator": {CPUSeconds: 3, PeakMemoryBytes: 5e6}},
+	}
+	system := System{Generator: dummy{}}
+	for name, test := range map[string]struct {
+		metered lab.Metered
+		point   lab.Point
+		want    map[string]float64
+	}{
+		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "cpu_per_operation": 0.002, "peak_memory": 4e6}},
+		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(Rate, 100),
+			map[string]float64{"response_time_p99": 0.002, "goodput": 100}},
+		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
+			at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100}},
+		"a search": {metered, at(SearchFrom, 100), map[string]float64{"capacity": 900}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := system.Measure(lab.Variant{}, test.point, test.metered, handedIn(t, report))
+			if err != nil || !maps.EqualFunc(got, test.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9*math.Abs(b) }) {
+				t.Errorf("Measure = %v, %v; want %v", got, err, test.want)
+			}
+		})
+	}
+	if _, err := system.Measure(lab.Variant{}, at(Rate, 1), metered, nil); err == nil {
+		t.Error("Measure without a report passes")
+	}
+}
+
+func TestEveryMeasureHasAMetric(t *testing.T) {
+	for _, open := range []bool{true, false} {
+		metrics := Metrics(open, true)
+		want := map[bool]string{true: "response_time_p99", false: "goodput"}[open]
+		if metrics[0].Name != want || len(metrics) != 7 {
+			t.Errorf("open loop %t: %+v, want seven metrics, %s first", open, metrics, want)
+		}
+	}
+}
+
+func TestMistakesInSystemFilesAreNamed(t *testing.T) {
+	for name, test := range map[string]struct{ text, says string }{
+		"empty":           {"", "the file is empty"},
+		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7", `line 4: there is no key "port" in a system file`},
+		"other schema":    {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/", `schema is "cleave-system/9"`},
+		"bad name":        {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/", `name is "My Server"`},
+		"no url":          {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
+		"no host":         {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
+		"port in url":     {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server", "in neither"},
+		"port in command": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: './server {port}'", "in neither"},
+		"two kinds":       {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server\ncompose: system.yaml", "not both"},
+		"no compose file": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncompose: none.yaml", "none.yaml: no such file"},
+		"open quote":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x", "inside quotes"},
+		"negative core":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]", "cores has -1"},
+		"ready path":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}", `ready.path is "health"`},
+		"ready timeout":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}", "soon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("system.yaml", []byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "system.yaml") {
+				t.Errorf("Parse: %v, want it to name the file and say %q", err, test.says)
+			}
+		})
+	}
+	_, err := Parse("system.yaml", []byte("schema: x\nname: X Y"))
+	if err == nil || strings.Count(err.Error(), "system.yaml: ") != 3 {
+		t.Errorf("Parse: %v, want all three mistakes", err)
+	}
+}
+
+func TestInline(t *testing.T) {
+	for text, want := range map[string]Definition{
+		"http://127.0.0.1:8080/": {Name: "127.0.0.1-8080", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:8080/"}},
+		"a=http://localhost:1/x": {Name: "a", ExternalSystem: lab.ExternalSystem{URL: "http://localhost:1/x"}},
+		"new=./new --port {port} 'a b'": {Name: "new", ExternalSystem: lab.ExternalSystem{
+			URL: "http://127.0.0.1:{port}/", Command: []string{"./new", "--port", "{port}", "a b"}}},
+	} {
+		d, err := Inline(text)
+		if err != nil || d.Name != want.Name || d.URL != want.URL || !slices.Equal(d.Command, want.Command) || d.Ready.Timeout == 0 {
+			t.Errorf("Inline(%q) = %+v, %v; want %+v", text, d, err, want)
+		}
+	}
+	for text, says := range map[string]string{
+		"./server":        "no file, no URL and not name=COMMAND",
+		"a=":              "no command behind",
+		"a=./server":      "put {port} into the command",
+		"A B=./x {port}":  `name is "A B"`,
+		"a='./x {port}":   "inside quotes",
+		"ftp://127.0.0.1": "expected http://",
+	} {
+		if _, err := Inline(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("Inline(%q): %v, want it to say %q", text, err, says)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                            nil,
+		"  nginx  -g 'daemon off;' ":  {"nginx", "-g", "daemon off;"},
+		`a "b \"c\"" d\ e ''`:         {"a", `b "c"`, "d e", ""},
+		"sh -c $HOME `x` ; | & *.txt": {"sh", "-c", "$HOME", "`x`", ";", "|", "&", "*.txt"},
+	} {
+		if got, err := Split(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("Split(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{`"a`, `a\`} {
+		if _, err := Split(text); err == nil {
+			t.Errorf("Split(%q) passes", text)
+		}
+	}
+}
+
+func TestAVariantWithoutADefinitionIsRefused(t *testing.T) {
+	_, err := System{Generator: dummy{}}.Layout(lab.Variant{Name: "a"}, at(Rate, 1), 1)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Layout: %v", err)
+	}
+}

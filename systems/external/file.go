@@ -1,0 +1,216 @@
+package external
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Schema versions system files.
+const Schema = "cleave-system/1"
+
+// readyTimeout is how long a system may take to become ready, unless it says.
+const readyTimeout = 30 * time.Second
+
+// maxFile bounds system and compose files, in bytes.
+const maxFile = 256 << 10
+
+// namePattern is what systems may be called: names appear in paths and reports.
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+// Definition is a system with its name.
+type Definition struct {
+	Name    string
+	Summary string
+	lab.ExternalSystem
+}
+
+// file is a system file as written. Give one of command and compose, or only a
+// url.
+type file struct {
+	Schema  string            `yaml:"schema"`
+	Name    string            `yaml:"name"`
+	Summary string            `yaml:"summary"`
+	URL     string            `yaml:"url"`
+	Command argv              `yaml:"command"`
+	Compose string            `yaml:"compose"`
+	Dir     string            `yaml:"dir"`
+	Env     map[string]string `yaml:"env"`
+	Ready   ready             `yaml:"ready"`
+	Reset   argv              `yaml:"reset"`
+	Cores   []int             `yaml:"cores"`
+}
+
+// ready is the key of that name.
+type ready struct {
+	Path    string        `yaml:"path"`
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// argv is a command: a list, or a text that is split at blanks.
+type argv []string
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (a *argv) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.SequenceNode {
+		return node.Decode((*[]string)(a))
+	}
+	var text string
+	if err := node.Decode(&text); err != nil {
+		return err
+	}
+	words, err := Split(text)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", node.Line, err)
+	}
+	*a = words
+	return nil
+}
+
+// Parse reads a system file. Its own folder is where relative paths start from.
+// All mistakes are named at once.
+func Parse(path string, data []byte) (Definition, error) {
+	if len(data) > maxFile {
+		return Definition{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, len(data), maxFile)
+	}
+	var f file
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&f); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("the file is empty; start with: schema: %s", Schema)
+		}
+		return Definition{}, inWords(path, err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return Definition{}, err
+	}
+	d, mistakes := f.definition(folder)
+	for i, mistake := range mistakes {
+		mistakes[i] = fmt.Errorf("%s: %w", path, mistake)
+	}
+	return d, errors.Join(mistakes...)
+}
+
+// unknownKey is how the YAML library speaks of a key that a structure lacks.
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
+// inWords names the file in every mistake that the YAML library found.
+func inWords(path string, err error) error {
+	var several *yaml.TypeError
+	if !errors.As(err, &several) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	var mistakes []error
+	for _, text := range several.Errors {
+		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, unknownKey.ReplaceAllString(text, `there is no key "$1" in a system file`)))
+	}
+	return errors.Join(mistakes...)
+}
+
+// definition checks the file and fills in what is left out.
+func (f *file) definition(folder string) (Definition, []error) {
+	var mistakes []error
+	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	if f.Schema != Schema {
+		mistake("schema is %q, this cleave reads %q", f.Schema, Schema)
+	}
+	d := Definition{Name: f.Name, Summary: f.Summary, ExternalSystem: lab.ExternalSystem{
+		URL: f.URL, Command: f.Command, Env: f.Env, Reset: f.Reset, Cores: f.Cores,
+		Ready: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
+	}}
+	d.Dir = within(folder, f.Dir)
+	if f.Compose != "" {
+		path := within(folder, f.Compose)
+		text, err := readSmall(path)
+		if err != nil {
+			mistake("compose: %w", err)
+		}
+		d.Compose = &lab.Compose{Text: text, Dir: filepath.Dir(path)}
+	}
+	mistakes = append(mistakes, d.complete()...)
+	return d, mistakes
+}
+
+// within is a path that a file in the folder names.
+func within(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
+}
+
+func readSmall(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), maxFile)
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
+
+// complete fills in defaults and finds mistakes.
+func (d *Definition) complete() (mistakes []error) {
+	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	if !namePattern.MatchString(d.Name) {
+		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
+	}
+	started := len(d.Command) > 0
+	if started && d.Compose != nil {
+		mistake("give command or compose, not both")
+	}
+	marked := strings.Contains(strings.Join(d.Command, " ")+strings.Join(environment(&d.ExternalSystem), " "), portMark)
+	if d.URL == "" && started && marked {
+		d.URL = "http://127.0.0.1:" + portMark + "/"
+	}
+	if d.URL == "" {
+		mistake("url is missing: where is the system to be found? (Cleave chooses a port when the command has %s)", portMark)
+	} else if err := checkURL(d.URL); err != nil {
+		mistakes = append(mistakes, err)
+	}
+	if strings.Contains(d.URL, portMark) != (started && marked) {
+		mistake("%s must be in url and in command or env, or in neither", portMark)
+	}
+	for _, core := range d.Cores {
+		if core < 0 {
+			mistake("cores has %d, expected numbers from 0 on", core)
+		}
+	}
+	switch {
+	case d.Ready.Timeout == 0:
+		d.Ready.Timeout = readyTimeout.Seconds()
+	case d.Ready.Timeout < 0:
+		mistake("ready.timeout is negative")
+	}
+	if d.Ready.Path != "" && !strings.HasPrefix(d.Ready.Path, "/") {
+		mistake("ready.path is %q, expected a path such as /health", d.Ready.Path)
+	}
+	return mistakes
+}
+
+func checkURL(text string) error {
+	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
+	switch {
+	case err != nil:
+		return fmt.Errorf("url %q: %w", text, err)
+	case u.Host == "" || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):
+		return fmt.Errorf("url is %q, expected http://, https://, grpc:// or grpcs:// and a host", text)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Inline reads a definition from the command line: a URL, name=URL or
+// name=COMMAND. A command is split at blanks and never seen by a shell; it has
+// {port} where the port belongs on which it is to listen.
+func Inline(text string) (Definition, error) {
+	name, what, named := strings.Cut(text, "=")
+	if isURL(text) || !named {
+		name, what = "", text
+	}
+	d := Definition{Name: name}
+	switch {
+	case isURL(what):
+		d.URL = what
+		if u, err := url.Parse(what); err == nil && name == "" {
+			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
+		}
+	case !named:
+		return d, fmt.Errorf("%q is no file, no URL and not name=COMMAND", text)
+	default:
+		var err error
+		if d.Command, err = Split(what); err != nil {
+			return d, fmt.Errorf("system %s: %w", name, err)
+		}
+		if len(d.Command) == 0 {
+			return d, fmt.Errorf("system %s: there is no command behind %q", name, name+"=")
+		}
+		if !strings.Contains(what, portMark) {
+			return d, fmt.Errorf("system %s: put %s into the command where its port belongs, or write a system file with its url: cleave init system", name, portMark)
+		}
+		if d.Dir, err = os.Getwd(); err != nil {
+			return d, err
+		}
+	}
+	mistakes := d.complete()
+	for i, mistake := range mistakes {
+		mistakes[i] = fmt.Errorf("system %q: %w", text, mistake)
+	}
+	return d, errors.Join(mistakes...)
+}
+
+func isURL(text string) bool {
+	scheme, _, found := strings.Cut(text, "://")
+	return found && !strings.ContainsAny(scheme, "= /")
+}
+
+// Split parts a command into words at blanks. Single and double quotes keep
+// blanks together, and a backslash keeps the next character as it is, but not
+// between single quotes. Nothing else has a meaning.
+func Split(text string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune // 0: outside
+	begun, escaped := false, false
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			begun, escaped = true, true
+		case r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			begun, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, fmt.Errorf("the command %q ends inside quotes or behind a backslash", text)
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

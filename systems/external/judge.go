@@ -1,0 +1,168 @@
+package external
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// leastAchieved is the share of the offered rate below which a load was not
+// achieved.
+const leastAchieved = 0.99
+
+// Figures of an audit.
+const (
+	FigureOffered    = "offered_rate"
+	FigureAchieved   = "achieved_rate"
+	FigureErrorShare = "error_share"
+	// FigureObjective is 1 where the load met the objective, else 0.
+	FigureObjective = "objective_met"
+	// FigureLimited is 1 where the generator, not the system, was the limit.
+	FigureLimited = "generator_limited"
+)
+
+// Audit implements lab.System. A load that was not achieved says nothing of the
+// system, whoever is to blame: such a trial is unknown. A system none of whose
+// answers was right is invalid.
+func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
+	r, err := s.report(reports)
+	if err != nil {
+		return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+	}
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: figures(r)}
+	if _, search := p.Level(SearchFrom); search {
+		return audit // probes beyond the capacity are part of a search
+	}
+	unknown := func(format string, args ...any) {
+		audit.Verdict = lab.AuditUnknown
+		audit.Problems = append(audit.Problems, fmt.Sprintf(format, args...))
+	}
+	for _, reason := range r.Limited {
+		unknown("the generator, not the system, was the limit: %s", reason)
+	}
+	if r.Offered > 0 && r.Achieved < leastAchieved*r.Offered && len(r.Limited) == 0 {
+		unknown("the system did not hold the rate: %.6g/s of %.6g/s were begun, %d operations never sent", r.Achieved, r.Offered, r.Unsent)
+	}
+	if r.Sent == 0 {
+		unknown("no operation was sent")
+	}
+	if r.Sent > 0 && r.OK == 0 {
+		audit.Verdict = lab.AuditInvalid
+		audit.Problems = append(audit.Problems, fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors)))
+	}
+	return audit
+}
+
+func counts(r lab.LoadReport) map[string]int64 {
+	all := map[string]int64{"sent": r.Sent, "ok": r.OK, "unsent": r.Unsent}
+	for kind, n := range r.Errors {
+		all["error: "+kind] = n
+	}
+	return all
+}
+
+func figures(r lab.LoadReport) map[string]float64 {
+	all := map[string]float64{FigureAchieved: r.Achieved, FigureObjective: 1, FigureLimited: 0}
+	if r.Offered > 0 {
+		all[FigureOffered] = r.Offered
+	}
+	if r.Sent > 0 {
+		all[FigureErrorShare] = errorShare(r)
+	}
+	if len(r.Missed) > 0 {
+		all[FigureObjective] = 0
+	}
+	if len(r.Limited) > 0 {
+		all[FigureLimited] = 1
+	}
+	return all
+}
+
+func errorShare(r lab.LoadReport) float64 {
+	var failed int64
+	for _, n := range r.Errors {
+		failed += n
+	}
+	return float64(failed) / float64(r.Sent)
+}
+
+func errorWords(errors map[string]int64) string {
+	var words string
+	for _, kind := range slices.Sorted(maps.Keys(errors)) {
+		words += fmt.Sprintf("%d %s ", errors[kind], kind)
+	}
+	return words
+}
+
+// Metrics are what trials are compared in. An open loop offers the same to all
+// systems, so its headline is the response time; a closed loop's is how much
+// they get done.
+func Metrics(open, capacity bool) []lab.Metric {
+	p99 := lab.Metric{Name: "response_time_p99", Title: "99th percentile of the response time", Unit: "s", Better: lab.LowerIsBetter}
+	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter}
+	cpu := lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter}
+	metrics := []lab.Metric{p99, cpu}
+	if !open {
+		metrics = []lab.Metric{goodput, cpu}
+	}
+	if capacity {
+		metrics = append(metrics, lab.Metric{Name: "capacity", Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter})
+	}
+	metrics = append(metrics,
+		lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter},
+		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter},
+	)
+	if open {
+		metrics = append(metrics, goodput)
+	} else {
+		metrics = append(metrics, p99)
+	}
+	return append(metrics,
+		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter})
+}
+
+// Metrics that come from the meter.
+const (
+	cpuPerOperation = "cpu_per_operation"
+	peakMemory      = "peak_memory"
+)
+
+// Measure implements lab.Measurer. The generator's own use is left out.
+func (s System) Measure(v lab.Variant, p lab.Point, metered lab.Metered, reports []lab.UnitReport) (map[string]float64, error) {
+	r, err := s.report(reports)
+	if err != nil {
+		return nil, err
+	}
+	if _, search := p.Level(SearchFrom); search {
+		return only(r.Measures, "capacity"), nil
+	}
+	var names []string
+	for _, metric := range Metrics(true, false) {
+		names = append(names, metric.Name)
+	}
+	measures := only(r.Measures, names...)
+	used, watched := metered.Roles[RoleSystem]
+	if !watched {
+		return measures, nil // it runs somewhere else
+	}
+	if _, missing := used.Unavailable["cpu_seconds"]; !missing && r.Sent > 0 {
+		measures[cpuPerOperation] = used.CPUSeconds / float64(r.Sent)
+	}
+	if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
+		measures[peakMemory] = float64(used.PeakMemoryBytes)
+	}
+	return measures, nil
+}
+
+// only keeps the named values.
+func only(values map[string]float64, names ...string) map[string]float64 {
+	kept := map[string]float64{}
+	for _, name := range names {
+		if value, measured := values[name]; measured {
+			kept[name] = value
+		}
+	}
+	return kept
+}
