@@ -1,0 +1,51 @@
+package broker
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTopologyNamesEveryMistake(t *testing.T) {
+	bad := Topology{Exchange: "Shop.", Queues: []Queue{
+		{Name: "a b", Types: []string{"ok"}}, {Name: "views", Types: []string{"order..created", "ok*"}},
+		{Name: "views", Types: []string{"ok"}}, {Name: "views-dead", Types: []string{"ok"}},
+		{Name: "empty"}, {Name: "limit", Types: []string{"ok"}, DeliveryLimit: -1},
+	}}
+	err := bad.check()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{`exchange "Shop."`, `queue "a b"`, `message type "order..created"`, `message type "ok*"`,
+		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" takes in nothing`, "delivery limit -1"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %s in:\n%v", want, err)
+		}
+	}
+	if err := shop().check(); err != nil {
+		t.Errorf("a good topology is refused: %v", err)
+	}
+}
+
+func TestOpenNamesMistakes(t *testing.T) {
+	for want, config := range map[string]Config{
+		`there is no broker "kafka" (there are rabbitmq and nats)`: {Driver: "kafka"},
+		"AMQP scheme must be either 'amqp://' or 'amqps://'":       {Driver: RabbitMQ, URL: "http://localhost"},
+		"Config.URL is empty": {Driver: NATS},
+	} {
+		if _, err := Open(config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error = %v, want %q", config, err, want)
+		}
+	}
+}
+
+func TestPublishErrorNamesMessagesInOrder(t *testing.T) {
+	var failed *PublishError
+	if failed.result() != nil {
+		t.Error("nothing failed, but there is an error")
+	}
+	failed = failed.add(5, ErrUnrouted).add(2, errLost)
+	err := failed.result()
+	if err == nil || failed.Unconfirmed[0] != 2 || !strings.Contains(err.Error(), "2 messages are not confirmed: "+ErrUnrouted.Error()) {
+		t.Errorf("error = %v, messages %v", err, failed.Unconfirmed)
+	}
+}

@@ -1,0 +1,162 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+)
+
+// The test program is also the NATS server's process, and a consumer that is
+// killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "nats":
+			exitWith(jetstream.Run(os.Args[2]))
+		case "consumer":
+			exitWith(holdOneMessage(os.Args[2]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func exitWith(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// broker is a real server with a client's configuration for it.
+type fixture struct {
+	instance *server.Instance
+	config   Config
+}
+
+// variant is one way to run a broker.
+type variant struct {
+	name    string
+	kind    server.Kind
+	driver  Driver
+	classic bool
+}
+
+func variants() []variant {
+	return []variant{
+		{"nats", server.NATS, NATS, false},
+		{"rabbitmq quorum", server.RabbitMQ, RabbitMQ, false},
+		{"rabbitmq classic", server.RabbitMQ, RabbitMQ, true},
+	}
+}
+
+// start starts the variant's server for a test, or skips the test.
+func (v variant) start(t testing.TB) *fixture {
+	t.Helper()
+	instance, err := server.Start(within(t), v.kind, t.TempDir(), server.Settings{NATSCommand: []string{os.Args[0], "nats"}})
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	must(t, err)
+	t.Cleanup(func() { must(t, instance.Stop()) })
+	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN(""), Classic: v.classic, AckWait: time.Second}}
+	if v.driver == RabbitMQ {
+		f.config.Unacked = func(ctx context.Context) (map[string]int, error) {
+			depths, err := instance.QueueDepths(ctx)
+			unacked := map[string]int{}
+			for name, depth := range depths {
+				unacked[name] = depth.Unacked
+			}
+			return unacked, err
+		}
+	}
+	return f
+}
+
+// within is a context for one test.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client opens a client with a topology of its own that goes with the test.
+func (f *fixture) client(t testing.TB, topology Topology) Client {
+	t.Helper()
+	c := f.open(t)
+	must(t, c.Declare(within(t), topology))
+	t.Cleanup(func() { must(t, c.Delete(context.Background())) })
+	return c
+}
+
+func (f *fixture) open(t testing.TB) Client {
+	t.Helper()
+	c, err := Open(f.config)
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	return c
+}
+
+// shop is a topology with two queues.
+func shop() Topology {
+	return Topology{Exchange: "shop", Queues: []Queue{
+		{Name: "views", Types: []string{"order.created", "order.confirmed"}, DeliveryLimit: 3},
+		{Name: "stock", Types: []string{"order.created"}, DeliveryLimit: 3},
+	}}
+}
+
+// promises are what broker.go says of every Client.
+func promises() []struct {
+	name string
+	test func(t *testing.T, f *fixture)
+} {
+	return []struct {
+		name string
+		test func(t *testing.T, f *fixture)
+	}{
+		{"a message arrives whole in every queue of its type", arrivesWhole},
+		{"a type that no queue takes is refused", unroutedIsRefused},
+		{"a batch keeps its order", batchKeepsOrder},
+		{"a key keeps its order over failing handlers", keyKeepsOrder},
+		{"no more than prefetch is unacknowledged", prefetchBounds},
+		{"a failing message goes to the dead letters", failingIsBuried},
+		{"a batch that fails is taken apart", failingBatchIsTakenApart},
+		{"what a killed consumer held comes again", killedConsumer},
+		{"what kills its consumers goes to the dead letters", poisonIsBuried},
+		{"a handler that ends late is acknowledged", lateHandlerIsAcknowledged},
+		{"what a stopping consumer held comes again", stoppedConsumer},
+		{"purge empties all queues", purgeEmpties},
+		{"delete removes all queues", deleteRemoves},
+		{"declaring again changes nothing", declareAgain},
+		{"many publishers at a time", manyPublishers},
+		{"a confirmed message outlives kill -9 of the broker", confirmedOutlivesKill},
+		{"publishing to a broker that is away fails in time", awayIsAnError},
+		{"a wrong password is an error at once", wrongPassword},
+	}
+}
+
+func TestContract(t *testing.T) {
+	for _, v := range variants() {
+		t.Run(v.name, func(t *testing.T) {
+			f := v.start(t)
+			for _, promise := range promises() {
+				t.Run(promise.name, func(t *testing.T) { promise.test(t, f) })
+			}
+		})
+	}
+}

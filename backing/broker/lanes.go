@@ -1,0 +1,223 @@
+package broker
+
+import (
+	"context"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// received is a delivery with what its broker can do with it.
+type received struct {
+	Delivery
+	ack func() error // the broker forgets the message
+	// release gives the message back; nil where the end of the session does.
+	release func()
+	// extend tells the broker that the message is still being worked on; nil
+	// where it does not ask.
+	extend func()
+}
+
+// lanes hand received messages to a handler: messages of one key go through one
+// lane, one after the other. The lanes belong to one session with the broker:
+// when that ends, what is left in them is dropped, as the broker will hand it
+// out again.
+type lanes struct {
+	subscription Subscription
+	handler      Handler
+	limit        int // attempts before a message is dead; 0: none
+	bury         func(context.Context, Delivery) error
+	freed        func()        // called for every message that leaves the lanes; may be nil
+	extendEvery  time.Duration // how often a message that has extend is extended
+	counters     *counters
+
+	ctx       context.Context
+	gone      chan struct{} // closed when the session ended
+	leave     sync.Once
+	inputs    []chan *received
+	seed      maphash.Seed
+	workers   sync.WaitGroup
+	mu        sync.Mutex
+	unsettled map[*received]struct{} // for extend
+}
+
+const (
+	firstRetryAfter = 10 * time.Millisecond
+	retryAfterMost  = time.Second
+)
+
+// start starts the lanes' workers. A lane can hold all that the broker may have
+// handed out, so put never waits.
+func (l *lanes) start(ctx context.Context) {
+	l.ctx, l.gone, l.seed = ctx, make(chan struct{}), maphash.MakeSeed()
+	l.unsettled = map[*received]struct{}{}
+	for range l.subscription.Lanes {
+		input := make(chan *received, l.subscription.Prefetch)
+		l.inputs = append(l.inputs, input)
+		l.workers.Go(func() { l.work(input) })
+	}
+	if l.extendEvery > 0 {
+		go l.extend()
+	}
+}
+
+// put hands a message to the lane of its key; one without a key goes by its ID.
+func (l *lanes) put(r *received) {
+	l.counters.receiving(r.Delivery)
+	if r.extend != nil {
+		l.mu.Lock()
+		l.unsettled[r] = struct{}{}
+		l.mu.Unlock()
+	}
+	key := r.Key
+	if key == "" {
+		key = r.ID
+	}
+	l.inputs[maphash.String(l.seed, key)%uint64(len(l.inputs))] <- r
+}
+
+// finish ends the session: handlers that are under way end, the rest is dropped.
+// Their messages can no longer be acknowledged when the connection is lost;
+// otherwise they are.
+func (l *lanes) finish() {
+	l.leave.Do(func() { close(l.gone) })
+	for _, input := range l.inputs {
+		close(input)
+	}
+	l.workers.Wait()
+}
+
+// over reports whether no more handler may begin.
+func (l *lanes) over() bool {
+	select {
+	case <-l.gone:
+		return true
+	case <-l.ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *lanes) work(input chan *received) {
+	for first := range input {
+		batch := []*received{first}
+	fill:
+		for len(batch) < l.subscription.Batch {
+			select {
+			case next, ok := <-input:
+				if !ok {
+					break fill
+				}
+				batch = append(batch, next)
+			default:
+				break fill
+			}
+		}
+		l.handle(batch)
+	}
+}
+
+// handle does one batch, together if that works, else one by one.
+func (l *lanes) handle(batch []*received) {
+	together := len(batch) > 1 && !l.over() && !slices.ContainsFunc(batch, l.dead)
+	if together && l.handler(l.ctx, deliveries(batch)) == nil {
+		l.settle(batch)
+		return
+	}
+	for n := range batch {
+		l.handleOne(batch[n])
+	}
+}
+
+// dead reports whether a message had all its attempts.
+func (l *lanes) dead(r *received) bool { return l.limit > 0 && r.Attempt > l.limit }
+
+// handleOne repeats until the handler is content or the message is dead. It
+// keeps its lane meanwhile: newer messages of its key wait.
+func (l *lanes) handleOne(r *received) {
+	for wait := firstRetryAfter; !l.over(); wait = min(2*wait, retryAfterMost) {
+		if l.dead(r) {
+			if l.bury(l.ctx, r.Delivery) == nil {
+				l.counters.deadLettered.Add(1)
+				l.settle([]*received{r})
+				return
+			}
+		} else {
+			if l.handler(l.ctx, []Delivery{r.Delivery}) == nil {
+				l.settle([]*received{r})
+				return
+			}
+			if r.Attempt++; !l.dead(r) {
+				l.counters.retried.Add(1)
+			}
+		}
+		l.pause(wait)
+	}
+	if r.release != nil {
+		r.release()
+	}
+	l.forget(r)
+}
+
+// settle acknowledges what was handled. When that does not reach the broker it
+// hands the message out again: this is what at least once means.
+func (l *lanes) settle(batch []*received) {
+	for _, r := range batch {
+		if r.ack() == nil {
+			l.counters.acked.Add(1)
+		}
+		l.forget(r)
+	}
+}
+
+// forget ends the care for a message.
+func (l *lanes) forget(r *received) {
+	if r.extend != nil {
+		l.mu.Lock()
+		delete(l.unsettled, r)
+		l.mu.Unlock()
+	}
+	if l.freed != nil {
+		l.freed()
+	}
+}
+
+// extend keeps the broker from handing out again what only takes its time.
+func (l *lanes) extend() {
+	tick := time.NewTicker(l.extendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.gone:
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		waiting := slices.Collect(maps.Keys(l.unsettled))
+		l.mu.Unlock()
+		for _, r := range waiting {
+			r.extend()
+		}
+	}
+}
+
+// pause waits before the next attempt, unless there will be none.
+func (l *lanes) pause(wait time.Duration) {
+	select {
+	case <-time.After(wait):
+	case <-l.gone:
+	case <-l.ctx.Done():
+	}
+}
+
+// deliveries is what a handler sees of a batch.
+func deliveries(batch []*received) []Delivery {
+	all := make([]Delivery, len(batch))
+	for n, r := range batch {
+		all[n] = r.Delivery
+	}
+	return all
+}

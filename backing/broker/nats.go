@@ -1,0 +1,271 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// natsClient is the client of NATS JetStream. A topology is a stream that keeps
+// messages as long as a queue is interested in them, a durable consumer in it
+// for each queue, and the same for the dead letters.
+type natsClient struct {
+	counters
+	config   Config
+	topology atomic.Pointer[Topology]
+
+	mu         sync.Mutex
+	connection *nats.Conn
+	closed     bool
+	server     atomic.Pointer[jetstream.JetStream]
+	slots      chan struct{} // bounds how many batches are under way
+	session    atomic.Pointer[session]
+}
+
+// session lasts until the connection is lost the next time.
+type session struct {
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// renew ends the session, if there is one, and begins the next.
+func (c *natsClient) renew() {
+	ctx, end := context.WithCancelCause(context.Background())
+	if old := c.session.Swap(&session{ctx: ctx, end: end}); old != nil {
+		old.end(errLost)
+	}
+}
+
+const (
+	// confirmWithin is how long a message may be on its way to its confirmation.
+	confirmWithin = 30 * time.Second
+	// mostUnacked bounds what all consumers of a queue may hold together.
+	mostUnacked = 1 << 16
+	// headers of a message beside those of its sender.
+	natsID, natsType, natsKey = "Cleave-Id", "Cleave-Type", "Cleave-Key"
+)
+
+func openNATS(config Config) (*natsClient, error) {
+	if config.URL == "" {
+		return nil, errors.New("open nats: Config.URL is empty")
+	}
+	c := &natsClient{config: config, slots: make(chan struct{}, publishers)}
+	c.topology.Store(&Topology{})
+	c.renew()
+	return c, nil
+}
+
+// tied is ctx until the connection is lost: what was sent over it may be lost, and
+// nobody answers.
+func (c *natsClient) tied(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, abandon := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.session.Load().ctx, func() { abandon(errLost) })
+	return ctx, func() {
+		stop()
+		abandon(nil)
+	}
+}
+
+// jetStream connects where that is not done yet. Afterwards the library itself
+// connects again whenever the server was away.
+func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error) {
+	if server := c.server.Load(); server != nil {
+		return *server, nil
+	}
+	for wait := firstDialAfter; ; wait = min(2*wait, dialAfterMost) {
+		server, err := c.connect()
+		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, nats.ErrAuthorization) {
+			return server, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to nats: %w (%w)", context.Cause(ctx), err)
+		}
+	}
+}
+
+func (c *natsClient) connect() (jetstream.JetStream, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if server := c.server.Load(); server != nil {
+		return *server, nil
+	}
+	connection, err := nats.Connect(c.config.URL, nats.Name("cleave"), nats.Timeout(dialWithin),
+		nats.MaxReconnects(-1), nats.ReconnectWait(firstDialAfter), nats.PingInterval(heartbeat),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.renew() }))
+	if err != nil {
+		return nil, err
+	}
+	server, err := jetstream.New(connection)
+	if err != nil {
+		connection.Close()
+		return nil, err
+	}
+	c.connection = connection
+	c.server.Store(&server)
+	return server, nil
+}
+
+// Declare implements Client.
+func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
+	if err := topology.check(); err != nil {
+		return fmt.Errorf("declare topology: %w", err)
+	}
+	topology = topology.withDefaults()
+	server, err := c.jetStream(ctx)
+	if err != nil {
+		return fmt.Errorf("declare topology: %w", err)
+	}
+	for _, exchange := range []string{topology.Exchange, DeadLetters(topology.Exchange)} {
+		if err := declareStream(ctx, server, exchange); err != nil {
+			return fmt.Errorf("declare stream %s in nats: %w", exchange, err)
+		}
+	}
+	for _, queue := range topology.Queues {
+		if err := c.declareQueue(ctx, server, topology.Exchange, queue); err != nil {
+			return fmt.Errorf("declare queue %s in nats: %w", queue.Name, err)
+		}
+	}
+	c.topology.Store(&topology)
+	return nil
+}
+
+// storeBusy is what the server says while it still removes the files of a stream
+// of the same name.
+const storeBusy jetstream.ErrorCode = 10049
+
+func declareStream(ctx context.Context, server jetstream.JetStream, exchange string) error {
+	for attempt := 1; ; attempt++ {
+		_, err := server.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: exchange, Subjects: []string{exchange + ".>"},
+			Retention: jetstream.InterestPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+			AllowAtomicPublish: true, // see commitBatch
+		})
+		var refused *jetstream.APIError
+		if !errors.As(err, &refused) || refused.ErrorCode != storeBusy || attempt == 20 {
+			return err
+		}
+		pause(ctx, firstDialAfter)
+	}
+}
+
+func (c *natsClient) declareQueue(ctx context.Context, server jetstream.JetStream, exchange string, queue Queue) error {
+	consumer := jetstream.ConsumerConfig{
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.config.AckWait, MaxAckPending: mostUnacked,
+		// The client itself moves dead letters, by the server's count of
+		// deliveries: a server that stops handing a message out only says so to
+		// those who listen at that moment.
+		MaxDeliver: -1,
+	}
+	dead := consumer
+	dead.Durable = DeadLetters(queue.Name)
+	dead.FilterSubject = subject(DeadLetters(exchange), queue.Name)
+	if _, err := server.CreateOrUpdateConsumer(ctx, DeadLetters(exchange), dead); err != nil {
+		return err
+	}
+	consumer.Durable = queue.Name
+	for _, kind := range queue.Types {
+		consumer.FilterSubjects = append(consumer.FilterSubjects, subject(exchange, kind))
+	}
+	_, err := server.CreateOrUpdateConsumer(ctx, exchange, consumer)
+	return err
+}
+
+func subject(exchange, kind string) string { return exchange + "." + kind }
+
+// streamOf is the stream that holds a queue's messages.
+func (t Topology) streamOf(queue string) string {
+	for _, q := range t.Queues {
+		if DeadLetters(q.Name) == queue {
+			return DeadLetters(t.Exchange)
+		}
+	}
+	return t.Exchange
+}
+
+// consumer finds the server's side of a queue.
+func (c *natsClient) consumer(ctx context.Context, queue string) (jetstream.Consumer, error) {
+	topology := c.topology.Load()
+	if _, err := topology.deliveryLimit(queue); err != nil {
+		return nil, err
+	}
+	server, err := c.jetStream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return server.Consumer(ctx, topology.streamOf(queue), queue)
+}
+
+// Depth implements Client.
+func (c *natsClient) Depth(ctx context.Context, queue string) (Depth, error) {
+	consumer, err := c.consumer(ctx, queue)
+	if err != nil {
+		return Depth{}, fmt.Errorf("depth of %s in nats: %w", queue, err)
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return Depth{}, fmt.Errorf("depth of %s in nats: %w", queue, err)
+	}
+	return Depth{Ready: int(info.NumPending), Unacked: info.NumAckPending}, nil
+}
+
+// Purge implements Client.
+func (c *natsClient) Purge(ctx context.Context) error {
+	return c.eachStream(ctx, "purge", func(server jetstream.JetStream, name string) error {
+		stream, err := server.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx)
+	})
+}
+
+// Delete implements Client.
+func (c *natsClient) Delete(ctx context.Context) error {
+	err := c.eachStream(ctx, "delete", func(server jetstream.JetStream, name string) error {
+		return server.DeleteStream(ctx, name)
+	})
+	if err == nil {
+		c.topology.Store(&Topology{})
+	}
+	return err
+}
+
+func (c *natsClient) eachStream(ctx context.Context, what string, work func(jetstream.JetStream, string) error) error {
+	exchange := c.topology.Load().Exchange
+	if exchange == "" {
+		return nil
+	}
+	server, err := c.jetStream(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	for _, name := range []string{exchange, DeadLetters(exchange)} {
+		if err := work(server, name); err != nil {
+			return fmt.Errorf("%s stream %s in nats: %w", what, name, err)
+		}
+	}
+	return nil
+}
+
+// Close implements Client.
+func (c *natsClient) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.server.Store(nil)
+	if c.connection != nil {
+		c.connection.Close()
+	}
+	return nil
+}

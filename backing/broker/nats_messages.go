@@ -1,0 +1,267 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Publish implements Client.
+func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
+	c.counters.publishing(messages)
+	topology := c.topology.Load()
+	var failed *PublishError
+	var routed []int // indexes
+	for n, m := range messages {
+		if topology.takesIn(m.Type) {
+			routed = append(routed, n)
+		} else {
+			failed = failed.add(n, fmt.Errorf("%w: %q", ErrUnrouted, m.Type))
+		}
+	}
+	for chunk := range slices.Chunk(routed, min(c.config.Window, mostInBatch)) {
+		batch := make([]*nats.Msg, len(chunk))
+		for n, index := range chunk {
+			batch[n] = toNATS(subject(topology.Exchange, messages[index].Type), messages[index])
+		}
+		if err := c.publishBatch(ctx, batch); err != nil {
+			for _, index := range chunk {
+				failed = failed.add(index, err)
+			}
+			continue
+		}
+		c.counters.confirmed.Add(int64(len(chunk)))
+	}
+	return failed.result()
+}
+
+// mostInBatch is the server's limit.
+const mostInBatch = 1000
+
+// publishBatch publishes messages and waits until the server has all of them on
+// its disk, or has none of them.
+func (c *natsClient) publishBatch(ctx context.Context, batch []*nats.Msg) error {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	server, err := c.jetStream(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, confirmWithin)
+	defer cancel()
+	ctx, release := c.tied(ctx)
+	defer release()
+	if len(batch) == 1 {
+		_, err = server.PublishMsg(ctx, batch[0])
+	} else {
+		err = commitBatch(ctx, server.Conn(), batch)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// commitBatch publishes messages as one of the server's atomic batches (NATS
+// ADR-50): each carries the batch and its place in it, the last asks to commit.
+// The server syncs a batch once, single messages one by one.
+func commitBatch(ctx context.Context, connection *nats.Conn, batch []*nats.Msg) error {
+	name := rand.Text()
+	last := len(batch) - 1
+	for n, m := range batch {
+		m.Header["Nats-Batch-Id"] = []string{name}
+		m.Header["Nats-Batch-Sequence"] = []string{strconv.Itoa(n + 1)}
+		if n == last {
+			break
+		}
+		if err := connection.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	batch[last].Header["Nats-Batch-Commit"] = []string{"1"}
+	answer, err := connection.RequestMsgWithContext(ctx, batch[last])
+	if err != nil {
+		return err
+	}
+	var outcome struct {
+		Error *jetstream.APIError `json:"error"`
+		Count int                 `json:"count"`
+	}
+	if err := json.Unmarshal(answer.Data, &outcome); err != nil {
+		return fmt.Errorf("what is %q? %w", answer.Data, err)
+	}
+	if outcome.Error != nil {
+		return outcome.Error
+	}
+	if outcome.Count != len(batch) {
+		return fmt.Errorf("the server confirmed %d messages of %d", outcome.Count, len(batch))
+	}
+	return nil
+}
+
+// bury moves a message to the dead-letter queue.
+func (c *natsClient) bury(ctx context.Context, d Delivery) error {
+	to := subject(DeadLetters(c.topology.Load().Exchange), d.Queue)
+	return c.publishBatch(ctx, []*nats.Msg{toNATS(to, d.Message)})
+}
+
+// toNATS is a message in the server's form. It does not use the server's own
+// detection of repeated messages: what a system does about them must not depend
+// on its broker.
+func toNATS(subject string, m Message) *nats.Msg {
+	header := nats.Header{}
+	for name, value := range m.Headers {
+		header[name] = []string{value}
+	}
+	header[natsID], header[natsType], header[natsKey] = []string{m.ID}, []string{m.Type}, []string{m.Key}
+	return &nats.Msg{Subject: subject, Header: header, Data: m.Body}
+}
+
+// fromNATS is the reverse of toNATS. Headers for the server are left out.
+func fromNATS(m jetstream.Msg) Message {
+	header := m.Headers()
+	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey), Body: m.Data()}
+	for name, values := range header {
+		if name == natsID || name == natsType || name == natsKey || strings.HasPrefix(name, "Nats-") || len(values) == 0 {
+			continue
+		}
+		if message.Headers == nil {
+			message.Headers = map[string]string{}
+		}
+		message.Headers[name] = values[0]
+	}
+	return message
+}
+
+// fetchWithin is how long the server may wait for messages to hand out.
+const fetchWithin = 2 * time.Second
+
+// Consume implements Client.
+func (c *natsClient) Consume(ctx context.Context, subscription Subscription, handler Handler) error {
+	subscription = subscription.withDefaults()
+	limit, err := c.topology.Load().deliveryLimit(subscription.Queue)
+	if err != nil {
+		return fmt.Errorf("consume: %w", err)
+	}
+	// A slot is the right to hold one message.
+	slots := make(chan struct{}, subscription.Prefetch)
+	for range subscription.Prefetch {
+		slots <- struct{}{}
+	}
+	session := &lanes{
+		subscription: subscription, handler: handler, limit: limit, bury: c.bury, counters: &c.counters,
+		freed: func() { slots <- struct{}{} }, extendEvery: c.config.AckWait / 3,
+	}
+	session.start(ctx)
+	defer session.finish()
+	for ctx.Err() == nil {
+		err := c.fetchConnected(ctx, session, slots)
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, ErrClosed), errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound),
+			errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("consume queue %s from nats: %w", subscription.Queue, err)
+		default:
+			pause(ctx, firstDialAfter) // the server is away: the library connects again
+		}
+	}
+	return nil
+}
+
+// fetchConnected fetches as long as the connection lasts.
+func (c *natsClient) fetchConnected(ctx context.Context, session *lanes, slots chan struct{}) error {
+	ctx, release := c.tied(ctx)
+	defer release()
+	consumer, err := c.consumer(ctx, session.subscription.Queue)
+	if err != nil {
+		return err
+	}
+	return session.fetch(ctx, consumer, slots)
+}
+
+// fetch asks for messages as long as that goes well. It waits until half of the
+// slots are free, so that it asks seldom, for many.
+func (l *lanes) fetch(ctx context.Context, consumer jetstream.Consumer, slots chan struct{}) error {
+	for {
+		free := takeSlots(ctx, slots, (cap(slots)+1)/2)
+		if ctx.Err() != nil {
+			giveSlots(slots, free)
+			return ctx.Err()
+		}
+		got, err := l.fetchOnce(ctx, consumer, free)
+		giveSlots(slots, free-got)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takeSlots takes at least so many slots, and all that are free.
+func takeSlots(ctx context.Context, slots chan struct{}, least int) int {
+	for n := 0; ; n++ {
+		if n >= least {
+			select {
+			case <-slots:
+				continue
+			default:
+				return n
+			}
+		}
+		select {
+		case <-slots:
+		case <-ctx.Done():
+			return n
+		}
+	}
+}
+
+func giveSlots(slots chan struct{}, n int) {
+	for range n {
+		slots <- struct{}{}
+	}
+}
+
+// fetchOnce puts up to n messages into the lanes as they come and says how many.
+func (l *lanes) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n int) (got int, err error) {
+	limited, cancel := context.WithTimeout(ctx, fetchWithin)
+	defer cancel()
+	messages, err := consumer.Fetch(n, jetstream.FetchContext(limited))
+	if err != nil {
+		return 0, err
+	}
+	for m := range messages.Messages() {
+		got++
+		l.put(&received{
+			Delivery: Delivery{Message: fromNATS(m), Queue: l.subscription.Queue, Attempt: natsAttempt(m)},
+			ack:      m.Ack,
+			release:  func() { _ = m.Nak() }, // else it comes again after AckWait
+			extend:   func() { _ = m.InProgress() },
+		})
+	}
+	err = messages.Error()
+	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		err = nil // there was nothing more
+	}
+	return got, err
+}
+
+// natsAttempt reads how often the server handed the message out.
+func natsAttempt(m jetstream.Msg) int {
+	if about, err := m.Metadata(); err == nil {
+		return int(about.NumDelivered)
+	}
+	return 1
+}

@@ -1,0 +1,365 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// consumption is a Consume that runs beside the test.
+type consumption struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error
+}
+
+func consume(t *testing.T, c Client, s Subscription, handler Handler) *consumption {
+	t.Helper()
+	ctx, cancel := context.WithCancel(within(t))
+	running := &consumption{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(running.ended)
+		running.err = c.Consume(ctx, s, handler)
+	}()
+	t.Cleanup(func() { running.stop(t) })
+	return running
+}
+
+// stop ends the consumption and checks that it ended well.
+func (c *consumption) stop(t *testing.T) {
+	t.Helper()
+	c.cancel()
+	select {
+	case <-c.ended:
+	case <-time.After(time.Minute):
+		t.Fatal("consume does not end")
+	}
+	if c.err != nil {
+		t.Errorf("consume: %v", c.err)
+	}
+}
+
+// sink is a handler that keeps what it gets, and fails where it is told to.
+type sink struct {
+	mu   sync.Mutex
+	all  []Delivery // handled
+	sees chan Delivery
+	fail func(Delivery) error
+}
+
+func newSink() *sink { return &sink{sees: make(chan Delivery, 100000)} }
+
+func (s *sink) handle(_ context.Context, deliveries []Delivery) error {
+	for _, d := range deliveries {
+		if s.fail == nil {
+			continue
+		}
+		if err := s.fail(d); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.all = append(s.all, deliveries...)
+	s.mu.Unlock()
+	for _, d := range deliveries {
+		s.sees <- d
+	}
+	return nil
+}
+
+// await returns the next n handled messages.
+func (s *sink) await(t *testing.T, n int) []Delivery {
+	t.Helper()
+	var got []Delivery
+	for len(got) < n {
+		select {
+		case d := <-s.sees:
+			got = append(got, d)
+		case <-time.After(time.Minute):
+			t.Fatalf("got %d messages of %d", len(got), n)
+		}
+	}
+	return got
+}
+
+func ids(deliveries []Delivery) []string {
+	var all []string
+	for _, d := range deliveries {
+		all = append(all, d.ID)
+	}
+	return all
+}
+
+func numbered(n int, kind string) []Message {
+	var all []Message
+	for i := range n {
+		all = append(all, Message{ID: fmt.Sprintf("%05d", i), Type: kind, Key: fmt.Sprint("k", i%7), Body: []byte("{}")})
+	}
+	return all
+}
+
+// awaitDepth waits until a queue holds what it should: brokers count beside
+// their other work.
+func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
+	t.Helper()
+	var got Depth
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var err error
+		got, err = c.Depth(within(t), queue)
+		must(t, err)
+		if got == want {
+			return
+		}
+	}
+	t.Fatalf("depth of %s = %+v, want %+v", queue, got, want)
+}
+
+func arrivesWhole(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"}, Body: []byte("\x00\xffbody")}
+	must(t, c.Publish(within(t), sent, Message{ID: "m2", Type: "order.confirmed"}))
+	for queue, want := range map[string]int{"views": 2, "stock": 1} {
+		s := newSink()
+		running := consume(t, c, Subscription{Queue: queue}, s.handle)
+		got := s.await(t, want)
+		running.stop(t)
+		first := got[0]
+		if first.ID != sent.ID || first.Type != sent.Type || first.Key != sent.Key || string(first.Body) != string(sent.Body) ||
+			!maps.Equal(first.Headers, sent.Headers) || first.Queue != queue || first.Attempt != 1 {
+			t.Errorf("queue %s: got %+v, want %+v", queue, first, sent)
+		}
+		awaitDepth(t, c, queue, Depth{})
+	}
+	want := Counts{Published: 2, Confirmed: 2, Delivered: 3, Acked: 3, PublishedBytes: 6, DeliveredBytes: 12}
+	if got := c.Counts(); got != want {
+		t.Errorf("counts = %+v, want %+v", got, want)
+	}
+}
+
+func unroutedIsRefused(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	messages := []Message{{ID: "a", Type: "order.created"}, {ID: "b", Type: "nobody.listens"}, {ID: "c", Type: "order.confirmed"}}
+	err := c.Publish(within(t), messages...)
+	var failed *PublishError
+	if !errors.As(err, &failed) || !errors.Is(err, ErrUnrouted) || !slices.Equal(failed.Unconfirmed, []int{1}) {
+		t.Fatalf("error = %v, want one that names message 1 and %v", err, ErrUnrouted)
+	}
+	if n := c.Counts().Confirmed; n != 2 {
+		t.Errorf("confirmed %d, want 2", n)
+	}
+	awaitDepth(t, c, "views", Depth{Ready: 2})
+	must(t, c.Publish(within(t), messages[0]))
+}
+
+func batchKeepsOrder(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	sent := numbered(1000, "order.confirmed") // more than the window
+	must(t, c.Publish(within(t), sent...))
+	s := newSink()
+	consume(t, c, Subscription{Queue: "views", Prefetch: 100}, s.handle)
+	got := ids(s.await(t, len(sent)))
+	if !slices.IsSorted(got) {
+		t.Errorf("order changed: %v", got)
+	}
+}
+
+func keyKeepsOrder(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	sent := numbered(300, "order.confirmed")
+	must(t, c.Publish(within(t), sent...))
+	s := newSink()
+	var failures atomic.Int64
+	s.fail = func(d Delivery) error {
+		if d.Attempt == 1 && d.ID[4] == '3' {
+			failures.Add(1)
+			return errors.New("not now")
+		}
+		return nil
+	}
+	consume(t, c, Subscription{Queue: "views", Prefetch: 50, Lanes: 4, Batch: 5}, s.handle)
+	last := map[string]string{}
+	for _, d := range s.await(t, len(sent)) {
+		if d.ID <= last[d.Key] {
+			t.Errorf("key %s: %s came after %s", d.Key, d.ID, last[d.Key])
+		}
+		last[d.Key] = d.ID
+	}
+	if failures.Load() == 0 || c.Counts().Retried != 30 {
+		t.Errorf("%d failures, %d retried, want 30", failures.Load(), c.Counts().Retried)
+	}
+}
+
+func prefetchBounds(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(20, "order.confirmed")...))
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	consume(t, c, Subscription{Queue: "views", Prefetch: 5, Lanes: 8}, func(context.Context, []Delivery) error {
+		<-release
+		return nil
+	})
+	awaitDepth(t, c, "views", Depth{Ready: 15, Unacked: 5})
+	for c.Counts().Delivered < 5 {
+		time.Sleep(time.Millisecond) // the broker counts before the client does
+	}
+	if n := c.Counts().Delivered; n != 5 {
+		t.Errorf("delivered %d, want 5", n)
+	}
+	free()
+	awaitDepth(t, c, "views", Depth{})
+}
+
+func failingIsBuried(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k", Headers: map[string]string{"Trace": "x"}},
+		Message{ID: "good", Type: "order.confirmed", Key: "k"}))
+	s := newSink()
+	var attempts []int
+	s.fail = func(d Delivery) error {
+		if d.ID != "bad" {
+			return nil
+		}
+		attempts = append(attempts, d.Attempt)
+		return errors.New("cannot be done")
+	}
+	running := consume(t, c, Subscription{Queue: "views"}, s.handle)
+	if got := ids(s.await(t, 1)); got[0] != "good" {
+		t.Errorf("handled %v", got)
+	}
+	running.stop(t)
+	if !slices.Equal(attempts, []int{1, 2, 3}) {
+		t.Errorf("attempts %v, want 1 to 3", attempts)
+	}
+	awaitDepth(t, c, "views", Depth{})
+	awaitDepth(t, c, DeadLetters("views"), Depth{Ready: 1})
+	dead := newSink()
+	consume(t, c, Subscription{Queue: DeadLetters("views")}, dead.handle)
+	if got := dead.await(t, 1)[0]; got.ID != "bad" || got.Key != "k" || got.Headers["Trace"] != "x" {
+		t.Errorf("dead letter = %+v", got)
+	}
+	if n := c.Counts().DeadLettered; n != 1 {
+		t.Errorf("%d dead letters counted", n)
+	}
+}
+
+func failingBatchIsTakenApart(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(40, "order.confirmed")...))
+	s := newSink()
+	s.fail = func(d Delivery) error {
+		if d.ID == "00005" {
+			return errors.New("cannot be done")
+		}
+		return nil
+	}
+	var largest atomic.Int64
+	running := consume(t, c, Subscription{Queue: "views", Batch: 10}, func(ctx context.Context, deliveries []Delivery) error {
+		largest.Store(max(largest.Load(), int64(len(deliveries))))
+		return s.handle(ctx, deliveries)
+	})
+	got := ids(s.await(t, 39))
+	running.stop(t)
+	slices.Sort(got)
+	if slices.Contains(got, "00005") || len(slices.Compact(got)) != 39 {
+		t.Errorf("handled %v", got)
+	}
+	if n := largest.Load(); n < 2 || n > 10 {
+		t.Errorf("largest batch %d, want 2 to 10", n)
+	}
+	awaitDepth(t, c, DeadLetters("views"), Depth{Ready: 1})
+}
+
+func lateHandlerIsAcknowledged(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(1, "order.confirmed")...))
+	begun := make(chan struct{})
+	running := consume(t, c, Subscription{Queue: "views"}, func(ctx context.Context, _ []Delivery) error {
+		close(begun)
+		<-ctx.Done()
+		return nil // it had committed already
+	})
+	<-begun
+	running.stop(t)
+	awaitDepth(t, c, "views", Depth{})
+}
+
+func stoppedConsumer(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(5, "order.confirmed")...))
+	begun := make(chan struct{}, 5)
+	running := consume(t, c, Subscription{Queue: "views"}, func(ctx context.Context, _ []Delivery) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	<-begun
+	running.stop(t)
+	s := newSink()
+	consume(t, c, Subscription{Queue: "views"}, s.handle)
+	got := ids(s.await(t, 5))
+	if slices.Sort(got); len(slices.Compact(got)) != 5 {
+		t.Errorf("handled %v", got)
+	}
+}
+
+func purgeEmpties(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(10, "order.created")...))
+	awaitDepth(t, c, "stock", Depth{Ready: 10})
+	must(t, c.Purge(within(t)))
+	for _, queue := range shop().allQueues() {
+		awaitDepth(t, c, queue, Depth{})
+	}
+	must(t, c.Publish(within(t), numbered(1, "order.created")...))
+	awaitDepth(t, c, "stock", Depth{Ready: 1})
+}
+
+func deleteRemoves(t *testing.T, f *fixture) {
+	c := f.open(t)
+	must(t, c.Declare(within(t), shop()))
+	other := f.open(t)
+	must(t, other.Declare(within(t), shop()))
+	must(t, c.Delete(within(t)))
+	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) {
+		t.Errorf("depth: error = %v, want %v", err, ErrUnknownQueue)
+	}
+	if _, err := other.Depth(within(t), "views"); err == nil {
+		t.Error("the queue is still there")
+	}
+	if err := other.Consume(within(t), Subscription{Queue: "views"}, newSink().handle); err == nil {
+		t.Error("a queue that is not there is consumed")
+	}
+}
+
+func declareAgain(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	must(t, c.Publish(within(t), numbered(2, "order.created")...))
+	must(t, f.open(t).Declare(within(t), shop()))
+	awaitDepth(t, c, "views", Depth{Ready: 2})
+	if err := c.Consume(within(t), Subscription{Queue: "none"}, newSink().handle); !errors.Is(err, ErrUnknownQueue) {
+		t.Errorf("consume: error = %v, want %v", err, ErrUnknownQueue)
+	}
+}
+
+func manyPublishers(t *testing.T, f *fixture) {
+	c := f.client(t, shop())
+	var all sync.WaitGroup
+	for p := range 2 * publishers {
+		all.Go(func() {
+			for n := range 20 {
+				if err := c.Publish(within(t), Message{ID: fmt.Sprint(p, "-", n), Type: "order.confirmed"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	awaitDepth(t, c, "views", Depth{Ready: 2 * publishers * 20})
+}

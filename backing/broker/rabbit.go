@@ -1,0 +1,266 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// rabbit is the client of RabbitMQ. It publishes and consumes over connections
+// of their own: the broker holds back a connection that publishes too fast, and
+// acknowledgements must not wait for that.
+type rabbit struct {
+	counters
+	config     Config
+	topology   atomic.Pointer[Topology]
+	publishing *link
+	consuming  *link
+	// idle are channels in confirm mode that no Publish uses; slots bounds how
+	// many there are.
+	idle  chan *confirming
+	slots chan struct{}
+}
+
+// publishers is how many Publish calls can be under way at a time.
+const publishers = 16
+
+func openRabbit(config Config) (*rabbit, error) {
+	if _, err := amqp.ParseURI(config.URL); err != nil {
+		return nil, fmt.Errorf("open rabbitmq: %w", err)
+	}
+	r := &rabbit{
+		config: config, publishing: &link{url: config.URL}, consuming: &link{url: config.URL},
+		idle: make(chan *confirming, publishers), slots: make(chan struct{}, publishers),
+	}
+	r.topology.Store(&Topology{})
+	return r, nil
+}
+
+// link is a connection that is made when it is needed and made anew when it was
+// lost.
+type link struct {
+	url        string
+	mu         sync.Mutex
+	connection *amqp.Connection
+	closed     bool
+}
+
+const (
+	firstDialAfter = 20 * time.Millisecond
+	dialAfterMost  = time.Second
+	dialWithin     = 5 * time.Second
+	heartbeat      = 10 * time.Second
+)
+
+// channel opens a channel. It waits for the broker until ctx is done; wrong
+// credentials end the waiting at once.
+func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
+	for wait := firstDialAfter; ; wait = min(2*wait, dialAfterMost) {
+		channel, err := l.tryChannel()
+		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, amqp.ErrCredentials) || errors.Is(err, amqp.ErrVhost) {
+			return channel, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to rabbitmq: %w (%w)", context.Cause(ctx), err)
+		}
+	}
+}
+
+func (l *link) tryChannel() (*amqp.Channel, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if l.connection == nil || l.connection.IsClosed() {
+		connection, err := amqp.DialConfig(l.url, amqp.Config{
+			Heartbeat: heartbeat, Dial: amqp.DefaultDial(dialWithin), Properties: amqp.Table{"product": "cleave"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		l.connection = connection
+	}
+	return l.connection.Channel()
+}
+
+func (l *link) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.connection == nil || l.connection.IsClosed() {
+		return nil
+	}
+	err := l.connection.Close()
+	if errors.Is(err, amqp.ErrClosed) || errors.Is(err, net.ErrClosed) {
+		return nil // it was lost meanwhile
+	}
+	return err
+}
+
+// Declare implements Client.
+func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
+	if err := topology.check(); err != nil {
+		return fmt.Errorf("declare topology: %w", err)
+	}
+	topology = topology.withDefaults()
+	isNew, err := r.lacks(ctx, topology)
+	if err != nil {
+		return fmt.Errorf("declare topology in rabbitmq: %w", err)
+	}
+	err = r.with(ctx, func(channel *amqp.Channel) error {
+		if err := channel.ExchangeDeclare(topology.Exchange, amqp.ExchangeDirect, true, false, false, false, nil); err != nil {
+			return fmt.Errorf("exchange %s: %w", topology.Exchange, err)
+		}
+		for _, queue := range topology.Queues {
+			if err := r.declareQueue(channel, topology.Exchange, queue); err != nil {
+				return fmt.Errorf("queue %s: %w", queue.Name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("declare topology in rabbitmq: %w", err)
+	}
+	r.topology.Store(&topology)
+	if isNew && !r.config.Classic {
+		pause(ctx, savedAfter)
+	}
+	return nil
+}
+
+// savedAfter is how long RabbitMQ may need to save that a quorum queue exists. It
+// does so half a second after the declaration (ra 2.2, ra_directory: the
+// auto_save of its table). A broker that is killed before starts the queue anew,
+// without what it confirmed. Declare of a new queue waits for twice as long.
+const savedAfter = time.Second
+
+// lacks reports whether the broker does not have a queue of the topology yet.
+func (r *rabbit) lacks(ctx context.Context, topology Topology) (bool, error) {
+	for _, queue := range topology.allQueues() {
+		err := r.with(ctx, func(channel *amqp.Channel) error {
+			_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+			return err
+		})
+		var refused *amqp.Error
+		if errors.As(err, &refused) && refused.Code == amqp.NotFound {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (r *rabbit) declareQueue(channel *amqp.Channel, exchange string, queue Queue) error {
+	if _, err := channel.QueueDeclare(DeadLetters(queue.Name), true, false, false, false, r.arguments()); err != nil {
+		return err
+	}
+	arguments := r.arguments()
+	arguments["x-dead-letter-exchange"] = "" // the default one, which goes by the queue's name
+	arguments["x-dead-letter-routing-key"] = DeadLetters(queue.Name)
+	if !r.config.Classic {
+		// The client moves a message that its handler cannot take. What kills its
+		// consumer is moved by the broker, safely: it keeps the message until the
+		// other queue has it. The client is one attempt earlier.
+		arguments["x-delivery-limit"] = queue.DeliveryLimit
+		arguments["x-dead-letter-strategy"] = "at-least-once"
+		arguments["x-overflow"] = "reject-publish"
+	}
+	if _, err := channel.QueueDeclare(queue.Name, true, false, false, false, arguments); err != nil {
+		return err
+	}
+	for _, kind := range queue.Types {
+		if err := channel.QueueBind(queue.Name, kind, exchange, false, nil); err != nil {
+			return fmt.Errorf("bind %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func (r *rabbit) arguments() amqp.Table {
+	if r.config.Classic {
+		return amqp.Table{"x-queue-type": "classic"}
+	}
+	return amqp.Table{"x-queue-type": "quorum"}
+}
+
+// with lends a channel for administration. Such a channel is used once: the
+// broker closes it at the first mistake.
+func (r *rabbit) with(ctx context.Context, work func(*amqp.Channel) error) error {
+	channel, err := r.consuming.channel(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = channel.Close() }() // it may be closed by a mistake
+	return work(channel)
+}
+
+// Depth implements Client.
+func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
+	depth := Depth{Unacked: -1}
+	if _, err := r.topology.Load().deliveryLimit(queue); err != nil {
+		return depth, fmt.Errorf("depth: %w", err)
+	}
+	err := r.with(ctx, func(channel *amqp.Channel) error {
+		state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		depth.Ready = state.Messages
+		return err
+	})
+	if err == nil && r.config.Unacked != nil {
+		var all map[string]int
+		if all, err = r.config.Unacked(ctx); err == nil {
+			depth.Unacked = all[queue]
+		}
+	}
+	if err != nil {
+		return depth, fmt.Errorf("depth of %s in rabbitmq: %w", queue, err)
+	}
+	return depth, nil
+}
+
+// Purge implements Client.
+func (r *rabbit) Purge(ctx context.Context) error {
+	return r.eachQueue(ctx, "purge", func(channel *amqp.Channel, queue string) error {
+		_, err := channel.QueuePurge(queue, false)
+		return err
+	})
+}
+
+// Delete implements Client.
+func (r *rabbit) Delete(ctx context.Context) error {
+	err := r.eachQueue(ctx, "delete", func(channel *amqp.Channel, queue string) error {
+		_, err := channel.QueueDelete(queue, false, false, false)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	exchange := r.topology.Swap(&Topology{}).Exchange
+	return r.with(ctx, func(channel *amqp.Channel) error { return channel.ExchangeDelete(exchange, false, false) })
+}
+
+func (r *rabbit) eachQueue(ctx context.Context, what string, work func(*amqp.Channel, string) error) error {
+	return r.with(ctx, func(channel *amqp.Channel) error {
+		for _, queue := range r.topology.Load().allQueues() {
+			if err := work(channel, queue); err != nil {
+				return fmt.Errorf("%s queue %s in rabbitmq: %w", what, queue, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Close implements Client.
+func (r *rabbit) Close() error {
+	return errors.Join(r.publishing.close(), r.consuming.close())
+}

@@ -1,0 +1,117 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Consume implements Client.
+func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler Handler) error {
+	subscription = subscription.withDefaults()
+	limit, err := r.topology.Load().deliveryLimit(subscription.Queue)
+	if err != nil {
+		return fmt.Errorf("consume: %w", err)
+	}
+	for ctx.Err() == nil {
+		channel, messages, err := r.subscribe(ctx, subscription)
+		switch {
+		case ctx.Err() != nil:
+		case permanent(err):
+			return fmt.Errorf("consume queue %s from rabbitmq: %w", subscription.Queue, err)
+		case err != nil:
+			pause(ctx, firstDialAfter)
+		}
+		if err != nil {
+			continue
+		}
+		session := &lanes{
+			subscription: subscription, handler: handler, limit: limit, bury: r.bury, counters: &r.counters,
+		}
+		session.start(ctx)
+		session.receive(ctx, messages)
+		session.finish()
+		_ = channel.Close() // gives back what is not acknowledged; it may be lost already
+	}
+	return nil
+}
+
+// permanent tells mistakes from a broker that is away.
+func permanent(err error) bool {
+	var refused *amqp.Error
+	return errors.Is(err, ErrClosed) || errors.As(err, &refused) &&
+		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused || refused.Code == amqp.PreconditionFailed)
+}
+
+// pause waits, or less when ctx is done.
+func pause(ctx context.Context, wait time.Duration) {
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}
+
+// subscribe begins a session with the broker.
+func (r *rabbit) subscribe(ctx context.Context, s Subscription) (*amqp.Channel, <-chan amqp.Delivery, error) {
+	channel, err := r.consuming.channel(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := channel.Qos(s.Prefetch, 0, false); err != nil {
+		return nil, nil, err
+	}
+	messages, err := channel.Consume(s.Queue, "", false, false, false, false, nil)
+	return channel, messages, err
+}
+
+// receive fills the lanes until ctx is done or the connection is lost.
+func (l *lanes) receive(ctx context.Context, messages <-chan amqp.Delivery) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				return
+			}
+			l.put(&received{
+				Delivery: Delivery{Message: fromAMQP(m), Queue: l.subscription.Queue, Attempt: attempt(m)},
+				ack:      func() error { return m.Ack(false) },
+			})
+		}
+	}
+}
+
+// attempt reads how often the broker handed the message out. Classic queues tell
+// a repetition only.
+func attempt(m amqp.Delivery) int {
+	count, counted := m.Headers["x-delivery-count"].(int64)
+	switch {
+	case counted:
+		return int(count) + 1
+	case m.Redelivered:
+		return 2
+	}
+	return 1
+}
+
+// fromAMQP is the reverse of publishing. Headers that the broker adds are left
+// out.
+func fromAMQP(m amqp.Delivery) Message {
+	key, _ := m.Headers[keyHeader].(string)
+	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}
+	for name, value := range m.Headers {
+		text, isText := value.(string)
+		if !isText || name == keyHeader || len(name) > 2 && name[:2] == "x-" {
+			continue
+		}
+		if message.Headers == nil {
+			message.Headers = map[string]string{}
+		}
+		message.Headers[name] = text
+	}
+	return message
+}

@@ -1,0 +1,190 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// confirming is a channel in confirm mode. One Publish uses it at a time.
+type confirming struct {
+	channel *amqp.Channel
+	// returned gets the messages that no queue took. The broker sends one back
+	// before it confirms it, and the library hands it over before it looks at the
+	// confirmation; there is room for all that can be on their way.
+	returned chan amqp.Return
+}
+
+// errLost is a message whose channel was closed before its confirmation came.
+var errLost = errors.New("the connection was lost before the broker confirmed")
+
+// Publish implements Client.
+func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
+	r.counters.publishing(messages)
+	exchange := r.topology.Load().Exchange
+	failed := r.publishAll(ctx, len(messages), func(n int) (string, string, amqp.Publishing) {
+		return exchange, messages[n].Type, publishing(messages[n])
+	})
+	r.counters.confirmed.Add(int64(len(messages)))
+	if failed != nil {
+		r.counters.confirmed.Add(-int64(len(failed.Unconfirmed)))
+	}
+	return failed.result()
+}
+
+// publishAll publishes n messages over one channel and waits for their
+// confirmations, with up to Window messages on their way.
+func (r *rabbit) publishAll(ctx context.Context, n int, message func(n int) (exchange, key string, m amqp.Publishing)) *PublishError {
+	if n == 0 {
+		return nil
+	}
+	channel, err := r.take(ctx)
+	if err != nil {
+		return missing(0, n, err)
+	}
+	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n), unrouted: map[string]bool{}, ids: make([]string, n)}
+	for next := range n {
+		if next >= r.config.Window {
+			p.await(next - r.config.Window)
+		}
+		exchange, key, m := message(next)
+		p.ids[next] = m.MessageId
+		// mandatory: a message that no queue takes comes back.
+		p.waiting[next], err = channel.channel.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, m)
+		if err != nil {
+			p.failed = p.failed.add(next, err)
+		}
+	}
+	for next := max(0, n-r.config.Window); next < n; next++ {
+		p.await(next)
+	}
+	r.give(channel, p.failed)
+	return p.failed
+}
+
+// batch is one Publish that is under way.
+type batch struct {
+	*confirming
+	ctx      context.Context
+	ids      []string
+	waiting  []*amqp.DeferredConfirmation // nil: was not sent
+	unrouted map[string]bool              // by ID
+	failed   *PublishError
+}
+
+// await waits for the confirmation of the n-th message.
+func (b *batch) await(n int) {
+	if b.waiting[n] == nil {
+		return
+	}
+	acked, err := b.waiting[n].WaitContext(b.ctx)
+	b.collectReturned()
+	switch {
+	case err != nil:
+		err = context.Cause(b.ctx)
+	case b.unrouted[b.ids[n]]:
+		err = ErrUnrouted
+	case !acked && b.channel.IsClosed():
+		err = errLost
+	case !acked:
+		err = errors.New("the broker refused it")
+	}
+	if err != nil {
+		b.failed = b.failed.add(n, err)
+	}
+	b.waiting[n] = nil
+}
+
+func (b *batch) collectReturned() {
+	for {
+		select {
+		case m, ok := <-b.returned:
+			if !ok {
+				return // the channel was closed
+			}
+			b.unrouted[m.MessageId] = true
+		default:
+			return
+		}
+	}
+}
+
+// missing says that the messages from..to were not confirmed.
+func missing(from, to int, err error) *PublishError {
+	var failed *PublishError
+	for n := from; n < to; n++ {
+		failed = failed.add(n, err)
+	}
+	return failed
+}
+
+// take lends a channel in confirm mode.
+func (r *rabbit) take(ctx context.Context) (*confirming, error) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for {
+		select {
+		case c := <-r.idle:
+			if !c.channel.IsClosed() {
+				return c, nil
+			}
+			continue
+		default:
+		}
+		c, err := r.openConfirming(ctx)
+		if err != nil {
+			<-r.slots
+		}
+		return c, err
+	}
+}
+
+func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
+	channel, err := r.publishing.channel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := channel.Confirm(false); err != nil {
+		return nil, fmt.Errorf("ask rabbitmq for confirmations: %w", err)
+	}
+	returned := channel.NotifyReturn(make(chan amqp.Return, r.config.Window+1))
+	return &confirming{channel: channel, returned: returned}, nil
+}
+
+// give takes a channel back. After a failure it may still get confirmations that
+// nobody waits for, so it is closed.
+func (r *rabbit) give(c *confirming, failed *PublishError) {
+	if failed == nil && !c.channel.IsClosed() {
+		r.idle <- c
+	} else {
+		_ = c.channel.Close() // it may be closed already
+	}
+	<-r.slots
+}
+
+// keyHeader carries Message.Key; AMQP has properties for the rest.
+const keyHeader = "cleave-key"
+
+// publishing is a durable message in AMQP's form.
+func publishing(m Message) amqp.Publishing {
+	headers := amqp.Table{keyHeader: m.Key}
+	for name, value := range m.Headers {
+		headers[name] = value
+	}
+	return amqp.Publishing{MessageId: m.ID, Type: m.Type, Headers: headers, Body: m.Body, DeliveryMode: amqp.Persistent}
+}
+
+// bury moves a message to the dead-letter queue.
+func (r *rabbit) bury(ctx context.Context, d Delivery) error {
+	dead := d.Message
+	dead.Headers = maps.Clone(d.Headers)
+	return r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
+		return "", DeadLetters(d.Queue), publishing(dead)
+	}).result()
+}

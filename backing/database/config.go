@@ -1,0 +1,161 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite"
+)
+
+// Driver is the kind of a database.
+type Driver string
+
+// The kinds of databases.
+const (
+	SQLite     Driver = "sqlite"
+	MariaDB    Driver = "mariadb"
+	PostgreSQL Driver = "postgres"
+)
+
+// Drivers lists all kinds of databases.
+func Drivers() []Driver { return []Driver{SQLite, MariaDB, PostgreSQL} }
+
+// defaultConnections is the size of the pool where a Config does not say.
+const defaultConnections = 16
+
+// Config says which database to open, and how.
+type Config struct {
+	Driver Driver `json:"driver"`
+	// DSN is the path of the file (SQLite), user:password@tcp(host:port)/name
+	// (MariaDB) or a postgres:// URL. It may hold a password: keep it out of
+	// arguments and messages.
+	DSN string `json:"dsn"`
+	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing.
+	Connections int `json:"connections,omitempty"`
+	// Observer is told of every statement; nil where nobody asks.
+	Observer Observer `json:"-"`
+}
+
+// Open connects and proves that the database answers and keeps what it commits.
+func Open(ctx context.Context, config Config) (*DB, error) {
+	if config.Connections == 0 {
+		config.Connections = defaultConnections
+	}
+	if config.Connections < 0 || config.DSN == "" {
+		return nil, fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",
+			config.Driver, config.Connections, len(config.DSN))
+	}
+	db, err := connect(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.checkDurable(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// connect makes the handle; nothing is dialled yet.
+func connect(config Config) (*DB, error) {
+	db := &DB{driver: config.Driver, observer: config.Observer}
+	var err error
+	switch config.Driver {
+	case SQLite:
+		// One connection writes and the others read: waiting for the one in Go is
+		// fair and costs nothing, waiting for SQLite's lock is polling.
+		db.readers, err = openSQLite(config.DSN, config.Connections, "_pragma=query_only(1)")
+		if err != nil {
+			return nil, err
+		}
+		db.writers, err = openSQLite(config.DSN, 1, "_txlock=immediate")
+	case MariaDB:
+		db.writers, err = openMariaDB(config.DSN, config.Connections)
+		db.readers = db.writers
+	case PostgreSQL:
+		db.writers, err = openPostgreSQL(config.DSN, config.Connections)
+		db.readers = db.writers
+	default:
+		return nil, fmt.Errorf("open database: there is no driver %q, use one of %v", config.Driver, Drivers())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// busyMilliseconds is how long SQLite waits for another process's lock.
+const busyMilliseconds = 10_000
+
+func openSQLite(path string, connections int, extra string) (*sql.DB, error) {
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&%s", file.String(), busyMilliseconds, extra)
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open sqlite file %s: %w", path, err)
+	}
+	// The driver starts a goroutine per statement to watch a context; statements
+	// on a file are too short for that.
+	return pool(cachingConnector{Connector: connector, unwatched: true}, connections), nil
+}
+
+func openMariaDB(dsn string, connections int) (*sql.DB, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
+	}
+	config.Collation = "utf8mb4_bin"
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params["tx_isolation"] = "'READ-COMMITTED'"
+	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, fmt.Errorf("open mariadb at %s: %w", config.Addr, err)
+	}
+	return pool(cachingConnector{Connector: connector}, connections), nil
+}
+
+func openPostgreSQL(dsn string, connections int) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(dsn) // its errors hide the password
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: its DSN must look like postgres://user:password@host:port/name: %w", err)
+	}
+	config.RuntimeParams["default_transaction_isolation"] = "read committed"
+	config.RuntimeParams["synchronous_commit"] = "on"
+	// This driver keeps prepared statements by itself.
+	return pool(stdlib.GetConnector(*config), connections), nil
+}
+
+// pool keeps its connections: they are opened once and hold prepared statements.
+func pool(connector driver.Connector, connections int) *sql.DB {
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db
+}
+
+// checkDurable refuses a database that may lose what it has committed.
+func (db *DB) checkDurable(ctx context.Context) error {
+	queries := map[Driver]struct{ query, want string }{
+		SQLite:     {"SELECT CASE synchronous WHEN 2 THEN 'on' ELSE 'off' END FROM pragma_synchronous", "on"},
+		MariaDB:    {"SELECT CASE @@global.innodb_flush_log_at_trx_commit WHEN 1 THEN 'on' ELSE 'off' END", "on"},
+		PostgreSQL: {"SELECT setting FROM pg_settings WHERE name = 'fsync'", "on"},
+	}
+	var got string
+	check := queries[db.driver]
+	if err := db.writers.QueryRowContext(ctx, check.query).Scan(&got); err != nil {
+		return fmt.Errorf("open %s: is it running, and are address, name and password right? %w", db.driver, db.failed("", err))
+	}
+	if got != check.want {
+		return fmt.Errorf("open %s: it does not write commits to disk at once; set innodb_flush_log_at_trx_commit=1 (MariaDB) or fsync=on (PostgreSQL)", db.driver)
+	}
+	return nil
+}

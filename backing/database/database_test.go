@@ -1,0 +1,358 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+)
+
+// TestDatabases holds the contract of a DB over every kind of database.
+func TestDatabases(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		for name, check := range map[string]func(t *testing.T, config database.Config){
+			"values come back":         checkValues,
+			"existing rows are kept":   checkKeepExisting,
+			"duplicates are told":      checkDuplicate,
+			"commit and rollback":      checkCommitAndRollback,
+			"inner Do joins":           checkJoin,
+			"swallowed failures doom":  checkDoomed,
+			"panics roll back":         checkPanic,
+			"conditional updates":      checkConditional,
+			"deadlocks are retried":    checkDeadlock,
+			"rows in order of keys":    checkKeyOrder,
+			"snapshots do not change":  checkSnapshot,
+			"counters and observer":    checkCounters,
+			"cancelled contexts":       checkCancelled,
+			"more texts than are kept": checkManyTexts,
+		} {
+			t.Run(name, func(t *testing.T) { check(t, open(t)) })
+		}
+	})
+}
+
+// table opens a database with one table of accounts a, b and c of 10 each.
+func table(t *testing.T, config database.Config) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	must(t, db, "CREATE TABLE items (name VARCHAR(20) PRIMARY KEY, amount BIGINT NOT NULL)")
+	must(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(3, 2), "a", 10, "b", 10, "c", 10)
+	return db
+}
+
+func must(t *testing.T, db *database.DB, query string, args ...any) int64 {
+	t.Helper()
+	changed, err := db.Exec(context.Background(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func amount(t *testing.T, ctx context.Context, db *database.DB, name string) int64 {
+	t.Helper()
+	var value int64
+	found, err := db.One(ctx, []any{&value}, "SELECT amount FROM items WHERE name = ?", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		return -1
+	}
+	return value
+}
+
+func checkValues(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	const strange = `é ? $1 ' "`
+	must(t, db, "INSERT INTO items (name, amount) VALUES (?, ?)", strange, int64(1)<<62)
+	if got := amount(t, ctx, db, strange); got != int64(1)<<62 {
+		t.Errorf("amount = %d", got)
+	}
+	var names []string
+	err := db.Each(ctx, func(row database.Row) error {
+		var name string
+		err := row.Scan(&name)
+		names = append(names, name)
+		return err
+	}, "SELECT name FROM items WHERE name <> ? ORDER BY name", strange)
+	if err != nil || !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("names = %v, %v", names, err)
+	}
+	if got := amount(t, ctx, db, "missing"); got != -1 {
+		t.Errorf("a missing row was found: %d", got)
+	}
+	var broken *database.Error
+	if _, err := db.Exec(ctx, "UPDATE nothing SET x = ?", 1); !errors.As(err, &broken) || broken.Unavailable() || !strings.Contains(err.Error(), "UPDATE nothing") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func checkKeepExisting(t *testing.T, config database.Config) {
+	db := table(t, config)
+	insert := "INSERT INTO items (name, amount) VALUES (?, ?), (?, ?)" + db.KeepExisting("name")
+	if added := must(t, db, insert, "a", 99, "d", 5); added != 1 {
+		t.Errorf("added %d rows, want 1", added)
+	}
+	if got := amount(t, context.Background(), db, "a"); got != 10 {
+		t.Errorf("the existing row has become %d", got)
+	}
+}
+
+func checkDuplicate(t *testing.T, config database.Config) {
+	db := table(t, config)
+	_, err := db.Exec(context.Background(), "INSERT INTO items (name, amount) VALUES (?, ?)", "a", 1)
+	if !database.IsDuplicate(err) || database.IsUnavailable(err) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func checkCommitAndRollback(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	failure := errors.New("no")
+	for _, end := range []error{failure, nil} {
+		err := db.Do(ctx, func(ctx context.Context) error {
+			if _, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", "a"); err != nil {
+				return err
+			}
+			if got := amount(t, ctx, db, "a"); got != 9 {
+				t.Errorf("inside, amount = %d", got)
+			}
+			return end
+		})
+		if !errors.Is(err, end) {
+			t.Fatalf("Do = %v, want %v", err, end)
+		}
+		want := int64(9)
+		if end != nil {
+			want = 10
+		}
+		if got := amount(t, ctx, db, "a"); got != want {
+			t.Errorf("after %v, amount = %d, want %d", end, got, want)
+		}
+	}
+}
+
+func checkJoin(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	failure := errors.New("no")
+	take := func(ctx context.Context, name string) error {
+		return db.Do(ctx, func(ctx context.Context) error {
+			_, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", name)
+			return err
+		})
+	}
+	err := db.Do(ctx, func(ctx context.Context) error {
+		return errors.Join(take(ctx, "a"), take(ctx, "b"), failure)
+	})
+	if !errors.Is(err, failure) {
+		t.Fatal(err)
+	}
+	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 10 || b != 10 {
+		t.Errorf("a = %d, b = %d: a part was committed alone", a, b)
+	}
+	if commits := db.Counters().Commits; commits != 0 {
+		t.Errorf("%d commits", commits)
+	}
+}
+
+func checkDoomed(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	part := errors.New("a part fails")
+	err := db.Do(ctx, func(ctx context.Context) error {
+		_ = db.Do(ctx, func(ctx context.Context) error {
+			_, err := db.Exec(ctx, "UPDATE items SET amount = 0 WHERE name = ?", "a")
+			return errors.Join(err, part)
+		})
+		return nil
+	})
+	if !errors.Is(err, database.ErrDoomed) || !errors.Is(err, part) {
+		t.Errorf("Do = %v", err)
+	}
+	if got := amount(t, ctx, db, "a"); got != 10 {
+		t.Errorf("half a part was committed: %d", got)
+	}
+}
+
+func checkPanic(t *testing.T, config database.Config) {
+	config.Connections = 1
+	db := table(t, config)
+	func() {
+		defer func() { _ = recover() }()
+		_ = db.Do(context.Background(), func(ctx context.Context) error {
+			_, _ = db.Exec(ctx, "UPDATE items SET amount = 0 WHERE name = ?", "a")
+			panic("work fails")
+		})
+	}()
+	if got := amount(t, context.Background(), db, "a"); got != 10 {
+		t.Errorf("amount = %d", got)
+	}
+}
+
+// checkConditional has many take from one row at once: never more than there is.
+func checkConditional(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	var mu sync.Mutex
+	taken := int64(0)
+	together(t, 25, func(int) error {
+		return db.Do(ctx, func(ctx context.Context) error {
+			changed, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ? AND amount >= 1", "a")
+			mu.Lock()
+			taken += changed
+			mu.Unlock()
+			return err
+		})
+	})
+	if got := amount(t, ctx, db, "a"); got != 0 || taken != 10 {
+		t.Errorf("%d left, %d taken of 10", got, taken)
+	}
+}
+
+func checkSnapshot(t *testing.T, config database.Config) {
+	db := table(t, config)
+	outside := context.Background()
+	err := db.Snapshot(outside, func(ctx context.Context) error {
+		before := amount(t, ctx, db, "a")
+		must(t, db, "UPDATE items SET amount = 1 WHERE name = ?", "a")
+		if after := amount(t, ctx, db, "a"); after != before {
+			t.Errorf("within a snapshot, %d became %d", before, after)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := amount(t, outside, db, "a"); got != 1 {
+		t.Errorf("after it, amount = %d", got)
+	}
+}
+
+// recorder keeps the kinds of statements and their values.
+type recorder struct{ lines []string }
+
+func (r *recorder) Observe(_ context.Context, s database.Statement) {
+	r.lines = append(r.lines, fmt.Sprintf("%s %v %d", s.Kind, s.Args, s.Rows))
+}
+
+func checkCounters(t *testing.T, config database.Config) {
+	seen := &recorder{}
+	config.Observer = seen
+	db := table(t, config)
+	before := db.Counters()
+	seen.lines = nil
+	err := db.Do(context.Background(), func(ctx context.Context) error {
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + ?", 5); err != nil {
+			return err
+		}
+		return db.Each(ctx, func(row database.Row) error { return row.Scan(new(int64)) }, "SELECT amount FROM items WHERE name < ?", "c")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := db.Counters()
+	got := []int64{after.Statements - before.Statements, after.RowsChanged - before.RowsChanged, after.RowsRead - before.RowsRead, after.Commits - before.Commits}
+	if want := []int64{2, 3, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("statements, rows changed, rows read, commits = %v, want %v", got, want)
+	}
+	want := []string{"begin [] 0", "exec [5] 3", "query [c] 2", "commit [] 0"}
+	if !slices.Equal(seen.lines, want) {
+		t.Errorf("observed %q, want %q", seen.lines, want)
+	}
+}
+
+func checkCancelled(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx, cancel := context.WithCancel(context.Background())
+	err := db.Do(ctx, func(ctx context.Context) error {
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = 0"); err != nil {
+			return err
+		}
+		cancel()
+		_, err := db.Exec(ctx, "UPDATE items SET amount = 1")
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do = %v", err)
+	}
+	if got := amount(t, context.Background(), db, "a"); got != 10 {
+		t.Errorf("amount = %d", got)
+	}
+	if err := db.Do(ctx, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("Do with a cancelled context = %v", err)
+	}
+}
+
+// checkManyTexts runs more statements than a connection keeps prepared.
+func checkManyTexts(t *testing.T, config database.Config) {
+	config.Connections = 1
+	db := table(t, config)
+	for i := range 600 {
+		if _, err := db.Exec(context.Background(), fmt.Sprintf("UPDATE items SET amount = amount + ? WHERE name = 'a' AND %d = %d", i, i), 1); err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		if _, err := db.One(context.Background(), []any{&got}, fmt.Sprintf("SELECT amount FROM items WHERE name = ? AND %d = %d", i, i), "a"); err != nil || got != int64(11+i) {
+			t.Fatalf("text %d: amount = %d, %v", i, got, err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "no", "such", "folder", "x.db")
+	cases := []struct {
+		name, reason string
+		config       database.Config
+	}{
+		{"unknown driver", `no driver "oracle"`, database.Config{Driver: "oracle", DSN: "x"}},
+		{"no DSN", "give at least one connection and a DSN", database.Config{Driver: database.SQLite}},
+		{"negative pool", "-1 connections", database.Config{Driver: database.SQLite, DSN: "x", Connections: -1}},
+		{"no folder", "open sqlite", database.Config{Driver: database.SQLite, DSN: missing}},
+		{"no server, mariadb", "is it running", database.Config{Driver: database.MariaDB, DSN: "u:secret@tcp(127.0.0.1:9)/x"}},
+		{"no server, postgres", "is it running", database.Config{Driver: database.PostgreSQL, DSN: "postgres://u:secret@127.0.0.1:9/x"}},
+		{"bad DSN, mariadb", "must look like", database.Config{Driver: database.MariaDB, DSN: "u:secret@nowhere"}},
+		{"bad DSN, postgres", "must look like", database.Config{Driver: database.PostgreSQL, DSN: "postgres://u:secret@h:port/x"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := database.Open(context.Background(), c.config)
+			if err == nil || !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("error = %v, want one with %q", err, c.reason)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+// TestUnavailable: what nobody answers can be told from what is wrong.
+func TestUnavailable(t *testing.T) {
+	_, err := database.Open(context.Background(), database.Config{Driver: database.MariaDB, DSN: "u:p@tcp(127.0.0.1:9)/x"})
+	if !database.IsUnavailable(err) {
+		t.Errorf("refused connection: %v is not unavailable", err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	cases := []struct {
+		rows, columns int
+		want          string
+	}{{1, 1, "(?)"}, {2, 3, "(?, ?, ?), (?, ?, ?)"}, {0, 2, ""}}
+	for _, c := range cases {
+		if got := database.Values(c.rows, c.columns); got != c.want {
+			t.Errorf("Values(%d, %d) = %q, want %q", c.rows, c.columns, got, c.want)
+		}
+	}
+}

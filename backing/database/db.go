@@ -1,0 +1,174 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DB is a database. Its methods may be called from several goroutines; within
+// one transaction, from one at a time.
+type DB struct {
+	driver   Driver
+	writers  *sql.DB
+	readers  *sql.DB // the same as writers, except SQLite's
+	observer Observer
+	counters counters
+	rebound  sync.Map // text with ? to text with $1
+}
+
+// Driver is the kind of the database.
+func (db *DB) Driver() Driver { return db.driver }
+
+// Close closes all connections.
+func (db *DB) Close() error {
+	err := db.writers.Close()
+	if db.readers != db.writers {
+		err = errors.Join(err, db.readers.Close())
+	}
+	return err
+}
+
+// Ping proves that the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	if err := db.writers.PingContext(ctx); err != nil {
+		return db.failed("", err)
+	}
+	return nil
+}
+
+// Row is a row to be scanned.
+type Row interface {
+	// Scan copies the columns into the destinations.
+	Scan(destinations ...any) error
+}
+
+// Exec runs a statement and returns how many rows it has changed. In MariaDB a
+// row that already was as the statement wants it does not count: guard updates so
+// that they always change the rows they match. Outside of Do it commits by itself.
+func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	query = db.rebind(query)
+	began := db.clock()
+	result, err := db.executor(ctx, db.writers).ExecContext(ctx, query, args...)
+	var changed int64
+	if err == nil {
+		changed, err = result.RowsAffected()
+	}
+	db.counters.statements.Add(1)
+	db.counters.rowsChanged.Add(changed)
+	return changed, db.observe(ctx, Statement{Kind: KindExec, Text: query, Args: args, Rows: changed, Err: err}, began)
+}
+
+// One runs a query and copies its only row, or the first, into the destinations.
+// It reports whether there was one.
+func (db *DB) One(ctx context.Context, destinations []any, query string, args ...any) (bool, error) {
+	found := false
+	err := db.each(ctx, query, args, func(row Row) (bool, error) {
+		found = true
+		return false, row.Scan(destinations...)
+	})
+	return found, err
+}
+
+// Each runs a query and hands every row to scan, which runs no statements of its
+// own in the same transaction.
+func (db *DB) Each(ctx context.Context, scan func(Row) error, query string, args ...any) error {
+	return db.each(ctx, query, args, func(row Row) (bool, error) { return true, scan(row) })
+}
+
+// each hands rows to scan until it wants no more.
+func (db *DB) each(ctx context.Context, query string, args []any, scan func(Row) (bool, error)) error {
+	query = db.rebind(query)
+	began := db.clock()
+	count, err := readRows(ctx, db.executor(ctx, db.readers), query, args, scan)
+	db.counters.statements.Add(1)
+	db.counters.rowsRead.Add(count)
+	return db.observe(ctx, Statement{Kind: KindQuery, Text: query, Args: args, Rows: count, Err: err}, began)
+}
+
+// readRows returns how many rows were handed out.
+func readRows(ctx context.Context, on executor, query string, args []any, scan func(Row) (bool, error)) (count int64, err error) {
+	rows, err := on.QueryContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		count++
+		more, err := scan(rows)
+		if err != nil || !more {
+			return count, err
+		}
+	}
+	return count, rows.Err()
+}
+
+// executor is a pool or a transaction.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// executor is the transaction that the context carries, else the pool.
+func (db *DB) executor(ctx context.Context, otherwise *sql.DB) executor {
+	if current := db.ambient(ctx); current != nil {
+		return current.tx
+	}
+	return otherwise
+}
+
+// rebind writes $1, $2 ... for the question marks where the database wants that.
+// Texts are few and fixed, so the result is kept. No text has a question mark in
+// a literal.
+func (db *DB) rebind(query string) string {
+	if db.driver != PostgreSQL {
+		return query
+	}
+	if kept, ok := db.rebound.Load(query); ok {
+		return kept.(string)
+	}
+	var text strings.Builder
+	for n, part := range strings.Split(query, "?") {
+		if n > 0 {
+			text.WriteString("$" + strconv.Itoa(n))
+		}
+		text.WriteString(part)
+	}
+	db.rebound.Store(query, text.String())
+	return text.String()
+}
+
+// KeepExisting is the end of an INSERT that leaves rows alone whose key exists
+// already; Exec then counts the new rows only. column is any column of the table.
+func (db *DB) KeepExisting(column string) string {
+	if db.driver == MariaDB {
+		// INSERT IGNORE would hide other mistakes as well.
+		return " ON DUPLICATE KEY UPDATE " + column + " = " + column
+	}
+	return " ON CONFLICT DO NOTHING"
+}
+
+// InKeyOrder is a condition of an UPDATE: the key is one of that many values, and
+// the rows are locked in the order of the key. Transactions that update several
+// rows of a table by this condition do not wait for each other in a circle.
+func (db *DB) InKeyOrder(table, key string, values int) string {
+	in := key + " IN (" + Placeholders(values) + ")"
+	if db.driver != PostgreSQL {
+		return in // SQLite has one writer; MariaDB goes along the primary key
+	}
+	// PostgreSQL updates rows as they happen to lie in the table; what it would
+	// wait for is locked beforehand, in order, in the same round trip.
+	return key + " = ANY (ARRAY(SELECT " + key + " FROM " + table + " WHERE " + in + " ORDER BY " + key + " FOR UPDATE))"
+}
+
+// clock reads the time only where somebody observes.
+func (db *DB) clock() time.Time {
+	if db.observer == nil {
+		return time.Time{}
+	}
+	return time.Now()
+}

@@ -1,0 +1,149 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+)
+
+// failure says what an error means, whichever database it came from.
+type failure int
+
+const (
+	other failure = iota
+	duplicate
+	contention
+	unavailable
+)
+
+// Error is a failed statement.
+type Error struct {
+	Driver    Driver
+	Statement string // the text without its values; empty where there was none
+	Err       error
+	means     failure
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Statement == "" {
+		return fmt.Sprintf("%s: %v", e.Driver, e.Err)
+	}
+	text := strings.Join(strings.Fields(e.Statement), " ")
+	return fmt.Sprintf("%s: %v (in %.120s)", e.Driver, e.Err, text)
+}
+
+// Unwrap returns the driver's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Unavailable reports that the database did not answer, or refuses all work for
+// now: out of connections, starting, out of disk, too busy. What was asked may
+// have been carried out.
+func (e *Error) Unavailable() bool { return e.means == unavailable || e.means == contention }
+
+// IsDuplicate reports that a row with the same key exists already.
+func IsDuplicate(err error) bool { return means(err, duplicate) }
+
+// IsUnavailable reports that the database does not answer; see Error.Unavailable.
+func IsUnavailable(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Unavailable()
+}
+
+// isContention reports that others got in the way and nothing was done.
+func isContention(err error) bool { return means(err, contention) }
+
+func means(err error, what failure) bool {
+	var e *Error
+	return errors.As(err, &e) && e.means == what
+}
+
+// failed makes a driver's error ours; nil stays nil. What is one already stays,
+// and so does a caller's own error and the end of a context.
+func (db *DB) failed(statement string, err error) error {
+	var ours *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &Error{Driver: db.driver, Statement: statement, Err: err, means: classify(err)}
+}
+
+// classify reads the codes of the three databases.
+func classify(err error) failure {
+	var ofMariaDB *mysql.MySQLError
+	var ofPostgreSQL *pgconn.PgError
+	var ofSQLite *sqlite.Error
+	var ofNetwork net.Error
+	switch {
+	case errors.As(err, &ofMariaDB):
+		return classifyMariaDB(ofMariaDB.Number)
+	case errors.As(err, &ofPostgreSQL):
+		return classifyPostgreSQL(ofPostgreSQL.Code)
+	case errors.As(err, &ofSQLite):
+		return classifySQLite(ofSQLite.Code())
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &ofNetwork):
+		return unavailable
+	}
+	var connecting *pgconn.ConnectError
+	if errors.As(err, &connecting) || pgconn.SafeToRetry(err) {
+		return unavailable
+	}
+	return other
+}
+
+// classifyMariaDB follows the list of error codes in the server's documentation.
+func classifyMariaDB(code uint16) failure {
+	switch code {
+	case 1062, 1586: // duplicate entry
+		return duplicate
+	case 1205, 1213, 1020: // lock wait timeout, deadlock, record has changed
+		return contention
+	// too many connections, out of resources, disk full, shutdown, killed
+	case 1040, 1041, 1021, 1053, 1927, 1203, 1114:
+		return unavailable
+	}
+	return other
+}
+
+// classifyPostgreSQL follows appendix A of the documentation.
+func classifyPostgreSQL(code string) failure {
+	switch {
+	case code == "23505":
+		return duplicate
+	case code == "40001", code == "40P01", code == "55P03":
+		return contention
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P"):
+		return unavailable
+	}
+	return other
+}
+
+// classifySQLite follows https://www.sqlite.org/rescode.html; extended codes hold
+// the primary one in their low byte.
+func classifySQLite(code int) failure {
+	const busy, locked, full, ioError, cannotOpen = 5, 6, 13, 10, 14
+	const primaryKey, unique = 1555, 2067
+	switch {
+	case code == primaryKey, code == unique:
+		return duplicate
+	case slices.Contains([]int{busy, locked}, code&0xff):
+		return contention
+	case slices.Contains([]int{full, ioError, cannotOpen}, code&0xff):
+		return unavailable
+	}
+	return other
+}

@@ -1,0 +1,68 @@
+package database
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// StatementKind says what a Statement is.
+type StatementKind string
+
+// The kinds of statements.
+const (
+	KindBegin    StatementKind = "begin"
+	KindExec     StatementKind = "exec"
+	KindQuery    StatementKind = "query"
+	KindCommit   StatementKind = "commit"
+	KindRollback StatementKind = "rollback"
+)
+
+// Statement is one round trip to the database.
+type Statement struct {
+	Kind  StatementKind
+	Text  string // as the database got it
+	Args  []any
+	Rows  int64 // changed (exec) or read (query)
+	Began time.Time
+	Took  time.Duration
+	Err   error
+}
+
+// Observer is told of every statement after it, in the goroutine that ran it. It
+// must be quick and keep nothing of Args but copies.
+type Observer interface {
+	Observe(ctx context.Context, statement Statement)
+}
+
+// observe tells the observer and returns the error as this package's.
+func (db *DB) observe(ctx context.Context, statement Statement, began time.Time) error {
+	if db.observer != nil {
+		statement.Began, statement.Took = began, time.Since(began)
+		db.observer.Observe(ctx, statement)
+	}
+	return db.failed(statement.Text, statement.Err)
+}
+
+// Counters are what a DB has done since it was opened.
+type Counters struct {
+	Statements  int64 `json:"statements"` // beside BEGIN, COMMIT and ROLLBACK
+	RowsRead    int64 `json:"rows_read"`
+	RowsChanged int64 `json:"rows_changed"`
+	Commits     int64 `json:"commits"`   // of transactions; single statements commit by themselves
+	Rollbacks   int64 `json:"rollbacks"` // of transactions
+	Retries     int64 `json:"retries"`   // of transactions that others got in the way of
+}
+
+type counters struct {
+	statements, rowsRead, rowsChanged, commits, rollbacks, retries atomic.Int64
+}
+
+// Counters reads the counters.
+func (db *DB) Counters() Counters {
+	c := &db.counters
+	return Counters{
+		Statements: c.statements.Load(), RowsRead: c.rowsRead.Load(), RowsChanged: c.rowsChanged.Load(),
+		Commits: c.commits.Load(), Rollbacks: c.rollbacks.Load(), Retries: c.retries.Load(),
+	}
+}

@@ -1,0 +1,47 @@
+package database
+
+import (
+	"context"
+	"fmt"
+)
+
+// Try runs work as a part of the transaction that the context carries, which goes
+// on without it when it fails: what the part has changed is undone, what was done
+// before stays. Without a transaction it is Do.
+//
+// The caller may go on only after a failure that it understands, such as a rule of
+// its own. Any other error it returns, because the database may have ended the
+// whole transaction (deadlock).
+func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) error {
+	current := db.ambient(ctx)
+	if current == nil {
+		return db.Do(ctx, work)
+	}
+	doomed, after := current.doomed, len(current.after)
+	current.parts++
+	defer func() { current.parts-- }()
+	// Names differ by depth: a database may forget an outer savepoint of that name.
+	name := fmt.Sprintf("part_%d", current.parts)
+	if err := db.control(ctx, "SAVEPOINT "+name); err != nil {
+		return err
+	}
+	err := work(ctx)
+	if err == nil && current.doomed != doomed {
+		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
+	}
+	if err == nil {
+		return db.control(ctx, "RELEASE SAVEPOINT "+name)
+	}
+	if undone := db.control(ctx, "ROLLBACK TO SAVEPOINT "+name); undone != nil {
+		current.doomed = err // the transaction is gone, or holds half of the part
+		return err
+	}
+	current.doomed, current.after = doomed, current.after[:after]
+	return err
+}
+
+// control runs a statement that changes no rows by itself.
+func (db *DB) control(ctx context.Context, text string) error {
+	_, err := db.Exec(ctx, text)
+	return err
+}

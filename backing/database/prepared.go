@@ -1,0 +1,140 @@
+package database
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// maxPrepared bounds the statements that a connection keeps prepared. A program
+// has a fixed number of texts; the bound is for one that has not.
+const maxPrepared = 500
+
+// cachingConnector opens connections that keep their statements prepared. The
+// pool of database/sql prepares a statement per handle and looks for a free
+// connection to do so, which blocks when all are in transactions; a cache in the
+// connection itself cannot.
+type cachingConnector struct {
+	driver.Connector
+	// unwatched statements do not end with their context.
+	unwatched bool
+}
+
+// Connect implements driver.Connector.
+func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := inner.(connection)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("driver connection %T lacks methods that this package needs", inner), inner.Close())
+	}
+	return &cachingConn{connection: able, unwatched: c.unwatched, prepared: map[string]statement{}}, nil
+}
+
+// connection is what the drivers' connections can do.
+type connection interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ConnBeginTx
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// statement is what the drivers' prepared statements can do.
+type statement interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// cachingConn is one connection with its prepared statements by text. As all of
+// database/sql's connections it is used by one goroutine at a time.
+type cachingConn struct {
+	connection
+	unwatched bool
+	prepared  map[string]statement
+}
+
+// CheckNamedValue implements driver.NamedValueChecker with what the driver has.
+func (c *cachingConn) CheckNamedValue(value *driver.NamedValue) error {
+	if checker, ok := c.connection.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(value)
+	}
+	return driver.ErrSkip
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *cachingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	ctx, err := c.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prepared, keep, err := c.prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	result, err := prepared.ExecContext(ctx, args)
+	if !keep {
+		return result, errors.Join(err, prepared.Close())
+	}
+	return result, err
+}
+
+// QueryContext implements driver.QueryerContext. A statement beyond the bound is
+// left to database/sql, which closes it after its rows.
+func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	if _, ok := c.prepared[text]; !ok && len(c.prepared) >= maxPrepared {
+		return nil, driver.ErrSkip
+	}
+	ctx, err := c.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prepared, _, err := c.prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return prepared.QueryContext(ctx, args)
+}
+
+// prepare returns the statement of that text and whether the connection keeps it.
+func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool, error) {
+	if kept, ok := c.prepared[text]; ok {
+		return kept, true, nil
+	}
+	inner, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, false, err
+	}
+	able, ok := inner.(statement)
+	if !ok {
+		return nil, false, errors.Join(fmt.Errorf("driver statement %T lacks methods that this package needs", inner), inner.Close())
+	}
+	if len(c.prepared) >= maxPrepared {
+		return able, false, nil
+	}
+	c.prepared[text] = able
+	return able, true, nil
+}
+
+// watch is the context for a statement.
+func (c *cachingConn) watch(ctx context.Context) (context.Context, error) {
+	if !c.unwatched {
+		return ctx, nil
+	}
+	return context.Background(), ctx.Err()
+}
+
+// Close implements driver.Conn.
+func (c *cachingConn) Close() error {
+	var failures []error
+	for _, prepared := range c.prepared {
+		failures = append(failures, prepared.Close())
+	}
+	clear(c.prepared)
+	return errors.Join(append(failures, c.connection.Close())...)
+}

@@ -1,0 +1,173 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// maxAttempts bounds how often a transaction is tried that others got in the
+	// way of.
+	maxAttempts = 10
+	// firstPause is the mean pause before the second attempt; it doubles.
+	firstPause = 2 * time.Millisecond
+	maxPause   = 100 * time.Millisecond
+)
+
+// ErrDoomed means that a part of a transaction has failed and its caller went on
+// as if it had not. Nothing was committed.
+var ErrDoomed = errors.New("a part of the transaction has failed, so nothing was committed")
+
+// transaction is what a context carries from Do to Do.
+type transaction struct {
+	tx     *sql.Tx
+	doomed error    // the failure of a part
+	parts  int      // savepoints that are open, see Try
+	after  []func() // to be called once it is committed
+}
+
+// carried is the context key of the transaction of one database.
+type carried struct{ db *DB }
+
+// ambient is the transaction that the context carries for this database, or nil.
+func (db *DB) ambient(ctx context.Context) *transaction {
+	current, _ := ctx.Value(carried{db}).(*transaction)
+	return current
+}
+
+// Do runs work in a transaction and commits it when work returns nil. Where the
+// context already carries a transaction of this database, work becomes a part of
+// that: it is committed with the whole or not at all, and when it fails, the whole
+// fails.
+//
+// Only the outermost Do tries again, when others got in the way (deadlock,
+// serialisation failure), so work must be fit to run more than once: it changes
+// nothing but the database, and sets results anew each time. After an error that
+// IsUnavailable reports, the commit may have happened or not.
+func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) error {
+	if current := db.ambient(ctx); current != nil {
+		err := work(ctx)
+		if err != nil && current.doomed == nil {
+			current.doomed = err
+		}
+		return err
+	}
+	return db.insist(ctx, func() error { return db.attempt(ctx, db.writers, nil, work) })
+}
+
+// Snapshot runs work, which only reads, on one unchanging state of the database.
+// Inside Do it sees what Do sees.
+func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error) error {
+	if db.ambient(ctx) != nil {
+		return work(ctx)
+	}
+	options := &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead}
+	if db.driver == SQLite {
+		options.Isolation = sql.LevelDefault // a reader always sees one state
+	}
+	return db.insist(ctx, func() error { return db.attempt(ctx, db.readers, options, work) })
+}
+
+// insist repeats an attempt that others got in the way of.
+func (db *DB) insist(ctx context.Context, attempt func() error) error {
+	for tried := 1; ; tried++ {
+		err := attempt()
+		if err == nil || !isContention(err) {
+			return err
+		}
+		if tried == maxAttempts {
+			return fmt.Errorf("gave up after %d attempts: %w", tried, err)
+		}
+		db.counters.retries.Add(1)
+		if err := pause(ctx, tried); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits a random time around an exponentially growing mean.
+func pause(ctx context.Context, tried int) error {
+	mean := min(firstPause<<(tried-1), maxPause)
+	timer := time.NewTimer(mean/2 + rand.N(mean))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// attempt runs work once in a new transaction.
+func (db *DB) attempt(ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error) error {
+	began := db.clock()
+	tx, err := on.BeginTx(ctx, options)
+	if err := db.observe(ctx, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {
+		return err
+	}
+	current := &transaction{tx: tx}
+	defer func() {
+		if current != nil { // work has panicked
+			_ = tx.Rollback()
+		}
+	}()
+	err = work(context.WithValue(ctx, carried{db}, current))
+	if err == nil && current.doomed != nil {
+		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
+	}
+	after := current.after
+	current = nil
+	if err != nil {
+		return db.rollback(ctx, tx, err)
+	}
+	if err := db.commit(ctx, tx); err != nil {
+		return err
+	}
+	for _, call := range after {
+		call()
+	}
+	return nil
+}
+
+// AfterCommit calls a function once the transaction that the context carries is
+// committed, in the goroutine of its outermost Do; at once where there is none. It
+// is not called where nothing was committed, or nobody knows. It must not fail and
+// not wait.
+func (db *DB) AfterCommit(ctx context.Context, call func()) {
+	if current := db.ambient(ctx); current != nil {
+		current.after = append(current.after, call)
+		return
+	}
+	call()
+}
+
+func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
+	began := db.clock()
+	err := tx.Commit()
+	if err == nil {
+		db.counters.commits.Add(1)
+	} else {
+		db.counters.rollbacks.Add(1)
+	}
+	return db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: err}, began)
+}
+
+// rollback keeps the cause. A connection that is gone has rolled back already.
+func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
+	began := db.clock()
+	err := tx.Rollback()
+	db.counters.rollbacks.Add(1)
+	if errors.Is(err, sql.ErrTxDone) {
+		err = nil
+	}
+	// What the statement has said matters more than how the end went.
+	_ = db.observe(ctx, Statement{Kind: KindRollback, Text: "ROLLBACK", Err: err}, began)
+	if ctx.Err() != nil && !errors.Is(cause, ctx.Err()) {
+		return errors.Join(cause, ctx.Err())
+	}
+	return cause
+}

@@ -1,0 +1,126 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// toBSON turns a JSON object into the store's form. Fields keep their order.
+func toBSON(body json.RawMessage) (bson.D, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	value, err := readValue(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("its body is not JSON: %w", err)
+	}
+	object, ok := value.(bson.D)
+	if !ok {
+		return nil, errors.New("its body is not a JSON object")
+	}
+	if decoder.More() {
+		return nil, errors.New("its body has something behind the JSON object")
+	}
+	return object, nil
+}
+
+// readValue reads the next value.
+func readValue(decoder *json.Decoder) (any, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Number:
+		return number(t)
+	case json.Delim:
+		if t == '{' {
+			return readObject(decoder)
+		}
+		return readArray(decoder)
+	}
+	return token, nil // a text, true, false or nil
+}
+
+func readObject(decoder *json.Decoder) (bson.D, error) {
+	object := bson.D{}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		value, err := readValue(decoder)
+		if err != nil {
+			return nil, err
+		}
+		object = append(object, bson.E{Key: name.(string), Value: value}) // JSON: a name is a text
+	}
+	_, err := decoder.Token()
+	return object, err
+}
+
+func readArray(decoder *json.Decoder) (bson.A, error) {
+	array := bson.A{}
+	for decoder.More() {
+		value, err := readValue(decoder)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, value)
+	}
+	_, err := decoder.Token()
+	return array, err
+}
+
+// number is whole where it can be.
+func number(n json.Number) (any, error) {
+	if whole, err := n.Int64(); err == nil {
+		return whole, nil
+	}
+	return n.Float64()
+}
+
+// fields is a JSON object whose fields keep their order.
+type fields bson.D
+
+// MarshalJSON implements json.Marshaler.
+func (f fields) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for n, field := range f {
+		if n > 0 {
+			text = append(text, ',')
+		}
+		name, err := json.Marshal(field.Key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(field.Value)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}'), nil
+}
+
+// fromBSON is the reverse of toBSON, up to blanks.
+func fromBSON(value any) any {
+	switch v := value.(type) {
+	case bson.D:
+		object := make(fields, len(v))
+		for n, field := range v {
+			object[n] = bson.E{Key: field.Key, Value: fromBSON(field.Value)}
+		}
+		return object
+	case bson.A:
+		array := make([]any, len(v))
+		for n := range v {
+			array[n] = fromBSON(v[n])
+		}
+		return array
+	}
+	return value
+}

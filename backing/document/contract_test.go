@@ -1,0 +1,381 @@
+package document
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+)
+
+// opener opens a new, empty store. The second call of what it returns opens the
+// same store once more.
+type opener func(t *testing.T) func() Store
+
+func openers(t *testing.T) map[Driver]opener {
+	return map[Driver]opener{
+		SQLite: func(t *testing.T) func() Store {
+			path := filepath.Join(t.TempDir(), "documents.db")
+			return open(t, Config{Driver: SQLite, DSN: path})
+		},
+		Mongo: mongoServer(t),
+	}
+}
+
+func open(t *testing.T, config Config) func() Store {
+	return func() Store {
+		t.Helper()
+		store, err := Open(within(t), config)
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		return store
+	}
+}
+
+// mongoServer starts one server when the first test asks for it; each test has
+// its own database.
+func mongoServer(t *testing.T) opener {
+	var databases int
+	start := sync.OnceValues(func() (*server.Instance, error) {
+		return server.Start(within(t), server.Mongo, t.TempDir(), server.Settings{})
+	})
+	t.Cleanup(func() {
+		if instance, err := start(); err == nil {
+			must(t, instance.Stop())
+		}
+	})
+	return func(t *testing.T) func() Store {
+		t.Helper()
+		instance, err := start()
+		var missing *server.MissingError
+		if errors.As(err, &missing) {
+			t.Skip(missing)
+		}
+		must(t, err)
+		if instance.StandIn != "" {
+			t.Logf("MongoDB's protocol is spoken by the stand-in %s %s", instance.StandIn, instance.Version)
+		}
+		databases++
+		return open(t, Config{Driver: Mongo, DSN: instance.DSN(fmt.Sprint("views", databases))})
+	}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestContract(t *testing.T) {
+	promises := []struct {
+		name string
+		test func(t *testing.T, open func() Store)
+	}{
+		{"a document is read as it was written", readAsWritten},
+		{"an older version never replaces a newer one", versionsOnlyRise},
+		{"a batch may hold a document twice", twiceInABatch},
+		{"writers of one document leave the newest", newestWins},
+		{"pages cover a field once and in order", pagesCover},
+		{"pages go backwards", pagesGoBackwards},
+		{"equal content has an equal digest", digests},
+		{"clear leaves nothing", clearLeavesNothing},
+		{"what is written outlives its client", outlivesClient},
+		{"declaring again changes nothing", declareAgain},
+		{"mistakes are named", mistakesAreNamed},
+		{"counts", countsWhatItDid},
+	}
+	for driver, opener := range openers(t) {
+		t.Run(string(driver), func(t *testing.T) {
+			for _, promise := range promises {
+				t.Run(promise.name, func(t *testing.T) { promise.test(t, opener(t)) })
+			}
+		})
+	}
+}
+
+// declared opens a store with one collection.
+func declared(t *testing.T, open func() Store) Store {
+	t.Helper()
+	store := open()
+	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}}))
+	return store
+}
+
+// order is a document for tests.
+func order(id string, version int64, customer string) Document {
+	return Document{ID: id, Version: version, Body: json.RawMessage(fmt.Sprintf(`{"customer":%q,"state":"paid","cents":%d}`, customer, version*100))}
+}
+
+func upsert(t *testing.T, store Store, want int, documents ...Document) {
+	t.Helper()
+	applied, err := store.Upsert(within(t), "orders", documents...)
+	must(t, err)
+	if applied != want {
+		t.Errorf("%d applied, want %d", applied, want)
+	}
+}
+
+func expect(t *testing.T, store Store, want Document) {
+	t.Helper()
+	got, err := store.Get(within(t), "orders", want.ID)
+	must(t, err)
+	if plain(t, got) != plain(t, want) {
+		t.Errorf("document = %s, want %s", plain(t, got), plain(t, want))
+	}
+}
+
+// plain is a document whose body can be compared.
+func plain(t *testing.T, d Document) string {
+	t.Helper()
+	body, err := canonical(d.Body)
+	must(t, err)
+	return fmt.Sprint(d.ID, " ", d.Version, " ", string(body))
+}
+
+func readAsWritten(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	written := Document{ID: "o'1 \"\\ é", Version: 7, Body: json.RawMessage(
+		`{"customer":"c","state":null,"yes":true,"big":9007199254740993,"negative":-5,"half":0.5,"$odd.name":"x","lines":[{"sku":"a","n":2},[],{}],"text":"é\u0000\"\\"}`)}
+	upsert(t, store, 1, written)
+	expect(t, store, written)
+	if _, err := store.Get(within(t), "orders", "other"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("error = %v, want %v", err, ErrNotFound)
+	}
+}
+
+func versionsOnlyRise(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	upsert(t, store, 1, order("o", 2, "a"))
+	upsert(t, store, 0, order("o", 1, "b"))
+	upsert(t, store, 0, order("o", 2, "c"))
+	expect(t, store, order("o", 2, "a"))
+	upsert(t, store, 2, order("o", 5, "d"), order("new", 1, "d"))
+	expect(t, store, order("o", 5, "d"))
+	upsert(t, store, 0)
+}
+
+func twiceInABatch(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	_, err := store.Upsert(within(t), "orders", order("o", 1, "a"), order("o", 3, "b"), order("o", 2, "c"), order("p", 1, "d"))
+	must(t, err)
+	expect(t, store, order("o", 3, "b"))
+	expect(t, store, order("p", 1, "d"))
+}
+
+func newestWins(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	var writers sync.WaitGroup
+	for version := range int64(12) {
+		writers.Go(func() {
+			for o := range 5 {
+				if _, err := store.Upsert(within(t), "orders", order(fmt.Sprint("o", o), version, fmt.Sprint("c", version))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for o := range 5 {
+		expect(t, store, order(fmt.Sprint("o", o), 11, "c11"))
+	}
+}
+
+// many writes 25 orders of customer a and 10 of b.
+func many(t *testing.T, store Store) {
+	t.Helper()
+	var all []Document
+	for n := range 25 {
+		all = append(all, order(fmt.Sprintf("o%02d", n*2), 1, "a"))
+	}
+	for n := range 10 {
+		all = append(all, order(fmt.Sprintf("o%02d", n*2+1), 1, "b"))
+	}
+	upsert(t, store, 35, all...)
+}
+
+// walk reads all pages of a query.
+func walk(t *testing.T, store Store, query Query) []string {
+	t.Helper()
+	var found []string
+	for {
+		page, err := store.Find(within(t), "orders", query)
+		must(t, err)
+		for _, d := range page {
+			found = append(found, d.ID)
+		}
+		if len(page) < query.Limit {
+			return found
+		}
+		query.After = page[len(page)-1].ID
+	}
+}
+
+func pagesCover(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	many(t, store)
+	var want []string
+	for n := range 10 {
+		want = append(want, fmt.Sprintf("o%02d", n*2+1))
+	}
+	if got := walk(t, store, Query{Field: "customer", Value: "b", Limit: 5}); !slices.Equal(got, want) {
+		t.Errorf("customer b: %v, want %v", got, want)
+	}
+	for query, want := range map[Query]int{
+		{Limit: 4}: 35, {Field: "state", Value: "paid", Limit: 35}: 35, {Field: "state", Value: "lost", Limit: 5}: 0,
+		{Field: "customer", Value: "a", Limit: MaxPage}: 25,
+	} {
+		if got := walk(t, store, query); len(got) != want {
+			t.Errorf("%+v: %d documents, want %d", query, len(got), want)
+		}
+	}
+}
+
+func pagesGoBackwards(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	many(t, store)
+	page, err := store.Find(within(t), "orders", Query{Field: "customer", Value: "a", Descending: true, After: "o40", Limit: 3})
+	must(t, err)
+	var found []string
+	for _, d := range page {
+		found = append(found, d.ID)
+	}
+	if want := []string{"o38", "o36", "o34"}; !slices.Equal(found, want) {
+		t.Errorf("page = %v, want %v", found, want)
+	}
+}
+
+func digest(t *testing.T, store Store) Digest {
+	t.Helper()
+	d, err := DigestOf(within(t), store, "orders")
+	must(t, err)
+	return d
+}
+
+func digests(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	if d := digest(t, store); d.Count != 0 || len(d.SHA256) != 64 {
+		t.Errorf("digest of nothing = %+v", d)
+	}
+	upsert(t, store, 2, Document{"b", 1, json.RawMessage(`{"x":1.0,"y":[2]}`)}, Document{"a", 1, json.RawMessage(`{ "y": "é" }`)})
+	before := digest(t, store)
+	// The same content in another store, written in other ways.
+	other := openSQLiteHere(t)
+	upsert(t, other, 1, Document{"a", 1, json.RawMessage(`{"y":"\u00e9"}`)})
+	upsert(t, other, 1, Document{"b", 1, json.RawMessage(`{"y":[2], "x":1}`)})
+	if got := digest(t, other); got != before || got.Count != 2 {
+		t.Errorf("digest of the same = %+v, want %+v", got, before)
+	}
+	upsert(t, other, 1, Document{"b", 2, json.RawMessage(`{"y":[2], "x":1}`)})
+	if digest(t, other) == before {
+		t.Error("another version has the same digest")
+	}
+}
+
+// openSQLiteHere is a store to compare with.
+func openSQLiteHere(t *testing.T) Store {
+	t.Helper()
+	return declared(t, open(t, Config{Driver: SQLite, DSN: filepath.Join(t.TempDir(), "other.db")}))
+}
+
+func clearLeavesNothing(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	many(t, store)
+	must(t, store.Clear(within(t), "orders"))
+	if d := digest(t, store); d.Count != 0 {
+		t.Errorf("%d documents are left", d.Count)
+	}
+	upsert(t, store, 1, order("o00", 1, "a"))
+}
+
+func outlivesClient(t *testing.T, open func() Store) {
+	upsert(t, declared(t, open), 1, order("o", 1, "a"))
+	expect(t, declared(t, open), order("o", 1, "a"))
+}
+
+func declareAgain(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	upsert(t, store, 1, order("o", 1, "a"))
+	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}}, Collection{Name: "order"}))
+	expect(t, store, order("o", 1, "a"))
+}
+
+func mistakesAreNamed(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	ctx := within(t)
+	find := func(collection string, query Query) error {
+		_, err := store.Find(ctx, collection, query)
+		return err
+	}
+	write := func(body string) error {
+		_, err := store.Upsert(ctx, "orders", Document{ID: "o", Version: 1, Body: json.RawMessage(body)})
+		return err
+	}
+	cases := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"page of nothing", find("orders", Query{}), "limit 0"},
+		{"page too large", find("orders", Query{Limit: MaxPage + 1}), "limit 1001"},
+		{"field without an index", find("orders", Query{Field: "cents", Value: "1", Limit: 1}), `field "cents" is not indexed ([customer state] are)`},
+		{"unknown collection", find("none", Query{Limit: 1}), `collection "none" was not declared`},
+		{"unknown collection cleared", store.Clear(ctx, "none"), `collection "none" was not declared`},
+		{"half a body", write(`{"a":`), `document "o": its body is not JSON`},
+		{"two bodies", write(`{} {}`), "something behind"},
+		{"array", write(`[1]`), "not a JSON object"},
+		{"collection's name", store.Declare(ctx, Collection{Name: "Orders"}), `collection "Orders"`},
+		{"field's name", store.Declare(ctx, Collection{Name: "orders", Indexed: []string{"a.b'"}}), `indexed field "a.b'"`},
+	}
+	for _, c := range cases {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want %q", c.name, c.err, c.want)
+		}
+	}
+	if _, err := store.Get(ctx, "orders", "o"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a refused document is there: %v", err)
+	}
+}
+
+func countsWhatItDid(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	upsert(t, store, 2, order("o", 2, "a"), order("p", 2, "a"))
+	upsert(t, store, 0, order("o", 1, "a"))
+	expect(t, store, order("o", 2, "a"))
+	got := store.Counts()
+	if got.Written != 2 || got.Stale != 1 || got.Read != 1 || got.Calls < 3 {
+		t.Errorf("counts = %+v", got)
+	}
+}
+
+func TestOpenNamesMistakes(t *testing.T) {
+	cases := []struct {
+		name   string
+		config Config
+		want   string
+	}{
+		{"unknown store", Config{Driver: "couch"}, `there is no document store "couch" (there are sqlite and mongo)`},
+		{"mongo without a database", Config{Driver: Mongo, DSN: "mongodb://127.0.0.1:1/"}, "names a database"},
+		{"sqlite without a file", Config{Driver: SQLite}, "open document store"},
+	}
+	for _, c := range cases {
+		_, err := Open(within(t), c.config)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want %q", c.name, err, c.want)
+		}
+	}
+}

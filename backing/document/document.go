@@ -1,0 +1,236 @@
+// Package document is the client of a document store for read models: MongoDB's
+// protocol through the official driver, or SQLite's JSON, behind one interface
+// that means the same over both.
+//
+// A document is JSON with a name and a version. A newer version replaces an older
+// one and never the other way round, so events may be applied late, twice or out
+// of order. Every write is on the disk when its call returns.
+//
+// Texts are ordered by their bytes. Numbers are whole and fit 64 bits, or are
+// floating-point numbers of 64 bits.
+//
+// It starts no server (backing/server does) and knows no read model.
+//
+// Entry points: Open, Store.
+package document
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync/atomic"
+)
+
+// Document is one entry of a collection.
+type Document struct {
+	ID      string
+	Version int64           // a greater one is newer
+	Body    json.RawMessage // a JSON object
+}
+
+// Collection is a set of documents.
+type Collection struct {
+	Name string // lower-case letters, digits, underscores
+	// Indexed are the fields at the top of the body that Find can ask for; they
+	// hold texts.
+	Indexed []string
+}
+
+// Query selects documents in the order of their IDs.
+type Query struct {
+	Field      string // an indexed field; empty: all documents
+	Value      string // what the field must be
+	After      string // the ID after which to begin; empty: from the start
+	Descending bool   // from the last ID to the first
+	Limit      int    // documents in a page, 1 to MaxPage
+}
+
+// MaxPage is the largest page.
+const MaxPage = 1000
+
+// Digest stands for the content of a collection: equal digests, equal content.
+type Digest struct {
+	Count int64
+	// SHA256 is over ID, version and body of all documents, in hexadecimal. It
+	// does not depend on the store, on blanks or on the order of fields.
+	SHA256 string
+}
+
+// ErrNotFound is a document that is not there.
+var ErrNotFound = errors.New("there is no such document")
+
+// Store keeps collections. Its methods may be called from several goroutines, and
+// repeated.
+type Store interface {
+	// Declare makes collections and their indexes where they are missing. The
+	// other methods know collections that were declared.
+	Declare(ctx context.Context, collections ...Collection) error
+	// Upsert writes documents and returns how many of them were new or newer than
+	// what was there. After an error some may be written, others not.
+	Upsert(ctx context.Context, collection string, documents ...Document) (applied int, err error)
+	// Get reads a document, or returns ErrNotFound.
+	Get(ctx context.Context, collection, id string) (Document, error)
+	// Find reads a page. The next one begins After its last ID; a page with fewer
+	// documents than Limit is the last.
+	Find(ctx context.Context, collection string, query Query) ([]Document, error)
+	// Clear removes all documents of a collection.
+	Clear(ctx context.Context, collection string) error
+	// Counts are what this client did since it was opened.
+	Counts() Counts
+	// Close ends the connections.
+	Close() error
+}
+
+// Counts are what a client did since it was opened. They are for the meter: two
+// readings give what lies between.
+type Counts struct {
+	Calls   int64 // requests to the store
+	Read    int64 // documents that came
+	Written int64 // documents that were new or newer
+	Stale   int64 // documents given to Upsert that were not
+}
+
+// counters are the live form of Counts.
+type counters struct {
+	calls, read, written, stale atomic.Int64
+}
+
+// Counts implements Store.
+func (c *counters) Counts() Counts {
+	return Counts{Calls: c.calls.Load(), Read: c.read.Load(), Written: c.written.Load(), Stale: c.stale.Load()}
+}
+
+// wrote notes an Upsert.
+func (c *counters) wrote(given, applied int) {
+	c.written.Add(int64(applied))
+	c.stale.Add(int64(given - applied))
+}
+
+// Driver names a kind of store.
+type Driver string
+
+// The stores that Open knows.
+const (
+	SQLite Driver = "sqlite"
+	Mongo  Driver = "mongo"
+)
+
+// Config says which store, and how.
+type Config struct {
+	Driver Driver
+	// DSN is the path of a file (SQLite) or a mongodb:// URL that names a
+	// database. It may hold a password: keep it out of arguments and messages.
+	DSN string
+	// Connections bounds the pool; 0 means 16.
+	Connections int
+}
+
+// Open connects and proves that the store answers.
+func Open(ctx context.Context, config Config) (Store, error) {
+	if config.Connections == 0 {
+		config.Connections = 16
+	}
+	switch config.Driver {
+	case SQLite:
+		return openSQLite(ctx, config)
+	case Mongo:
+		return openMongo(ctx, config)
+	}
+	return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
+}
+
+// check names what is wrong with a collection's names.
+func (c Collection) check() error {
+	name := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	field := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,39}$`)
+	if !name.MatchString(c.Name) {
+		return fmt.Errorf("collection %q: a name has up to 40 lower-case letters, digits and underscores", c.Name)
+	}
+	for _, f := range c.Indexed {
+		if !field.MatchString(f) {
+			return fmt.Errorf("collection %q: indexed field %q: a name has up to 40 letters, digits and underscores", c.Name, f)
+		}
+	}
+	return nil
+}
+
+// check names what is wrong with a query.
+func (q Query) check(c Collection) error {
+	if q.Limit < 1 || q.Limit > MaxPage {
+		return fmt.Errorf("find in %s: limit %d: a page has 1 to %d documents", c.Name, q.Limit, MaxPage)
+	}
+	if q.Field == "" {
+		return nil
+	}
+	for _, f := range c.Indexed {
+		if f == q.Field {
+			return nil
+		}
+	}
+	return fmt.Errorf("find in %s: field %q is not indexed (%v are)", c.Name, q.Field, c.Indexed)
+}
+
+// DigestOf reads a whole collection, page by page. It is for audits, when nobody
+// writes.
+func DigestOf(ctx context.Context, store Store, collection string) (Digest, error) {
+	sum := sha256.New()
+	query := Query{Limit: MaxPage}
+	var count int64
+	for {
+		page, err := store.Find(ctx, collection, query)
+		if err != nil {
+			return Digest{}, fmt.Errorf("digest of %s: %w", collection, err)
+		}
+		for _, d := range page {
+			body, err := canonical(d.Body)
+			if err != nil {
+				return Digest{}, fmt.Errorf("digest of %s: document %q: %w", collection, d.ID, err)
+			}
+			_, _ = fmt.Fprintf(sum, "%q %d %s\n", d.ID, d.Version, body) // a hash takes everything
+		}
+		count += int64(len(page))
+		if len(page) < query.Limit {
+			return Digest{Count: count, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+		}
+		query.After = page[len(page)-1].ID
+	}
+}
+
+// canonical writes JSON in one way: fields in order, no blanks, whole numbers
+// without a fraction.
+func canonical(body json.RawMessage) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(plainNumbers(value))
+}
+
+// plainNumbers gives numbers that stores write in their own ways one form.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if whole, err := v.Int64(); err == nil {
+			return whole
+		}
+		if float, err := v.Float64(); err == nil {
+			return float
+		}
+	case []any:
+		for n := range v {
+			v[n] = plainNumbers(v[n])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainNumbers(v[name])
+		}
+	}
+	return value
+}

@@ -1,0 +1,220 @@
+package document
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+)
+
+// mongoStore keeps a document as {_id, version, body}.
+type mongoStore struct {
+	counters
+	collections
+	client   *mongo.Client
+	database *mongo.Database
+}
+
+// selectWithin is how long a call looks for a server that answers.
+const selectWithin = 10 * time.Second
+
+// record is a document as it is stored.
+type record struct {
+	ID      string `bson:"_id"`
+	Version int64  `bson:"version"`
+	Body    bson.D `bson:"body"`
+}
+
+func openMongo(ctx context.Context, config Config) (Store, error) {
+	address, err := url.Parse(config.DSN)
+	if err != nil || strings.Trim(address.Path, "/") == "" {
+		return nil, errors.New("open document store: the DSN is not a mongodb:// URL that names a database")
+	}
+	journalled := true // a write is on the disk before it is acknowledged
+	client, err := mongo.Connect(options.Client().ApplyURI(config.DSN).SetMaxPoolSize(uint64(config.Connections)).
+		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled}))
+	if err != nil {
+		return nil, fmt.Errorf("open document store: %w", err)
+	}
+	store := &mongoStore{client: client, database: client.Database(strings.Trim(address.Path, "/"))}
+	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1}, {Key: "nameOnly", Value: true}}).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open document store: %w", err), store.Close())
+	}
+	return store, nil
+}
+
+// Declare implements Store.
+func (s *mongoStore) Declare(ctx context.Context, declared ...Collection) error {
+	for _, c := range declared {
+		if err := c.check(); err != nil {
+			return err
+		}
+		for _, field := range c.Indexed {
+			_, err := s.database.Collection(c.Name).Indexes().CreateOne(ctx, mongo.IndexModel{
+				Keys: bson.D{{Key: "body." + field, Value: 1}, {Key: "_id", Value: 1}},
+			})
+			if err != nil {
+				return fmt.Errorf("declare collection %s: index over %s: %w", c.Name, field, err)
+			}
+		}
+		s.add(c)
+	}
+	return nil
+}
+
+// Upsert implements Store. Each document is written for itself: an update that
+// matches nothing because a newer version is there tries to insert, and is
+// refused as a duplicate. So is one that met the first insert of the same
+// document by somebody else, hence a second look at those that were refused.
+func (s *mongoStore) Upsert(ctx context.Context, collection string, documents ...Document) (int, error) {
+	if _, err := s.find(collection); err != nil {
+		return 0, err
+	}
+	updates := make([]*mongo.UpdateOneModel, len(documents))
+	for n, d := range documents {
+		body, err := toBSON(d.Body)
+		if err != nil {
+			return 0, fmt.Errorf("upsert into %s: document %q: %w", collection, d.ID, err)
+		}
+		updates[n] = mongo.NewUpdateOneModel().
+			SetFilter(bson.D{{Key: "_id", Value: d.ID}, {Key: "version", Value: bson.D{{Key: "$lt", Value: d.Version}}}}).
+			SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: d.Version}, {Key: "body", Value: body}}}})
+	}
+	applied, refused, err := s.write(ctx, collection, updates, true)
+	if err == nil && len(refused) > 0 {
+		var late int
+		late, _, err = s.write(ctx, collection, refused, false)
+		applied += late
+	}
+	if err != nil {
+		return applied, fmt.Errorf("upsert into %s: %w", collection, err)
+	}
+	s.wrote(len(documents), applied)
+	return applied, nil
+}
+
+// write sends updates in their order. It returns how many changed something and
+// those that were refused as duplicates.
+func (s *mongoStore) write(ctx context.Context, collection string, updates []*mongo.UpdateOneModel, insert bool) (applied int, refused []*mongo.UpdateOneModel, err error) {
+	if len(updates) == 0 {
+		return 0, nil, nil
+	}
+	models := make([]mongo.WriteModel, len(updates))
+	for n, update := range updates {
+		models[n] = update.SetUpsert(insert)
+	}
+	s.calls.Add(1)
+	result, err := s.database.Collection(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	if result != nil {
+		applied = int(result.ModifiedCount + result.UpsertedCount)
+	}
+	var failures mongo.BulkWriteException
+	if !errors.As(err, &failures) {
+		return applied, nil, err
+	}
+	if failures.WriteConcernError != nil {
+		return applied, nil, err
+	}
+	for _, failure := range failures.WriteErrors {
+		if !mongo.IsDuplicateKeyError(failure.WriteError) {
+			return applied, nil, err
+		}
+		refused = append(refused, updates[failure.Index])
+	}
+	return applied, refused, nil
+}
+
+// Get implements Store.
+func (s *mongoStore) Get(ctx context.Context, collection, id string) (Document, error) {
+	if _, err := s.find(collection); err != nil {
+		return Document{}, err
+	}
+	s.calls.Add(1)
+	var r record
+	err := s.database.Collection(collection).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&r)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Document{}, fmt.Errorf("get %q from %s: %w", id, collection, err)
+	}
+	s.read.Add(1)
+	return r.document()
+}
+
+// Find implements Store.
+func (s *mongoStore) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
+	c, err := s.find(collection)
+	if err != nil {
+		return nil, err
+	}
+	if err := query.check(c); err != nil {
+		return nil, err
+	}
+	order, beyond := 1, "$gt"
+	if query.Descending {
+		order, beyond = -1, "$lt"
+	}
+	filter, sort := bson.D{}, bson.D{{Key: "_id", Value: order}}
+	if query.Field != "" {
+		// Sorted by the whole index: its order is the answer's.
+		filter = append(filter, bson.E{Key: "body." + query.Field, Value: query.Value})
+		sort = bson.D{{Key: "body." + query.Field, Value: order}, {Key: "_id", Value: order}}
+	}
+	if query.After != "" {
+		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: beyond, Value: query.After}}})
+	}
+	s.calls.Add(1)
+	cursor, err := s.database.Collection(collection).Find(ctx, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
+	if err != nil {
+		return nil, fmt.Errorf("find in %s: %w", collection, err)
+	}
+	var records []record
+	if err := cursor.All(ctx, &records); err != nil {
+		return nil, fmt.Errorf("find in %s: %w", collection, err)
+	}
+	s.read.Add(int64(len(records)))
+	page := make([]Document, len(records))
+	for n, r := range records {
+		if page[n], err = r.document(); err != nil {
+			return nil, fmt.Errorf("find in %s: %w", collection, err)
+		}
+	}
+	return page, nil
+}
+
+// Clear implements Store.
+func (s *mongoStore) Clear(ctx context.Context, collection string) error {
+	if _, err := s.find(collection); err != nil {
+		return err
+	}
+	s.calls.Add(1)
+	if _, err := s.database.Collection(collection).DeleteMany(ctx, bson.D{}); err != nil {
+		return fmt.Errorf("clear %s: %w", collection, err)
+	}
+	return nil
+}
+
+// Close implements Store.
+func (s *mongoStore) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), selectWithin)
+	defer cancel()
+	return s.client.Disconnect(ctx)
+}
+
+// document reads a record back.
+func (r record) document() (Document, error) {
+	body, err := json.Marshal(fromBSON(r.Body))
+	if err != nil {
+		return Document{}, fmt.Errorf("document %q: %w", r.ID, err)
+	}
+	return Document{ID: r.ID, Version: r.Version, Body: body}, nil
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Installed is a server program of this host.
+type Installed struct {
+	Path    string // of the executable
+	Version string
+	// StandIn names the program that takes the place of the one asked for; empty
+	// for the real thing.
+	StandIn string
+}
+
+// MissingError says that a server's program is not on this host.
+type MissingError struct {
+	Kind    Kind
+	What    string // what is missing
+	Install string // the command that brings it
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed (%s): type: %s", e.Kind, e.What, e.Install)
+}
+
+// Availability says whether this host can start a server.
+type Availability struct {
+	Kind      Kind
+	Installed Installed
+	Missing   *MissingError // nil where it is installed
+}
+
+// Available says for every server what is installed here, or what to type. NATS
+// needs no installation: it is part of Cleave.
+func Available() []Availability {
+	var all []Availability
+	for _, kind := range Kinds() {
+		program, err := programOf(kind)
+		if err != nil {
+			continue // Kinds and programOf name the same: a test holds it
+		}
+		installed, err := program.installed(Settings{NATSCommand: []string{"cleave-unit"}})
+		entry := Availability{Kind: kind, Installed: installed}
+		if missing, ok := err.(*MissingError); ok {
+			entry.Missing = missing
+		} else if err != nil {
+			entry.Missing = &MissingError{Kind: kind, What: err.Error(), Install: aptInstall(debianPackage(kind))}
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+// debianPackage brings a server on Debian and Ubuntu.
+func debianPackage(kind Kind) string {
+	switch kind {
+	case MariaDB:
+		return "mariadb-server"
+	case Postgres:
+		return "postgresql"
+	case RabbitMQ:
+		return "rabbitmq-server"
+	}
+	return string(kind)
+}
+
+func aptInstall(name string) string {
+	return "sudo apt-get install --no-install-recommends " + name
+}
+
+// find looks for an executable in PATH and in further folders, which may be
+// patterns; of several that match a pattern the last one counts.
+func find(kind Kind, name string, folders ...string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return filepath.Abs(path)
+	}
+	for _, folder := range folders {
+		found, _ := filepath.Glob(filepath.Join(folder, name)) // the patterns are ours
+		for _, path := range slices.Backward(found) {
+			if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+				return path, nil
+			}
+		}
+	}
+	return "", &MissingError{Kind: kind, What: "there is no " + name, Install: aptInstall(debianPackage(kind))}
+}
+
+// installed finds a program and asks for its version.
+func installed(kind Kind, name, versionFlag string, folders ...string) (Installed, error) {
+	path, err := find(kind, name, folders...)
+	if err != nil {
+		return Installed{}, err
+	}
+	version, err := askVersion(path, versionFlag)
+	return Installed{Path: path, Version: version}, err
+}
+
+// askVersion runs a program and takes the first version number of its answer.
+func askVersion(path, flag string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	answer, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", path, flag, err, strings.TrimSpace(string(answer)))
+	}
+	version := firstVersion(string(answer))
+	if version == "" {
+		return "", fmt.Errorf("%s %s names no version: %s", path, flag, strings.TrimSpace(string(answer)))
+	}
+	return version, nil
+}
+
+// firstVersion finds the first number with dots.
+func firstVersion(text string) string {
+	return regexp.MustCompile(`\d+(\.\d+)+((a|b|rc)\d+)?`).FindString(text)
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEveryKindCanBeAskedFor(t *testing.T) {
+	all := Available()
+	if len(all) != len(Kinds()) {
+		t.Fatalf("%d answers for %d servers", len(all), len(Kinds()))
+	}
+	for n, a := range all {
+		if a.Kind != Kinds()[n] {
+			t.Errorf("answer %d is about %s, want %s", n, a.Kind, Kinds()[n])
+		}
+		switch {
+		case a.Missing != nil && !strings.Contains(a.Missing.Error(), "type: "):
+			t.Errorf("%s is missing and nothing says what to type: %v", a.Kind, a.Missing)
+		case a.Missing == nil && (a.Installed.Path == "" || a.Installed.Version == ""):
+			t.Errorf("%s is installed, but where and which: %+v", a.Kind, a.Installed)
+		}
+		t.Logf("%s: %+v %v", a.Kind, a.Installed, a.Missing)
+	}
+}
+
+func TestMissingProgramNamesItsPackage(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for kind, want := range map[Kind]string{
+		RabbitMQ: "sudo apt-get install --no-install-recommends rabbitmq-server",
+		Mongo:    "pip install secantusdb==" + secantusVersion,
+	} {
+		_, err := Start(within(t), kind, t.TempDir(), Settings{})
+		var missing *MissingError
+		if !errors.As(err, &missing) || missing.Kind != kind || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v, want %q", kind, err, want)
+		}
+	}
+}
+
+// fakeProgram makes an executable that says something.
+func fakeProgram(t *testing.T, name, says string) string {
+	t.Helper()
+	folder := t.TempDir()
+	script := "#!/bin/sh\necho '" + says + "'\n"
+	must(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755))
+	return folder
+}
+
+func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
+	folder := fakeProgram(t, "mongod", "db version v7.0.5")
+	t.Setenv("PATH", folder)
+	found, err := installedMongo()
+	must(t, err)
+	if found.StandIn != "" || found.Version != "7.0.5" || found.Path != filepath.Join(folder, "mongod") {
+		t.Errorf("found %+v", found)
+	}
+	instance := &Instance{Kind: Mongo, dir: "/trial", ports: []int{12345}, path: found.Path, settings: Settings{}.withDefaults()}
+	line := strings.Join(mongoProcess(instance, true).args[1:], " ")
+	if want := "--dbpath /trial/data --bind_ip 127.0.0.1 --port 12345 --wiredTigerCacheSizeGB 0.25 --nounixsocket --auth"; line != want {
+		t.Errorf("arguments %q, want %q", line, want)
+	}
+}
+
+func TestAProgramWithoutAVersionIsNotTrusted(t *testing.T) {
+	t.Setenv("PATH", fakeProgram(t, "haproxy", "hello")+":/bin")
+	if _, err := programVersion(t, HAProxy); err == nil || !strings.Contains(err.Error(), "names no version: hello") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func programVersion(t *testing.T, kind Kind) (Installed, error) {
+	t.Helper()
+	return installed(kind, string(kind), "-v")
+}
+
+func TestFirstVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64": "10.11.19",
+		"postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)":                    "15.20",
+		"HAProxy version 2.6.12-1+deb12u2 2025/04/16 - https://haproxy.org/":      "2.6.12",
+		"secantusdb-0.7.0b3.dist-info":                                            "0.7.0b3",
+		"no number":                                                               "",
+	} {
+		if got := firstVersion(text); got != want {
+			t.Errorf("firstVersion(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestNeedScriptInstallsTheStandIn(t *testing.T) {
+	script, err := os.ReadFile("../../scripts/need.sh")
+	must(t, err)
+	t.Setenv("XDG_CACHE_HOME", "/cache")
+	for _, want := range []string{"version=" + secantusVersion + "\n", strings.TrimPrefix(standInFolder(), "/cache/") + `"`, secantusProgram} {
+		if !strings.Contains(string(script), want) {
+			t.Errorf("scripts/need.sh has no %q", want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// RabbitMQClassic is RabbitMQ to a study that wants classic durable queues instead
+// of quorum queues; the server is the same.
+const RabbitMQClassic = "rabbitmq-classic"
+
+// Backing starts a server afresh for every trial: all of them are up within
+// seconds, and nothing of one trial can be seen in the next.
+type Backing struct {
+	name     string // what studies call it
+	kind     Kind
+	settings Settings
+}
+
+var _ lab.Backing = Backing{}
+
+// Backings are those that studies can name. unit is the path of cleave-unit, which
+// is also the NATS server.
+func Backings(unit string) []Backing {
+	nats := Settings{NATSCommand: []string{unit, string(NATS)}}
+	return []Backing{
+		{string(MariaDB), MariaDB, Settings{}}, {string(Postgres), Postgres, Settings{}},
+		{string(RabbitMQ), RabbitMQ, Settings{}}, {RabbitMQClassic, RabbitMQ, Settings{}},
+		{string(NATS), NATS, nats}, {string(Mongo), Mongo, Settings{}},
+	}
+}
+
+// Kind implements lab.Backing.
+func (b Backing) Kind() string { return b.name }
+
+// Preflight implements lab.Backing.
+func (b Backing) Preflight() error {
+	program, err := programOf(b.kind)
+	if err != nil {
+		return err
+	}
+	_, err = program.installed(b.settings)
+	return err
+}
+
+// Close implements lab.Backing: nothing outlives a trial.
+func (b Backing) Close() error { return nil }
+
+// Fresh implements lab.Backing.
+func (b Backing) Fresh(ctx context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {
+	folder, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for %s: %w", b.kind, err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil { // some servers run as another user
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	instance, err := Start(ctx, b.kind, folder, b.settings)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return service{instance, spec.Name, folder}, nil
+}
+
+// service is a server during one trial.
+type service struct {
+	instance *Instance
+	name     string
+	folder   string
+}
+
+// Address implements lab.Service. Databases are named by who uses them.
+func (s service) Address() string {
+	if s.instance.Kind != MariaDB && s.instance.Kind != Postgres {
+		return s.instance.DSN("")
+	}
+	address := url.URL{Scheme: string(s.instance.Kind), User: url.UserPassword(s.instance.user, s.instance.password), Host: s.instance.Address()}
+	return address.String()
+}
+
+// About implements lab.Service.
+func (s service) About() string {
+	if s.instance.StandIn != "" {
+		return fmt.Sprintf("%s %s, a stand-in for %s", s.instance.StandIn, s.instance.Version, s.instance.Kind)
+	}
+	return fmt.Sprintf("%s %s", s.instance.Kind, s.instance.Version)
+}
+
+// Processes implements lab.Service: the server's first process with all below it.
+func (s service) Processes() []lab.Unit {
+	pids := s.instance.PIDs()
+	if len(pids) == 0 {
+		return nil
+	}
+	return []lab.Unit{{Name: string(s.instance.Kind), Role: s.name, PID: pids[0], Span: lab.SpanTree}}
+}
+
+// Release implements lab.Service.
+func (s service) Release() error {
+	return errors.Join(s.instance.Stop(), os.RemoveAll(s.folder))
+}

@@ -1,0 +1,141 @@
+// Package jetstream runs a NATS server with JetStream inside our own programs:
+// as a process of its own (Run, the main function of a small program) or in this
+// process (Start, for tests and for a broker that costs no process).
+//
+// The server listens on loopback, keeps streams in one folder and syncs every
+// write before it confirms it, as the other backing services do.
+//
+// It is a package apart so that only programs that run the server carry it.
+//
+// Entry points: Run, Start.
+package jetstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Config is what a server needs to know. As a file it is JSON.
+type Config struct {
+	Address  string `json:"address"` // loopback host:port; empty: a free port
+	User     string `json:"user"`    // empty: anybody may connect
+	Password string `json:"password"`
+	Folder   string `json:"folder"` // where streams are kept
+	// Memory bounds what streams in memory may take, in bytes; 0 means 256 MiB.
+	Memory int64 `json:"memory_bytes"`
+	// Connections is how many clients may be connected; 0 means 200.
+	Connections int `json:"connections"`
+}
+
+const (
+	startWithin = 30 * time.Second
+	// maxStore bounds what streams may take on the disk, in bytes.
+	maxStore = 16 << 30
+)
+
+// Server is a running server.
+type Server struct {
+	server *server.Server
+}
+
+// options translates the configuration.
+func (c Config) options() (*server.Options, error) {
+	host, port := "127.0.0.1", server.RANDOM_PORT
+	if c.Address != "" {
+		name, number, err := net.SplitHostPort(c.Address)
+		if err != nil {
+			return nil, fmt.Errorf("nats address %q: %w", c.Address, err)
+		}
+		if host = name; !net.ParseIP(host).IsLoopback() {
+			return nil, fmt.Errorf("nats address %q is not on loopback", c.Address)
+		}
+		if port, err = strconv.Atoi(number); err != nil {
+			return nil, fmt.Errorf("nats address %q: %w", c.Address, err)
+		}
+	}
+	options := &server.Options{
+		ServerName: "cleave", Host: host, Port: port, Username: c.User, Password: c.Password,
+		MaxConn: 200, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		JetStream: true, StoreDir: c.Folder, JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: maxStore,
+		SyncAlways: true, // a confirmed message is on the disk
+	}
+	if c.Memory > 0 {
+		options.JetStreamMaxMemory = c.Memory
+	}
+	if c.Connections > 0 {
+		options.MaxConn = c.Connections
+	}
+	return options, nil
+}
+
+// Start starts a server in this process and returns when clients can connect.
+func Start(config Config) (*Server, error) {
+	if config.Folder == "" {
+		return nil, errors.New("start nats: Config.Folder is empty: it needs a folder for its streams")
+	}
+	options, err := config.options()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(config.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("start nats: %w", err)
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("start nats: %w", err)
+	}
+	go s.Start()
+	running := &Server{server: s}
+	if !s.ReadyForConnections(startWithin) {
+		running.Stop()
+		return nil, fmt.Errorf("start nats at %s: it takes no connections within %v: is the port free?", config.Address, startWithin)
+	}
+	if !s.JetStreamEnabled() {
+		running.Stop()
+		return nil, fmt.Errorf("start nats: JetStream does not start in %s: may we write there?", config.Folder)
+	}
+	return running, nil
+}
+
+// Stop ends the server and returns when its files are closed.
+func (s *Server) Stop() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}
+
+// URL is where clients connect, without credentials.
+func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Version is that of the embedded server.
+func Version() string { return server.VERSION }
+
+// Run is the main function of a server's own process: it reads the configuration
+// file, serves until it is told to end (SIGTERM, SIGINT) and ends in good order.
+func Run(configFile string) error {
+	text, err := os.ReadFile(configFile)
+	if err != nil {
+		return fmt.Errorf("run nats: %w", err)
+	}
+	var config Config
+	if err := json.Unmarshal(text, &config); err != nil {
+		return fmt.Errorf("run nats: read %s: %w", configFile, err)
+	}
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+	running, err := Start(config)
+	if err != nil {
+		return err
+	}
+	<-end
+	running.Stop()
+	return nil
+}

@@ -1,0 +1,90 @@
+package jetstream
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+func TestStartServesWhoHasThePassword(t *testing.T) {
+	server, err := Start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	if !strings.HasPrefix(server.URL(), "nats://127.0.0.1:") {
+		t.Errorf("it listens at %s", server.URL())
+	}
+	connection, err := nats.Connect(server.URL(), nats.UserInfo("u", "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if connection.ConnectedServerVersion() != Version() {
+		t.Errorf("version %s, want %s", connection.ConnectedServerVersion(), Version())
+	}
+	connection.Close()
+	if connection, err := nats.Connect(server.URL(), nats.UserInfo("u", "wrong")); err == nil {
+		connection.Close()
+		t.Error("a wrong password is let in")
+	}
+}
+
+func TestStopFreesTheFolder(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 {
+		server, err := Start(Config{Folder: folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := strings.TrimPrefix(server.URL(), "nats://")
+		server.Stop()
+		if connection, err := nats.Connect(address); err == nil {
+			connection.Close()
+			t.Error("it answers after its stop")
+		}
+	}
+}
+
+func TestConfigurationsAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name   string
+		config Config
+		want   string
+	}{
+		{"no folder", Config{}, "Config.Folder is empty"},
+		{"folder that is a file", Config{Folder: file}, "not a directory"},
+		{"open to others", Config{Folder: t.TempDir(), Address: "0.0.0.0:4222"}, "is not on loopback"},
+		{"no port", Config{Folder: t.TempDir(), Address: "127.0.0.1"}, "missing port"},
+		{"port that is a word", Config{Folder: t.TempDir(), Address: "127.0.0.1:nats"}, `"127.0.0.1:nats"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, err := Start(c.config)
+			if err == nil {
+				server.Stop()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestRunRefusesFiles(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "nats.json")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{broken, broken + ".none"} {
+		if err := Run(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("error = %v, want one that names %s", err, path)
+		}
+	}
+}

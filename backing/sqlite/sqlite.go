@@ -1,0 +1,76 @@
+// Package sqlite provides SQLite as a backing service: a folder of files for each
+// trial. SQLite is part of the units that use it, so nothing runs and nothing is
+// metered beside them.
+//
+// Entry point: New.
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Kind is what study files call it.
+const Kind = "sqlite"
+
+// Backing provides folders.
+type Backing struct{}
+
+var _ lab.Backing = Backing{}
+
+// New makes the backing.
+func New() Backing { return Backing{} }
+
+// Kind implements lab.Backing.
+func (Backing) Kind() string { return Kind }
+
+// Preflight implements lab.Backing: SQLite is part of the program.
+func (Backing) Preflight() error { return nil }
+
+// Close implements lab.Backing.
+func (Backing) Close() error { return nil }
+
+// Fresh implements lab.Backing.
+func (Backing) Fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {
+	folder, err := os.MkdirTemp(dir, spec.Name+"-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for sqlite: %w", err)
+	}
+	return service{folder}, nil
+}
+
+// service is a folder of databases.
+type service struct{ folder string }
+
+// Address implements lab.Service.
+func (s service) Address() string { return "sqlite://" + filepath.ToSlash(s.folder) }
+
+// About implements lab.Service.
+func (s service) About() string {
+	return "SQLite (modernc.org/sqlite " + moduleVersion() + "), embedded"
+}
+
+// Processes implements lab.Service.
+func (s service) Processes() []lab.Unit { return nil }
+
+// Release implements lab.Service.
+func (s service) Release() error { return os.RemoveAll(s.folder) }
+
+// moduleVersion is that of the module that SQLite comes in, as far as it is known.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "of unknown version"
+	}
+	for _, dependency := range info.Deps {
+		if dependency.Path == "modernc.org/sqlite" {
+			return dependency.Version
+		}
+	}
+	return "of unknown version"
+}
