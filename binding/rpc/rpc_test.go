@@ -1,0 +1,55 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// counted counts the calls that reach it.
+type counted struct {
+	grpc.ClientConnInterface
+	calls int
+}
+
+func (c *counted) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	c.calls++
+	return nil
+}
+
+func TestCallsAreSpreadEvenly(t *testing.T) {
+	replicas := []*counted{{}, {}, {}}
+	balanced := Balance(replicas[0], replicas[1], replicas[2])
+	for range 30 {
+		if err := balanced.Invoke(t.Context(), "/a.B/C", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, replica := range replicas {
+		if replica.calls != 10 {
+			t.Errorf("replica %d got %d of 30 calls, want 10", i, replica.calls)
+		}
+	}
+}
+
+func TestALostCallSaysWhy(t *testing.T) {
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-late.Done()
+	givenUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for _, c := range []struct {
+		ctx  context.Context
+		want string
+	}{{t.Context(), Unavailable}, {late, DeadlineExceeded}, {givenUp, Cancelled}} {
+		if got := Lost(c.ctx, "them"); got.Kind != c.want || got.Detail == "" {
+			t.Errorf("with context %v: %+v, want %s", c.ctx.Err(), got, c.want)
+		}
+	}
+	if errors.Is(late.Err(), context.Canceled) {
+		t.Error("the deadline counts as given up")
+	}
+}
