@@ -5,7 +5,9 @@
 #
 #   scripts/need.sh build     Go, Node.js, npm, git
 #   scripts/need.sh test      these, and a C compiler (race detector), chromium
-#                             (report tests), shellcheck (lint)
+#                             (report tests), shellcheck (lint); where it may
+#                             also the servers that the backing services are
+#                             tested with: without one its tests are skipped
 #   scripts/need.sh generate  Go, Node.js, npm, git, protoc
 #
 # Exit codes: 0 all there, 2 bad arguments, 3 something is missing.
@@ -13,11 +15,18 @@ set -euo pipefail
 
 readonly go_least="1.26" node_least="20.19"
 missing=()  # packages of the distribution
+servers=()  # packages that the tests can do without
 problems=() # what only people can mend
 
 # need COMMAND PACKAGE: the package brings the command.
 need() {
   command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+
+# serve COMMAND PACKAGE [FOLDER]: the package brings the server, whose command
+# may stand in a folder outside of PATH.
+serve() {
+  command -v "$1" >/dev/null 2>&1 || compgen -G "${3:-/usr/sbin}/$1" >/dev/null || servers+=("$2")
 }
 
 # at_least HAVE WANT: compares versions.
@@ -62,6 +71,38 @@ install_missing() {
   fi
 }
 
+# The servers are optional: what cannot be installed is said and not a failure.
+install_servers() {
+  if [ "${#servers[@]}" -eq 0 ]; then
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "need: some tests will be skipped; to run them type: sudo apt-get install --no-install-recommends ${servers[*]}" >&2
+    return
+  fi
+  echo "need: installing ${servers[*]}" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${servers[@]}"; } >&2; then
+    echo "need: some tests will be skipped: apt-get could not install ${servers[*]}" >&2
+  fi
+}
+
+# A server for MongoDB's protocol: a mongod in PATH, else the stand-in SecantusDB,
+# which pip brings (a process of its own, GPL-2.0; nothing of ours links to it).
+# The folder and the version are those of backing/server/mongo.go: a test there
+# compares them.
+install_mongo_stand_in() {
+  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/secantusdb" version=0.7.0b3
+  if command -v mongod >/dev/null || command -v secantusd-py >/dev/null || [ -x "$folder/bin/secantusd-py" ]; then
+    return
+  fi
+  echo "need: installing SecantusDB $version into $folder" >&2
+  if ! { python3 -m venv "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check "secantusdb==$version"; } >&2; then
+    rm -rf "$folder"
+    echo "need: the tests over MongoDB's protocol will be skipped: there is no mongod, and pip could not install SecantusDB" >&2
+  fi
+}
+
 case "${1:-}" in
   build) ;;
   generate) need protoc protobuf-compiler ;;
@@ -70,6 +111,11 @@ case "${1:-}" in
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     need shellcheck shellcheck
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || missing+=(chromium)
+    serve mariadbd mariadb-server
+    serve postgres postgresql '/usr/lib/postgresql/*/bin'
+    serve rabbitmq-server rabbitmq-server
+    serve haproxy haproxy
+    python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
     ;;
   *)
     echo "usage: scripts/need.sh build|test|generate" >&2
@@ -78,6 +124,10 @@ case "${1:-}" in
 esac
 need git git
 install_missing
+if [ "$1" = test ]; then
+  install_servers
+  install_mongo_stand_in
+fi
 check_go
 check_node
 if [ "${#problems[@]}" -gt 0 ]; then

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice"
 	"github.com/cleave-lab/cleave/systems/big/httplean"
@@ -13,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/threadsfast"
 	"github.com/cleave-lab/cleave/systems/big/udspersistent"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
-	"github.com/cleave-lab/cleave/control"
 )
 
 // runBig plays the unit's part in the Big benchmark.

@@ -1,6 +1,6 @@
 // Command cleave-unit is one unit of a system under test. The lab's deployers
 // start it; its arguments are the system and the unit's job as JSON. It speaks
-// the control protocol on its standard streams.
+// the control protocol on its standard streams. It is also the embedded broker.
 package main
 
 import (
@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 func main() {
@@ -31,8 +32,13 @@ func main() {
 }
 
 func runUnit(channel *control.Channel, system, job string) error {
-	if system != big.Name {
-		return fmt.Errorf("there is no system %q in this program (it has %s)", system, big.Name)
+	switch system {
+	case big.Name:
+		return runBig(channel, job)
+	case shop.Name:
+		return runShop(channel, job)
+	case natsName:
+		return runNATS(job)
 	}
-	return runBig(channel, job)
+	return fmt.Errorf("there is no system %q in this program (it has %s, %s and %s)", system, big.Name, shop.Name, natsName)
 }

@@ -8,9 +8,15 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/systems/shop"
+	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // app is what the commands share: where results and the story go.
@@ -21,7 +27,32 @@ type app struct {
 
 // systems are the systems under test that this program brings.
 func systems() map[string]lab.System {
-	return map[string]lab.System{big.Name: big.System{}}
+	return map[string]lab.System{big.Name: big.System{}, shop.Name: shopsystem.System{}}
+}
+
+// backings are the backing services that this program can provide.
+func backings(unit string) map[string]lab.Backing {
+	all := map[string]lab.Backing{sqlite.Kind: sqlite.New()}
+	for _, b := range server.Backings(unit) {
+		all[b.Kind()] = b
+	}
+	return all
+}
+
+// systemOf is the system of a plan: one that this program brings, or those that
+// somebody else wrote, under the load of the plan.
+func systemOf(plan lab.Plan) (lab.System, error) {
+	if plan.Study.System == big.Name {
+		return big.System{}, nil
+	}
+	if plan.Study.Load == nil {
+		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"", plan.Study.Name)
+	}
+	generator, err := newGenerator(plan.Study.Load.Objective)
+	if plan.Study.System == shop.Name {
+		return shopsystem.System{Generator: generator, Load: *plan.Study.Load}, err
+	}
+	return external.System{Generator: generator, Load: *plan.Study.Load}, err
 }
 
 func systemInfos() map[string]lab.SystemInfo {
@@ -32,20 +63,23 @@ func systemInfos() map[string]lab.SystemInfo {
 	return infos
 }
 
+// programs are the paths of this program and of cleave-unit beside it.
+func programs() (own, unit string, err error) {
+	if own, err = os.Executable(); err != nil {
+		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
+	}
+	unit = filepath.Join(filepath.Dir(own), "cleave-unit")
+	if _, err := os.Stat(unit); err != nil {
+		return "", "", withCode(exitMissingPart, "cleave-unit is not beside cleave (%s): build both with: make build", unit)
+	}
+	return own, unit, nil
+}
+
 // deployers are the deployments that this program brings. label marks all that
 // they start.
-func deployers(label string) (map[string]lab.Deployer, error) {
-	own, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the program cleave itself: %w", err)
-	}
-	unit := filepath.Join(filepath.Dir(own), "cleave-unit")
-	if _, err := os.Stat(unit); err != nil {
-		return nil, withCode(exitMissingPart, "cleave-unit is not beside cleave (%s): build both with: make build", unit)
-	}
-	return map[string]lab.Deployer{
-		"process": process.New(unit, []string{own, janitorName}, label),
-	}, nil
+func deployers(own, unit, label string) map[string]lab.Deployer {
+	processes := process.New(unit, []string{own, janitorName}, []string{own, keeperName}, label)
+	return map[string]lab.Deployer{"process": processes, "compose": compose.New(processes, label)}
 }
 
 // isTerminal reports whether w is a terminal that people look at.

@@ -95,8 +95,12 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
+	system, err := systemOf(plan)
+	if err != nil {
+		return lab.Analysis{}, err
+	}
 	return analysis.Analyse(analysis.Input{
-		Plan: plan, Environment: environment, System: systemInfos()[plan.Study.System], Trials: trials, Published: figures,
+		Plan: plan, Environment: environment, System: system.Describe(), Trials: trials, Published: figures,
 	}), nil
 }
 

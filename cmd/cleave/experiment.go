@@ -17,9 +17,10 @@ import (
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// experimentFlags are the flags of reproduce and run.
+// experimentFlags are the flags of reproduce and run, and in part of compare.
 type experimentFlags struct {
 	quick     bool
 	scale     float64
@@ -32,6 +33,7 @@ type experimentFlags struct {
 	planOnly  bool
 	mustKnow  bool
 	documents documentFlags
+	compares  bool // the study is a comparison of systems that others wrote
 }
 
 func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
@@ -40,12 +42,18 @@ func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
 	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial (1 is full)")
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
 	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
+	f.registerPlay(command)
+}
+
+// registerPlay makes the flags that say how an experiment is played and shown.
+func (f *experimentFlags) registerPlay(command *cobra.Command) {
+	flags := command.Flags()
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of order and random choices (default: the study's)")
 	flags.StringVar(&f.results, "results", "results", "folder for results")
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
 	flags.StringVar(&f.progress, "progress", "auto", "how progress is shown: auto, plain or json")
 	flags.BoolVar(&f.planOnly, "plan", false, "print the plan as JSON and play nothing")
-	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim stays undecided")
+	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
 	f.documents.register(command)
 }
 
@@ -119,6 +127,7 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 		return err
 	}
 	plan.Created = time.Now().UTC()
+	flags.compares = plan.Study.System == external.Name
 	return a.experiment(command, plan, flags)
 }
 
@@ -151,12 +160,20 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	if played != nil && !run.Interrupted(played) {
 		return errors.Join(played, a.adviseResume(command, folder))
 	}
+	if flags.compares {
+		if err := a.showHeld(folder, flags.documents); err != nil {
+			return errors.Join(played, err)
+		}
+	}
 	analysis, err := a.conclude(folder, flags.documents)
 	if played != nil {
 		return errors.Join(played, err, a.adviseResume(command, folder))
 	}
 	if err != nil {
 		return err
+	}
+	if flags.compares {
+		return compareVerdict(folder, analysis, flags.mustKnow)
 	}
 	return verdict(analysis, flags.mustKnow)
 }
@@ -205,12 +222,16 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	available, err := deployers(scratch.Label)
+	own, unit, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	system, err := systemOf(plan)
 	if err != nil {
 		return nil, err
 	}
 	return &run.Conductor{
-		System: systems()[plan.Study.System], Deployers: available, Meter: meter.New(), Host: meter.NewHost(version),
+		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: backings(unit), Meter: meter.New(), Host: meter.NewHost(version),
 		Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
 	}, nil
 }
@@ -242,8 +263,11 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s %s --resume %s\n",
-		len(trials), folder.Dir(), command.Name(), command.Flags().Arg(0), folder.Dir())
+	what := command.Name() + " " + command.Flags().Arg(0)
+	if command.Name() == compareName {
+		what = compareName // its plan holds the systems
+	}
+	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials), folder.Dir(), what, folder.Dir())
 	return nil
 }
 

@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -19,6 +22,24 @@ import (
 // janitorName is the hidden command under which the program cleans up after
 // itself; see package process.
 const janitorName = "janitor"
+
+// keeperName is the hidden command that keeps a foreign program; see package
+// process.
+const keeperName = "keeper"
+
+func keeperCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: keeperName + " GRACE PROGRAM [ARGUMENT]...", Hidden: true, Short: "run a foreign program and end all that it starts",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			grace, argv, err := process.KeeperArguments(args)
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			return process.Keep(os.Stdin, os.Stdout, grace, argv)
+		},
+	}
+}
 
 func janitorCommand() *cobra.Command {
 	return &cobra.Command{
@@ -56,7 +77,26 @@ func (a app) cleanCommand() *cobra.Command {
 type diagnosis struct {
 	Environment lab.Environment   `json:"environment"`
 	Deployments map[string]string `json:"deployments"` // "" is fine, else what is missing
-	Leftovers   []string          `json:"leftovers"`
+	// Backings are the backing services by kind.
+	Backings  map[string]backingState `json:"backings"`
+	Leftovers []string                `json:"leftovers"`
+}
+
+// backingState is what a backing service would be on this host.
+type backingState struct {
+	Is      string `json:"is,omitempty"` // program and version, a stand-in named as such
+	Missing string `json:"missing,omitempty"`
+	Install string `json:"install,omitempty"` // the command that brings it
+}
+
+func stateOf(b server.Availability) backingState {
+	switch {
+	case b.Missing != nil:
+		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
+	case b.Installed.StandIn != "":
+		return backingState{Is: fmt.Sprintf("%s %s, a stand-in for %s", b.Installed.StandIn, b.Installed.Version, b.Kind)}
+	}
+	return backingState{Is: fmt.Sprintf("%s %s", b.Kind, b.Installed.Version)}
 }
 
 func (a app) doctorCommand() *cobra.Command {
@@ -81,10 +121,17 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose() (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{"process": ""}, Leftovers: []string{}}
-	_, broken := deployers("doctor")
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{"process": "", "compose": ""}, Leftovers: []string{}}
+	_, _, broken := programs()
 	if broken != nil {
 		found.Deployments["process"] = broken.Error()
+	}
+	if err := compose.Missing(); err != nil {
+		found.Deployments["compose"] = err.Error()
+	}
+	found.Backings = map[string]backingState{sqlite.Kind: {Is: "SQLite, embedded"}}
+	for _, b := range server.Available() {
+		found.Backings[string(b.Kind)] = stateOf(b)
 	}
 	left, err := leftovers.Find(leftovers.Root())
 	for _, leftover := range left {
@@ -105,6 +152,15 @@ func (a app) showDiagnosis(found diagnosis) {
 			state = "missing: " + missing
 		}
 		fmt.Fprintf(a.out, "  %-28s %s\n", name, state)
+	}
+	fmt.Fprintln(a.out, "\nBacking services")
+	for _, name := range slices.Sorted(maps.Keys(found.Backings)) {
+		state := found.Backings[name]
+		words := state.Is
+		if state.Missing != "" {
+			words = fmt.Sprintf("missing (%s); type: %s", state.Missing, state.Install)
+		}
+		fmt.Fprintf(a.out, "  %-28s %s\n", name, words)
 	}
 	fmt.Fprintln(a.out, "\nLeftovers of earlier runs")
 	if len(found.Leftovers) == 0 {

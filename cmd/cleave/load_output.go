@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
@@ -17,81 +18,100 @@ import (
 
 // loadOutputs are the files and lines that load writes beside its table.
 type loadOutputs struct {
-	json     string
-	hdr      string
-	hgrm     string
-	progress string
-	log      *record.LogWriter
-	logFile  *os.File
+	json, hdr, hgrm, jtl, lines, progress string
+
+	log    *record.LogWriter // begun with the first second
+	hdrTo  *os.File
+	closes []func() error
 }
 
-func (o *loadOutputs) register(command *cobra.Command) {
-	flags := command.Flags()
-	flags.StringVar(&o.json, "json", "", "write the result as JSON to this file, - for standard output")
-	flags.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log, second by second")
-	flags.StringVar(&o.hgrm, "hgrm", "", "write response times as percentile text for HdrHistogram's plotter")
-	flags.StringVar(&o.progress, "progress", "plain", "plain: a line each second; none")
+func (o *loadOutputs) flags() group {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.StringVar(&o.json, "json", "", "write the result as JSON to this `file`, - for standard output")
+	set.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log (`file`), second by second")
+	set.StringVar(&o.hgrm, "hgrm", "", "write response times as percentile text (`file`) for HdrHistogram's plotter")
+	set.StringVar(&o.jtl, "jtl", "", "write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
+	set.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
+	set.StringVar(&o.progress, "progress", "auto", "auto, terminal (a live view), plain (a line each second) or none")
+	return group{"Output", set}
 }
 
 // check finds mistakes in the flags.
-func (o *loadOutputs) check(search bool) error {
+func (o *loadOutputs) check(f *loadFlags) error {
 	var mistakes []error
-	if o.progress != "plain" && o.progress != "none" {
-		mistakes = append(mistakes, fmt.Errorf("--progress is %q, expected plain or none", o.progress))
+	if known := []string{"auto", "terminal", "plain", "none"}; !slices.Contains(known, o.progress) {
+		mistakes = append(mistakes, fmt.Errorf("--progress is %q, expected %s", o.progress, strings.Join(known, ", ")))
 	}
-	if search && o.hdr != "" {
-		mistakes = append(mistakes, errors.New("--hdr belongs to one load: leave it out of a --search"))
+	if f.search && o.hdr+o.jtl+o.lines != "" {
+		mistakes = append(mistakes, errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
+	}
+	if f.agents+len(f.agent) > 0 && o.jtl+o.lines != "" {
+		mistakes = append(mistakes, errors.New("--jtl and --lines are written by the process that sends: leave out --agents and --agent"))
 	}
 	return errors.Join(mistakes...)
 }
 
-// eachSecond is what happens with the results of every second.
-func (a app) eachSecond(flags *loadFlags) (func(*record.Results) error, error) {
-	o := &flags.outputs
+// open makes the files that are written while the load goes on.
+func (o *loadOutputs) open() (trial.Hooks, error) {
+	hooks := trial.Hooks{Second: o.logSecond}
+	var err error
 	if o.hdr != "" {
-		file, err := os.Create(o.hdr)
-		if err != nil {
-			return nil, withCode(exitBadPlan, "--hdr: %w", err)
-		}
-		o.logFile = file
-		if o.log, err = record.NewLogWriter(file, record.Response, time.Now()); err != nil {
-			return nil, err
+		if o.hdrTo, err = os.Create(o.hdr); err != nil {
+			return hooks, fmt.Errorf("--hdr: %w", err)
 		}
 	}
-	cpu := processorTime()
-	return func(r *record.Results) error {
-		if o.progress == "plain" {
-			before := cpu
-			cpu = processorTime()
-			a.showSecond(r, cpu-before)
+	var rows []func(record.Row) error
+	if o.jtl != "" {
+		table, err := created(o, "jtl", o.jtl, record.NewJTLWriter)
+		if err != nil {
+			return hooks, err
 		}
-		if o.log != nil {
-			return o.log.Write(r)
+		rows = append(rows, table.Write)
+	}
+	if o.lines != "" {
+		lines, err := created(o, "lines", o.lines, func(w io.Writer) (*record.LineWriter, error) { return record.NewLineWriter(w), nil })
+		if err != nil {
+			return hooks, err
 		}
-		return nil
-	}, nil
+		rows = append(rows, lines.Write)
+	}
+	if len(rows) > 0 {
+		hooks.Row = func(r record.Row) error {
+			var errs []error
+			for _, write := range rows {
+				errs = append(errs, write(r))
+			}
+			return errors.Join(errs...)
+		}
+	}
+	return hooks, nil
 }
 
-// shortest is the length, in seconds, of an interval that is shown.
-const shortest = 0.1
-
-// showSecond writes a line of progress.
-func (a app) showSecond(r *record.Results, cpu time.Duration) {
-	length := (r.To - r.From).Seconds()
-	if length < shortest {
-		return // the rest of a second at the end says nothing
+// created makes a file with a writer that is flushed in the end.
+func created[W interface{ Flush() error }](o *loadOutputs, flag, path string, begin func(io.Writer) (W, error)) (W, error) {
+	var none W
+	file, err := os.Create(path)
+	if err != nil {
+		return none, fmt.Errorf("--%s: %w", flag, err)
 	}
-	var failed int64
-	for _, outcome := range record.Outcomes() {
-		if outcome.IsError() {
-			failed += r.Count(record.All, outcome)
+	writer, err := begin(file)
+	o.closes = append(o.closes, func() error { return errors.Join(writer.Flush(), file.Close()) })
+	return writer, err
+}
+
+// logSecond writes a second to the histogram log. Its time zero is the first
+// second's beginning.
+func (o *loadOutputs) logSecond(s trial.Second) error {
+	if o.hdrTo == nil {
+		return nil
+	}
+	if o.log == nil {
+		var err error
+		if o.log, err = record.NewLogWriter(o.hdrTo, record.Response, time.Now().Add(-s.Results.To)); err != nil {
+			return err
 		}
 	}
-	response := record.PercentilesOf(r.Times(record.Response, record.All))
-	late := record.PercentilesOf(r.Times(record.Lateness, record.All))
-	fmt.Fprintf(a.story, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %d  sent late p99 %s  own cpu %.0f %%\n",
-		r.To.Seconds(), float64(r.Sent(record.All))/length, timeCell(response.P50), timeCell(response.P99), failed,
-		timeCell(late.P99), 100*cpu.Seconds()/length)
+	return o.log.Write(s.Results)
 }
 
 // write writes the documents.
@@ -122,20 +142,17 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(write(buffer), buffer.Flush(), file.Close())
 }
 
-// close ends the log.
+// close ends the files that were written while the load went on.
 func (o *loadOutputs) close() error {
-	if o.log == nil {
-		return nil
+	var errs []error
+	if o.log != nil {
+		errs = append(errs, o.log.Flush())
 	}
-	return errors.Join(o.log.Flush(), o.logFile.Close())
-}
-
-// processorTime is what this process has used so far; zero where it cannot be
-// read, for a line of progress only.
-func processorTime() time.Duration {
-	var usage unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
-		return 0
+	if o.hdrTo != nil {
+		errs = append(errs, o.hdrTo.Close())
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	for _, end := range o.closes {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
 }

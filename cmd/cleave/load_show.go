@@ -16,15 +16,26 @@ import (
 func showLoad(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	fmt.Fprintf(w, "\n%s\n%s for %s\n\n", s.Target, s.Model, figure.Quantity(s.Duration, nil, nil, "s"))
+	unit := "/s"
+	if len(s.Operations) > 1 {
+		unit = " flows/s"
+	}
 	if s.OfferedRate != nil {
-		fmt.Fprintf(w, "rate         %.6g/s offered, %.6g/s achieved\n", *s.OfferedRate, s.AchievedRate)
+		fmt.Fprintf(w, "rate         %.6g%s offered, %.6g%s achieved\n", *s.OfferedRate, unit, s.AchievedRate, unit)
 	} else {
-		fmt.Fprintf(w, "rate         %.6g/s\n", s.AchievedRate)
+		fmt.Fprintf(w, "rate         %.6g%s\n", s.AchievedRate, unit)
 	}
 	fmt.Fprintf(w, "operations   %d sent: %d ok, %d failed, %d in flight at the end\n", s.Sent, s.OK, s.Sent-s.OK-s.InFlight, s.InFlight)
 	fmt.Fprintf(w, "not in time  %d sent late, %d never sent\n", s.Late, s.Unsent)
+	if s.Skipped > 0 {
+		fmt.Fprintf(w, "skipped      %d steps, because an earlier step of their flow failed\n", s.Skipped)
+	}
 	showErrors(w, o)
 	showTimes(w, s)
+	if len(s.Operations) > 1 {
+		showOperations(w, s)
+	}
+	showChecks(w, o)
 	showHonesty(w, o)
 	if s.Capacity != nil {
 		showCapacity(w, s.Capacity)
@@ -76,6 +87,39 @@ func showTimes(w io.Writer, s *record.Summary) {
 	fmt.Fprintf(w, "%-8s %14s %14s %14s\n\n", "from", "due time", "actual send", "generator's own")
 }
 
+// showOperations writes a line for every operation.
+func showOperations(w io.Writer, s *record.Summary) {
+	width := 0
+	for _, o := range s.Operations {
+		width = max(width, len(o.Name))
+	}
+	fmt.Fprintf(w, "%-*s %9s %9s %9s %9s %11s %11s %11s\n", width, "operation", "sent", "ok", "failed", "skipped", "p50", "p99", "max")
+	for _, o := range s.Operations {
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %11s %11s %11s\n", width, o.Name, o.Sent, o.OK, o.Sent-o.OK-o.InFlight, o.Skipped,
+			timeCell(o.ResponseTime.P50), timeCell(o.ResponseTime.P99), timeCell(o.ResponseTime.Max))
+	}
+	fmt.Fprintln(w)
+}
+
+// showChecks says what the answers were checked for.
+func showChecks(w io.Writer, o *trial.Outcome) {
+	operations := o.Results.Operations()
+	for i, check := range o.Checks {
+		title, name := "", ""
+		if i == 0 {
+			title = "checked"
+		}
+		if len(operations) > 1 {
+			name = operations[i] + ": "
+		}
+		fmt.Fprintf(w, "%-12s %s%s\n", title, name, check)
+	}
+	if unchecked := o.Summary.Unchecked; len(unchecked) > 0 {
+		fmt.Fprintf(w, "unchecked    %s\n", strings.Join(unchecked, ", "))
+		fmt.Fprintln(w, "             by the status only: nobody reads the answers; add --expect-body or --expect-json, or expect in the scenario")
+	}
+}
+
 // timeCell shows a time in seconds in a readable unit.
 func timeCell(value *float64) string {
 	if value == nil {
@@ -87,12 +131,16 @@ func timeCell(value *float64) string {
 // showHonesty says what the answers were checked for and who was the limit.
 func showHonesty(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
-	fmt.Fprintf(w, "checked      %s\n", o.Oracle)
-	if len(s.Unchecked) > 0 {
-		fmt.Fprintln(w, "             status only: nobody reads the answers; add --expect-body or --expect-json")
+	g := &s.Generator
+	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n", senders(g),
+		figure.Quantity(g.CPUSeconds, nil, nil, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(), figure.Quantity(float64(g.PeakMemory), nil, nil, "B"))
+	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing, timeCell(g.CPUPerOperation))
+	for _, note := range s.Notes {
+		fmt.Fprintf(w, "note         %s\n", note)
 	}
-	fmt.Fprintf(w, "generator    pacing %s, %.3g s of processor time (%.0f %% of one core), %s at its peak\n", s.Generator.Pacing, s.Generator.CPUSeconds,
-		100*s.Generator.CPUSeconds/o.Report.Elapsed.Seconds(), figure.Quantity(float64(s.Generator.PeakMemory), nil, nil, "B"))
+	if s.Aborted != "" {
+		fmt.Fprintf(w, "broken off   %s\n", s.Aborted)
+	}
 	if c := s.Closed; c != nil {
 		fmt.Fprintf(w, "users        %d; Little's law finds %.4g in these numbers\n", c.Users, c.Implied)
 	}
@@ -107,6 +155,18 @@ func showHonesty(w io.Writer, o *trial.Outcome) {
 	for _, by := range s.Generator.LimitedBy {
 		fmt.Fprintf(w, "             %s\n", by)
 	}
+}
+
+// senders says what sent the load.
+func senders(g *record.Generator) string {
+	engine := map[string]string{"http1": "event loop", "stream": "engine for HTTPS, HTTP/2 and gRPC"}[g.Engine]
+	if g.Loops > 1 {
+		engine = fmt.Sprintf("%d loops", g.Loops)
+	}
+	if g.Agents > 0 {
+		return fmt.Sprintf("%s in %d agents", engine, g.Agents)
+	}
+	return engine
 }
 
 // showCapacity writes what a search found.

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
 )
 
 // load runs `cleave load` and returns its exit code, output and story.
@@ -33,69 +37,18 @@ func load(t *testing.T, arguments ...string) (code int, out, story string) {
 	return command.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// shop answers everything with 200; /out says so in words.
-func shop(t *testing.T) string {
+// webShop answers everything with 200.
+func webShop(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/out":
-			_, _ = io.WriteString(w, `{"ok":false,"error":"out of stock"}`)
-		case "/slow":
-			time.Sleep(200 * time.Millisecond)
-		default:
-			_, _ = io.WriteString(w, `{"ok":true}`)
-		}
-	}))
+	server := httptest.NewServer(http.HandlerFunc(web))
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-// closedPort is a URL where nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return "http://" + listener.Addr().String() + "/"
-}
-
-func TestLoadExitCodes(t *testing.T) {
-	url := shop(t)
-	cases := []struct {
-		name      string
-		arguments []string
-		code      int
-		want      string // in output or story
-	}{
-		{"no load", []string{url}, exitBadPlan, "--rate for an open loop or --users"},
-		{"every mistake", []string{url, "-r", "x", "--pacing", "x", "--objective", "x"}, exitBadPlan, "pacing"},
-		{"two URLs", []string{url, url}, exitBadPlan, "see cleave help load"},
-		{"unknown flag", []string{url, "--fast"}, exitBadPlan, "unknown flag"},
-		{"no file", []string{url, "-r", "1", "--body", "@/does/not/exist"}, exitBadPlan, "--body"},
-		{"others", []string{"http://192.0.2.1/", "-r", "1"}, exitBadPlan, "docs/consent.md"},
-		{"scheme", []string{"https://127.0.0.1/", "-r", "1"}, exitBadPlan, "https"},
-		{"search without objective", []string{url, "-r", "1", "--search"}, exitBadPlan, "--search needs --objective"},
-		{"nobody listens", []string{closedPort(t), "-r", "10"}, exitFailed, "is the server running"},
-		{"failure behind 200", []string{url + "/out", "-r", "20", "-d", "500ms", "--expect-json", "ok=true"}, exitFailed, "out of stock"},
-		{"not achieved", []string{url + "/slow", "-r", "50", "-d", "1s", "-c", "1"}, exitLoadNotReached, "the load was not achieved"},
-		{"objective", []string{url + "/slow", "-r", "2", "-d", "1s", "--objective", "p50<100ms"}, exitLoadNotReached, ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			code, out, story := load(t, c.arguments...)
-			if code != c.code || !strings.Contains(out+story, c.want) {
-				t.Errorf("exit code %d, want %d and %q in:\n%s\n%s", code, c.code, c.want, out, story)
-			}
-		})
-	}
 }
 
 func TestLoadWritesItsDocuments(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	code, out, story := load(t, shop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`, "--arrivals", "poisson",
+	code, out, story := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`, "--arrivals", "poisson",
 		"--json", path("load.json"), "--hdr", path("load.hlog"), "--hgrm", path("load.hgrm"))
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
 		t.Fatalf("exit code %d\n%s\n%s", code, out, story)
@@ -141,12 +94,162 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 
 func TestLoadPrintsJSONAlone(t *testing.T) {
 	for _, arguments := range [][]string{{"-u", "2", "--think", "10ms"}, {"-r", "50"}} {
-		code, out, story := load(t, append([]string{shop(t), "-d", "300ms", "--json", "-"}, arguments...)...)
+		code, out, story := load(t, append([]string{webShop(t), "-d", "300ms", "--json", "-"}, arguments...)...)
 		if code != exitFine && code != exitLoadNotReached {
 			t.Errorf("exit code %d\n%s", code, story)
 		}
 		if err := schema.Validate("load", []byte(out)); err != nil {
 			t.Errorf("standard output: %v\n%s", err, out)
 		}
+	}
+}
+
+// TestLoadEndsWhenItIsTold: on an interrupt the load shows what was done; killed,
+// it leaves no agent behind. The load would last an hour.
+func TestLoadEndsWhenItIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		agents bool
+		signal os.Signal
+		code   int
+	}{
+		"interrupted":             {false, os.Interrupt, exitInterrupted},
+		"interrupted with agents": {true, os.Interrupt, exitInterrupted},
+		"killed":                  {true, os.Kill, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arguments := []string{"load", webShop(t), "-r", "50", "-d", "1h", "--progress", "plain"}
+			if c.agents {
+				arguments = append(arguments, "--agents", "2")
+			}
+			command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
+			var out bytes.Buffer
+			command.Stdout = &out
+			story, err := command.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := bufio.NewReader(story).ReadString('\n'); err != nil { // it is under way
+				t.Fatal(err)
+			}
+			agents := childrenOf(t, command.Process.Pid)
+			if c.agents == (len(agents) == 0) {
+				t.Errorf("the load has the children %v", agents)
+			}
+			if err := command.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, story)
+			var exit *exec.ExitError
+			if err := command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.code {
+				t.Errorf("ended with %v, want %d", err, c.code)
+			}
+			if c.code == exitInterrupted && !strings.Contains(out.String(), "operations ") {
+				t.Errorf("what was done is not shown:\n%s", out.String())
+			}
+			for _, pid := range agents {
+				awaitEnd(t, pid)
+			}
+		})
+	}
+}
+
+// childrenOf lists the child processes of a process.
+func childrenOf(t *testing.T, pid int) []string {
+	t.Helper()
+	var all []string
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, strings.Fields(string(text))...)
+	}
+	return all
+}
+
+// awaitEnd waits until a process is gone, or only waits for its parent.
+func awaitEnd(t *testing.T, pid string) {
+	t.Helper()
+	for {
+		status, err := os.ReadFile("/proc/" + pid + "/status")
+		if err != nil || strings.Contains(string(status), "State:\tZ") {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("process %s still runs", pid)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestSplitWords(t *testing.T) {
+	cases := []struct {
+		text string
+		want []string // nil: a mistake
+	}{
+		{"ssh b cleave agent", []string{"ssh", "b", "cleave", "agent"}},
+		{"  a\t'b c' \"d 'e\" f\\ g '' ", []string{"a", "b c", "d 'e", "f g", ""}},
+		{`a'\b'"\"c"`, []string{`a\b"c`}},
+		{"$HOME; rm *", []string{"$HOME;", "rm", "*"}},
+		{"", nil}, {" ", nil}, {"a 'b", nil}, {`a \`, nil},
+	}
+	for _, c := range cases {
+		got, err := splitWords(c.text)
+		if (err != nil) != (c.want == nil) || !slices.Equal(got, c.want) {
+			t.Errorf("splitWords(%q) = %q, %v, want %q", c.text, got, err, c.want)
+		}
+	}
+}
+
+// TestLiveView draws two seconds: the second in place of the first.
+func TestLiveView(t *testing.T) {
+	var out bytes.Buffer
+	view := &liveView{out: &out, duration: 4 * time.Second, errors: map[record.Outcome]int64{}}
+	for n := 1; n <= 2; n++ {
+		results, err := record.NewResults(record.Options{Operations: []string{"GET /"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
+		results.Add(record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From, Finished: results.From + time.Millisecond})
+		view.draw(trial.Second{Results: results, CPU: 500 * time.Millisecond})
+	}
+	first, rest, again := strings.Cut(out.String(), "\x1b[5A")
+	if !again || strings.Count(first, "\n") != 5 || strings.Count(rest, "\n") != 5 {
+		t.Fatalf("the view is not drawn over itself: %q", out.String())
+	}
+	for _, want := range []string{"[###############---------------]", "2s left", "1/s, 2 in all", "p50 1.00 ms", "reset 2", "own cpu 50 %"} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("the view does not say %q: %q", want, rest)
+		}
+	}
+}
+
+// TestTheDocumentedScenarioIsOne: what docs/load.md shows can be played.
+func TestTheDocumentedScenarioIsOne(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "load.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "    schema: cleave-scenario/1\n")
+	example, _, ended := strings.Cut(rest, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/load.md shows no scenario")
+	}
+	example = "schema: cleave-scenario/1\n" + strings.ReplaceAll("\n"+example, "\n    ", "\n")
+	file, err := scenario.Parse("docs/load.md", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (trial.Spec{Scenario: *file}).Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -53,7 +53,8 @@ plots. Results go to standard output, the story to standard error.`,
 	app := app{out: out, story: story}
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
-		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(),
+		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(),
+		app.compareCommand(), app.checkCommand(), app.initCommand(), agentCommand(in, out),
 	)
 	return root
 }

@@ -3,8 +3,8 @@ package big
 import (
 	"time"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Crew is what the lead unit of an architecture can do with its workers. The

@@ -27,6 +27,8 @@ func (b *builder) of(t reflect.Type) object {
 		return object{{"type", "string"}, {"format", "date-time"}}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
+	case reflect.TypeFor[[]byte]():
+		return object{{"type", "string"}, {"contentEncoding", "base64"}}
 	case reflect.TypeFor[lab.Point]():
 		return b.define("Point", pointSchema)
 	case reflect.TypeFor[lab.Fact]():

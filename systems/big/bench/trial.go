@@ -37,7 +37,7 @@ func newPlayers(ctx context.Context, o options, chosen []contender) (players []p
 	if _, err := os.Stat(o.unit); err != nil {
 		return nil, nil, fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
 	}
-	deployer := process.New(o.unit, []string{own, janitorName}, fmt.Sprintf("bench-big-%d", os.Getpid()))
+	deployer := process.New(o.unit, []string{own, janitorName}, nil, fmt.Sprintf("bench-big-%d", os.Getpid()))
 	for _, c := range chosen {
 		if c.architecture != "" {
 			players = append(players, player{c, func(ctx context.Context, seed uint64) (cost, error) {

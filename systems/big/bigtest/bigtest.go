@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/control"
 )
 
 // Architecture is what a package under test offers.

@@ -21,10 +21,10 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/httpservice"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
-	"github.com/cleave-lab/cleave/control"
 )
 
 // NewCore returns the core of the architecture http.

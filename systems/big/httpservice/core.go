@@ -22,8 +22,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/systems/big"
 )
 
 // core is the crew of the trial as the core process sees it.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
-	"github.com/cleave-lab/cleave/control"
 )
 
 // worker is one worker process.

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/cleave-lab/cleave/binding/ring"
-	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/systems/big"
 )
 
 // roll is the first line of the shared memory. The core sleeps on its words.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// runShop is a unit of the shop until it is told to stop (by command, by SIGTERM,
+// or because the conductor is gone), or prepares its databases and ends.
+func runShop(channel *control.Channel, argument string) error {
+	var job assembly.UnitJob
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	design, err := architecture.New(job.Architecture, job.Knobs)
+	if err != nil {
+		return err
+	}
+	dir, err := control.Dir()
+	if err != nil {
+		return err
+	}
+	place := assembly.Place{Dir: dir, Peer: control.PeerAddress, Service: service}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if job.Prepare != nil {
+		return assembly.Prepare(ctx, design, place, *job.Prepare)
+	}
+	if place.Address, err = control.Address(); err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	go func() {
+		gone <- channel.Await(lab.CommandStop)
+		stop()
+	}()
+	report, err := assembly.Run(ctx, design, job.Unit, job.Instance, place, func(err error) { fmt.Fprintln(os.Stderr, job.Instance+":", err) })
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-gone:
+		return errors.Join(err, channel.Report(report))
+	default: // SIGTERM: nobody waits for a report
+		return nil
+	}
+}
+
+// service is the address of a backing service.
+func service(name string) (string, error) {
+	address := os.Getenv(lab.ServiceVariable(name))
+	if address == "" {
+		return "", fmt.Errorf("%s is not set: this unit needs the backing service %s", lab.ServiceVariable(name), name)
+	}
+	return address, nil
+}

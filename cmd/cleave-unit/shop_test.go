@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// unitJob is the environment variable in which a test hands itself a job: the
+// test program then is the unit.
+const unitJob = "CLEAVE_TEST_UNIT_JOB"
+
+func TestMain(m *testing.M) {
+	job := os.Getenv(unitJob)
+	if job == "" {
+		os.Exit(m.Run())
+	}
+	if err := runShop(control.NewChannel(os.Stdin, os.Stdout), job); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// command is this program as a unit with a job. Its standard input stays open:
+// the end of it would mean that the conductor is gone.
+func command(t *testing.T, dir, address string, job assembly.UnitJob) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := exec.Command(os.Args[0])
+	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
+	unit.Stderr = os.Stderr
+	return unit
+}
+
+// startShop prepares a shop and starts a monolith on it, each in a process of its
+// own.
+func startShop(t *testing.T, dir, address string) (unit *exec.Cmd, commands io.WriteCloser, said *bytes.Buffer) {
+	t.Helper()
+	seed := &shop.Seed{Customers: 10, Products: 10, Stock: 100, Balance: 1_000_000}
+	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).Run(); err != nil {
+		t.Fatalf("prepare: %v", err)
+	}
+	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop", Instance: "shop"})
+	commands, err := unit.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said = &bytes.Buffer{}
+	unit.Stdout = said
+	if err := unit.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unit.Process.Kill() })
+	return unit, commands, said
+}
+
+// freeAddress is a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for port := 21000; port < 22000; port++ {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			defer func() { _ = listener.Close() }()
+			return listener.Addr().String()
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+func awaitHealth(t *testing.T, base string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		response, err := http.Get(base + "/health")
+		if err == nil {
+			_ = response.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the unit is not ready: %v", err)
+		}
+	}
+}
+
+// slowOrder sends an order whose body stops in its middle. It returns when the
+// unit is at work on it: only then does it ask for the body.
+func slowOrder(t *testing.T, base string) (finish func() (*http.Response, error)) {
+	t.Helper()
+	reader, writer := io.Pipe()
+	request, err := http.NewRequest(http.MethodPost, base+"/orders", reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", "in-flight")
+	request.Header.Set("Expect", "100-continue")
+	transport := &http.Transport{ExpectContinueTimeout: time.Minute}
+	t.Cleanup(transport.CloseIdleConnections)
+	answered := make(chan struct{})
+	var response *http.Response
+	go func() {
+		defer close(answered)
+		response, err = (&http.Client{Transport: transport}).Do(request)
+	}()
+	if _, err := writer.Write([]byte(`{"customerId":1,`)); err != nil {
+		t.Fatal(err)
+	}
+	return func() (*http.Response, error) {
+		_, _ = writer.Write([]byte(`"lines":[{"productId":1,"quantity":1}]}`))
+		_ = writer.Close()
+		<-answered
+		return response, err
+	}
+}
+
+// TestShopUnitEndsGracefully: after SIGTERM a unit finishes what it has begun and
+// takes nothing new.
+func TestShopUnitEndsGracefully(t *testing.T) {
+	address := freeAddress(t)
+	base := "http://" + address
+	unit, _, _ := startShop(t, t.TempDir(), address)
+	awaitHealth(t, base)
+	finish := slowOrder(t, base)
+	if err := unit.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for { // until it takes no connections any more
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			break
+		}
+		_ = connection.Close()
+	}
+	response, err := finish()
+	if err != nil {
+		t.Fatalf("the request in flight failed: %v", err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusCreated || !strings.Contains(string(text), `"confirmed"`) {
+		t.Errorf("the request in flight = %d %s, %v", response.StatusCode, text, err)
+	}
+	if err := unit.Wait(); err != nil {
+		t.Errorf("the unit ended with %v", err)
+	}
+}
+
+// TestShopUnitReportsWhenItIsStopped: after the command stop a unit says what it
+// has done; when the conductor is gone, it ends without.
+func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		word string
+		want string
+	}{"stopped": {`{"command":"stop"}` + "\n", `"databases":{"shop":{"statements":`}, "gone": {"", ""}} {
+		address := freeAddress(t)
+		unit, commands, said := startShop(t, t.TempDir(), address)
+		awaitHealth(t, "http://"+address)
+		if _, err := io.WriteString(commands, c.word); err != nil {
+			t.Fatal(err)
+		}
+		if err := commands.Close(); err != nil {
+			t.Fatal(err)
+		}
+		err := unit.Wait()
+		if (err == nil) != (c.word != "") || !strings.Contains(said.String(), c.want) {
+			t.Errorf("%s: ended with %v and said %q, want %q", name, err, said, c.want)
+		}
+	}
+}
+
+func TestShopUnitRefusesBadJobs(t *testing.T) {
+	t.Setenv("CLEAVE_ADDRESS", "127.0.0.1:9")
+	t.Setenv("CLEAVE_DIR", t.TempDir())
+	t.Setenv("CLEAVE_SERVICE_DATABASE", "")
+	for _, c := range []struct{ job, reason string }{
+		{`{`, "read job"},
+		{`{"architecture":"none"}`, `no architecture "none"`},
+		{`{"architecture":"monolith","knobs":{"pool":"x"}}`, `pool is "x"`},
+		{`{"architecture":"monolith","unit":"cellar"}`, `no unit "cellar"`},
+		{`{"architecture":"monolith","unit":"shop"}`, "CLEAVE_SERVICE_DATABASE is not set"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			err := runShop(control.NewChannel(strings.NewReader(""), io.Discard), c.job)
+			if err == nil || !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("error = %v, want one with %q", err, c.reason)
+			}
+		})
+	}
+}

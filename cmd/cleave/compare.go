@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/agent"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// compareName is the study of every comparison.
+const compareName = "compare"
+
+func (a app) compareCommand() *cobra.Command {
+	var flags compareFlags
+	command := &cobra.Command{
+		Use:   "compare A B...",
+		Short: "compare two or more of your own systems under the same load",
+		Long: `Puts systems that somebody else wrote under the same load, in random order and
+several times, and says with intervals which is faster and by how much. The
+first is the baseline; it also runs as its own twin, which shows how large a
+difference chance alone makes here.
+
+A system is one of
+  FILE              a system file (cleave init system writes one to begin with)
+  [NAME=]URL        a system that runs already
+  NAME='COMMAND'    a program, started afresh for every trial, which listens on
+                    {port}; no shell reads the command
+
+Processes that a command starts, daemons too, are metered with it and ended
+after the trial. --resume goes on with an interrupted comparison; then systems
+need not be named. docs/comparing.md is a walk-through.
+
+Exit codes: 0 compared, 1 failed, 2 bad arguments or files, 3 a program is not
+here, 4 no load was achieved, 5 none of a system's answers were right,
+6 undecided (with --require-verdict), 130 interrupted.`,
+		Example: `  cleave compare nginx.yaml lighttpd.yaml --rate 1000,4000 --path /index.html
+  cleave compare old='./old --port {port}' new='./new --port {port}' --users 16
+  cleave compare http://127.0.0.1:8080 http://127.0.0.1:9090 -r 500 --capacity`,
+		Args: arguments(cobra.ArbitraryArgs),
+		RunE: func(command *cobra.Command, args []string) error { return a.compare(command, args, &flags) },
+	}
+	flags.register(command)
+	return command
+}
+
+// compare plans, plays and reports a comparison.
+func (a app) compare(command *cobra.Command, args []string, flags *compareFlags) error {
+	flags.compares = true
+	if flags.resume != "" {
+		return a.resumeComparison(command, args, flags)
+	}
+	plan, err := flags.plan(command.Context(), args)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	return a.experiment(command, plan, &flags.experimentFlags)
+}
+
+// resumeComparison goes on with the plan of a folder.
+func (a app) resumeComparison(command *cobra.Command, args []string, flags *compareFlags) error {
+	if len(args) > 0 {
+		return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", strings.Join(args, " "))
+	}
+	folder, err := store.Open(flags.resume)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	plan, err := folder.Plan()
+	if err == nil && plan.Study.System != external.Name {
+		err = withCode(exitBadPlan, "%s holds no comparison, but the study %s", folder.Dir(), plan.Study.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return a.experiment(command, plan, &flags.experimentFlags)
+}
+
+// plan makes the plan of a comparison. All mistakes are named at once.
+func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error) {
+	f.quickly()
+	definitions, err := readSystems(args)
+	load, dir, loadErr := f.load()
+	var file scenario.File
+	if loadErr == nil {
+		loadErr = json.Unmarshal(load.Scenario, &file)
+	}
+	points, pointsErr := f.points(file.Load)
+	if err := errors.Join(err, loadErr, pointsErr); err != nil {
+		return lab.Plan{}, err
+	}
+	s := f.study(definitions, points, load)
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
+		return lab.Plan{}, err
+	}
+	resolved, err := (&study.File{Study: s}).Resolve(study.Options{})
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	profile := "full"
+	if f.quick {
+		profile = "quick"
+	}
+	return study.Expand(resolved, profile, time.Now())
+}
+
+// readSystems reads the arguments of the command.
+func readSystems(args []string) ([]external.Definition, error) {
+	var definitions []external.Definition
+	var mistakes []error
+	for _, argument := range args {
+		d, err := readSystem(argument)
+		if err == nil && slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == d.Name }) {
+			err = fmt.Errorf("two systems are called %s: name them, for example a=... and b=...", d.Name)
+		}
+		mistakes = append(mistakes, err)
+		definitions = append(definitions, d)
+	}
+	if len(args) < 2 {
+		mistakes = append(mistakes, errors.New("a comparison needs at least two systems: see cleave help compare"))
+	}
+	return definitions, errors.Join(mistakes...)
+}
+
+func readSystem(argument string) (external.Definition, error) {
+	data, err := os.ReadFile(argument)
+	switch {
+	case err == nil:
+		return external.Parse(argument, data)
+	case strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
+		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
+	}
+	return external.Inline(argument)
+}
+
+// study is the comparison as a study.
+func (f *compareFlags) study(definitions []external.Definition, points []lab.Point, load lab.Load) lab.Study {
+	var names []string
+	for _, d := range definitions {
+		names = append(names, d.Name)
+	}
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: compareName, Title: strings.Join(names, " against "),
+		Question: "Which of them is faster, by how much, and up to which rate does each hold?",
+		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
+		Metrics: external.Metrics(points), Design: f.design(load, definitions[0]),
+	}
+	pinned, _, _ := f.pin() // a mistake in the flag was reported before
+	for _, d := range definitions {
+		s.Variants = append(s.Variants, variant(d, pinned))
+	}
+	return s
+}
+
+// variant is a system as what is compared.
+func variant(d external.Definition, pinned []int) lab.Variant {
+	v := lab.Variant{Name: d.Name, System: external.Name, Architecture: "url", Deployment: "process", Summary: d.Summary, External: &d.ExternalSystem}
+	if len(v.External.Cores) == 0 {
+		v.External.Cores = pinned
+	}
+	switch {
+	case d.Compose != nil:
+		v.Architecture, v.Deployment = "compose", "compose"
+	case len(d.Command) > 0:
+		v.Architecture = "command"
+	}
+	if v.Summary == "" {
+		v.Summary = strings.Join(append(slices.Clone(d.Command), d.URL), " ")
+	}
+	return v
+}
+
+// checkSystems finds mistakes in load and targets before anything is played, and
+// asks for consent to load what runs already. It packs the scenario's files.
+func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir string) error {
+	var mistakes []error
+	for i, v := range s.Variants {
+		for _, p := range s.Points {
+			job := lab.LoadJob{Load: *s.Load, Target: strings.ReplaceAll(v.External.URL, "{port}", "80")}
+			rate, _ := p.Level(external.Rate)
+			users, _ := p.Level(external.Users)
+			from, _ := p.Level(external.SearchFrom)
+			job.Rate, job.Users = max(rate, from), int(users)
+			_, work, err := checkLoad(job, dir)
+			if err == nil && v.Architecture == "url" {
+				_, err = work.Spec.Prepare(ctx)
+			}
+			if err != nil {
+				mistakes = append(mistakes, fmt.Errorf("%s: %w", v.Name, err))
+				break
+			}
+			if i == 0 {
+				mistakes = append(mistakes, packFiles(s.Load, work))
+			}
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// packFiles puts the files that the scenario names into the load, so that the
+// plan is enough to play it.
+func packFiles(load *lab.Load, work agent.Job) error {
+	packed, err := work.Pack()
+	if err != nil || len(packed.Files) == 0 {
+		return err
+	}
+	file := packed.Spec.Scenario
+	if file.Load != nil {
+		own := *file.Load
+		own.Replay = packed.Spec.Load.Replay
+		file.Load = &own
+	}
+	load.Files = packed.Files
+	load.Scenario, err = json.Marshal(file)
+	return err
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// compareFlags are the flags of compare.
+type compareFlags struct {
+	experimentFlags
+	request  loadFlags // what is sent, without a scenario
+	scenario string
+	path     string
+	rates    []string
+	users    []int
+	duration time.Duration
+	warmUp   time.Duration
+	arrivals string
+	capacity bool
+	cores    string
+	margin   float64
+	noGates  bool
+	given    func(flag string) bool
+}
+
+func (f *compareFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.SortFlags = false
+	f.given = flags.Changed
+	f.request.given = flags.Changed
+	flags.StringSliceVarP(&f.rates, "rate", "r", nil, "open loop: `flows` per second, several with commas: 500,1000")
+	flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, several with commas: 1,16")
+	flags.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
+	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
+	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
+	flags.StringVar(&f.scenario, "scenario", "", "scenario `file`: what is sent and what right answers are")
+	flags.StringVar(&f.path, "path", "/", "without a scenario: what is asked of every system")
+	flags.AddFlagSet(f.request.whatFlags().flags)
+	flags.StringVar(&f.request.objective, "objective", "", "`conditions` for a rate to count as held, e.g. 'p99<50ms,errors<0.1%'")
+	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
+	flags.StringVar(&f.request.allow, "allow", "", "`file` with other targets and their owners' consent (docs/consent.md)")
+	flags.StringVar(&f.cores, "cores", "auto", "processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
+	flags.IntVar(&f.blocks, "blocks", 8, "how often every system is measured at every point")
+	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
+	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when the host was disturbed")
+	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
+	f.registerPlay(command)
+}
+
+// quickly shortens what was not given.
+func (f *compareFlags) quickly() {
+	if !f.quick {
+		return
+	}
+	if !f.given("blocks") {
+		f.blocks = 3
+	}
+	if !f.given("duration") {
+		f.duration = 3 * time.Second
+	}
+	if !f.given("warm-up") {
+		f.warmUp = time.Second / 2
+	}
+}
+
+// defaultObjective is what a capacity is searched for when none is given.
+const defaultObjective = "p99<100ms,errors<0.1%"
+
+// load reads what every trial is put under, and the folder of the scenario's
+// files.
+func (f *compareFlags) load() (lab.Load, string, error) {
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
+	if f.capacity && f.request.objective == "" {
+		f.request.objective = defaultObjective
+	}
+	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
+	file, dir, err := f.file()
+	note(err)
+	if err == nil {
+		load.Scenario, err = json.Marshal(file)
+		note(err)
+	}
+	_, err = newGenerator(load.Objective)
+	note(err)
+	if f.request.allow != "" {
+		text, err := os.ReadFile(f.request.allow)
+		note(err)
+		load.Consent = string(text)
+	}
+	if f.duration < time.Second || f.warmUp < 0 {
+		note(errors.New("--duration must be at least 1s, and --warm-up not negative"))
+	}
+	_, load.Cores, err = f.pin()
+	note(err)
+	return load, dir, errors.Join(mistakes...)
+}
+
+// file is the scenario's, or one around the path.
+func (f *compareFlags) file() (scenario.File, string, error) {
+	if f.scenario != "" {
+		if f.given("path") {
+			return scenario.File{}, "", fmt.Errorf("--path: a scenario says itself what is asked: write it into %s", f.scenario)
+		}
+		return f.request.scenario(f.scenario)
+	}
+	if !strings.HasPrefix(f.path, "/") {
+		return scenario.File{}, "", fmt.Errorf("--path is %q, expected a path such as /index.html", f.path)
+	}
+	file, err := f.request.request("http://system" + f.path)
+	file.Target = ""
+	for i := range file.Flows {
+		for j := range file.Flows[i].Steps {
+			step := &file.Flows[i].Steps[j]
+			step.Name = step.Request
+		}
+	}
+	return file, "", err
+}
+
+// pin chooses the processors of systems and generator.
+func (f *compareFlags) pin() (system, generator []int, err error) {
+	switch f.cores {
+	case "none":
+		return nil, nil, nil
+	case "auto":
+		n := runtime.NumCPU()
+		if n < 2 {
+			return nil, nil, nil
+		}
+		for core := range n - 1 {
+			system = append(system, core)
+		}
+		return system, []int{n - 1}, nil
+	}
+	left, right, both := strings.Cut(f.cores, "/")
+	system, err = coreList(left)
+	if err == nil && both {
+		generator, err = coreList(right)
+	}
+	if err != nil || !both {
+		return nil, nil, fmt.Errorf("--cores is %q, expected SYSTEM/GENERATOR such as 0,1/2, auto or none", f.cores)
+	}
+	return system, generator, nil
+}
+
+func coreList(text string) ([]int, error) {
+	var cores []int
+	for word := range strings.SplitSeq(text, ",") {
+		core, err := strconv.Atoi(word)
+		if err != nil || core < 0 {
+			return nil, fmt.Errorf("%q is no processor", word)
+		}
+		cores = append(cores, core)
+	}
+	return cores, nil
+}
+
+// points are the loads at which the systems are compared, and one more for the
+// capacity.
+func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
+	if len(f.rates) > 0 && len(f.users) > 0 {
+		return nil, errors.New("give --rate for open loops or --users for closed ones, not both")
+	}
+	var points []lab.Point
+	add := func(name, factor string, level float64) error {
+		if slices.ContainsFunc(points, func(p lab.Point) bool { return p.Name == name }) {
+			return fmt.Errorf("%s stands there twice", name)
+		}
+		points = append(points, lab.Point{Name: name, Levels: map[string]float64{factor: level}})
+		return nil
+	}
+	var mistakes []error
+	from := 100.0
+	for i, text := range f.rates {
+		rate, err := schedule.ParseRate(text)
+		if err == nil {
+			err = add("rate-"+strings.ReplaceAll(strconv.FormatFloat(rate, 'f', -1, 64), "+", ""), external.Rate, rate)
+		}
+		mistakes = append(mistakes, err)
+		if i == 0 {
+			from = rate
+		}
+	}
+	for _, n := range f.users {
+		if n < 1 {
+			mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 on", n))
+			continue
+		}
+		mistakes = append(mistakes, add("users-"+strconv.Itoa(n), external.Users, float64(n)))
+	}
+	if len(f.rates)+len(f.users) == 0 && own != nil {
+		points = append(points, lab.Point{Name: "scenario", Levels: map[string]float64{}})
+	}
+	if f.capacity {
+		mistakes = append(mistakes, add("capacity", external.SearchFrom, from))
+	}
+	if len(points) == 0 {
+		mistakes = append(mistakes, errors.New("give --rate for an open loop, --users for a closed one, or --capacity"))
+	}
+	return points, errors.Join(mistakes...)
+}
+
+// design is how the experiment is played.
+func (f *compareFlags) design(load lab.Load, baseline external.Definition) lab.Design {
+	d := study.Defaults()
+	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline.Name}
+	if f.given("seed") {
+		d.Seed = f.seed
+	}
+	if f.noGates {
+		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
+	}
+	d.TrialTimeout = load.Duration + load.WarmUp + baseline.Ready.Timeout + 2*time.Minute.Seconds()
+	if f.capacity {
+		d.TrialTimeout += 30 * (load.Duration + 10) // about twenty probes
+	}
+	return d
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// buildServer builds the server of testdata/server and returns its folder.
+func buildServer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "server"), "./testdata/server").CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// TestCompareScripts runs `cleave compare` on servers that behave and misbehave.
+// $HTTP is one that runs already; taken.yaml wants its port.
+func TestCompareScripts(t *testing.T) {
+	servers := buildServer(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/compare",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", strings.Join([]string{binaries, servers, env.Getenv("PATH")}, string(os.PathListSeparator)))
+			env.Setenv("BINARIES", binaries)
+			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+			env.Defer(there.Close)
+			env.Setenv("HTTP", there.URL)
+			return errors.Join(writeTaken(env, "taken.yaml", "a", there), writeTaken(env, "taken2.yaml", "b", there))
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "valid": valid,
+			"compares": func(ts *testscript.TestScript, _ bool, args []string) {
+				tolerant(ts, append([]string{"compare"}, args...))
+			},
+			"plays": func(ts *testscript.TestScript, _ bool, args []string) { tolerant(ts, append([]string{"run"}, args...)) },
+		},
+	})
+}
+
+// writeTaken writes a system file that wants the port of a server.
+func writeTaken(env *testscript.Env, file, name string, server *httptest.Server) error {
+	text := fmt.Sprintf("schema: cleave-system/1\nname: %s\nurl: %s\ncommand: [server, -sleep]\n", name, server.URL)
+	return os.WriteFile(filepath.Join(env.WorkDir, file), []byte(text), 0o644)
+}
+
+// tolerant runs cleave, which is to be fine. On a busy host the generator may be
+// the limit of all trials: what is tested then still holds.
+func tolerant(ts *testscript.TestScript, args []string) {
+	err := ts.Exec("cleave", args...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitLoadNotReached {
+		return
+	}
+	ts.Check(err)
+}
+
+func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
+	servers, scratch := buildServer(t), t.TempDir()
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	server := filepath.Join(servers, "server") + " -port {port} -stubborn -daemon " + pidFile
+	command := exec.Command(filepath.Join(binaries, "cleave"), "compare", "a="+server, "b="+server,
+		"--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none", "--results", t.TempDir())
+	command.Env = append(os.Environ(), "TMPDIR="+scratch)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	daemon := awaitNumber(t, pidFile)
+	tree := descendants(t, command.Process.Pid)
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // killed, as it should be
+	alive := func() []int {
+		return slices.DeleteFunc(append(slices.Clone(tree), daemon), func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+	}
+	for deadline := time.Now().Add(patience); len(alive()) > 0 && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if left := alive(); len(left) > 0 || len(tree) < 3 {
+		t.Errorf("of %v and the daemon %d are left: %v", tree, daemon, left)
+	}
+	found, err := leftovers.Find(filepath.Join(scratch, filepath.Base(leftovers.Root())))
+	if err != nil || len(found) > 0 {
+		t.Errorf("left over: %v, %v", found, err)
+	}
+}
+
+// awaitNumber waits for a file that holds a number.
+func awaitNumber(t *testing.T, path string) int {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(path); err == nil {
+			number, err := strconv.Atoi(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+	}
+	t.Fatalf("%s does not come", path)
+	return 0
+}
+
+// descendants lists the processes below one.
+func descendants(t *testing.T, root int) []int {
+	t.Helper()
+	var found []int
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", queue[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task) // the thread may have ended
+			for word := range strings.FieldsSeq(string(text)) {
+				pid, err := strconv.Atoi(word)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found, queue = append(found, pid), append(queue, pid)
+			}
+		}
+	}
+	return found
+}
+
+func TestStarterFilesAreValid(t *testing.T) {
+	read := func(kind string) []byte {
+		text, err := starters.ReadFile("starters/" + kind + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if d, err := external.Parse("system.yaml", read("system")); err != nil || len(d.Command) == 0 {
+		t.Errorf("system: %+v, %v", d, err)
+	}
+	var document any
+	err := yaml.Unmarshal(read("system"), &document)
+	text, encoding := json.Marshal(document)
+	if err := errors.Join(err, encoding, schema.Validate("system", text)); err != nil {
+		t.Errorf("system: %v", err)
+	}
+	if _, err = study.Parse("study.yaml", read("study"), systemInfos()); err != nil {
+		t.Errorf("study: %v", err)
+	}
+	file, err := scenario.Parse("scenario.yaml", read("scenario"))
+	if err == nil {
+		_, err = file.Compile(t.TempDir())
+	}
+	if err != nil {
+		t.Errorf("scenario: %v", err)
+	}
+}
+
+func TestHeldRates(t *testing.T) {
+	trial := func(number, attempt int, verdict lab.AuditVerdict, figures map[string]float64) lab.Trial {
+		return lab.Trial{Number: number, Attempt: attempt, Variant: "a", Point: lab.Point{Name: "rate-10"},
+			Audit: lab.Audit{Verdict: verdict, Figures: figures}}
+	}
+	figures := func(objective, limited, wrong float64) map[string]float64 {
+		return map[string]float64{external.FigureOffered: 10, external.FigureObjective: objective, external.FigureLimited: limited, external.FigureErrorShare: wrong}
+	}
+	good := trial(1, 1, lab.AuditValid, figures(1, 0, 0))
+	for name, test := range map[string]struct {
+		trials []lab.Trial
+		want   string
+	}{
+		"none":             {nil, "not known"},
+		"all":              {[]lab.Trial{good, trial(2, 1, lab.AuditValid, figures(1, 0, 0.001))}, "held in all 2 trials"},
+		"objective missed": {[]lab.Trial{good, trial(2, 1, lab.AuditValid, figures(0, 0, 0))}, "not held in 1 of 2 trials"},
+		"rate missed":      {[]lab.Trial{trial(1, 1, lab.AuditUnknown, figures(1, 0, 0))}, "not held in 1 of 1 trials"},
+		"errors":           {[]lab.Trial{trial(1, 1, lab.AuditValid, figures(1, 0, 0.02))}, "not held in 1 of 1 trials"},
+		"client limited":   {[]lab.Trial{good, trial(2, 1, lab.AuditUnknown, figures(1, 1, 0))}, "held in all 1 trials"},
+		"second attempt":   {[]lab.Trial{trial(1, 1, lab.AuditUnknown, figures(1, 0, 0)), trial(1, 2, lab.AuditValid, figures(1, 0, 0))}, "held in all 1 trials"},
+		"never played":     {[]lab.Trial{trial(1, 1, lab.AuditUnknown, nil)}, "not known"},
+	} {
+		if got := heldAt("a", "rate-10", test.trials); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestPinning(t *testing.T) {
+	for text, want := range map[string][2][]int{
+		"none": {}, "0,1/2": {{0, 1}, {2}}, "0/0": {{0}, {0}},
+	} {
+		f := compareFlags{cores: text}
+		system, generator, err := f.pin()
+		if err != nil || !slices.Equal(system, want[0]) || !slices.Equal(generator, want[1]) {
+			t.Errorf("--cores %s: %v, %v, %v; want %v", text, system, generator, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "a/1", "0/-1", "0/"} {
+		f := compareFlags{cores: text}
+		if _, _, err := f.pin(); err == nil {
+			t.Errorf("--cores %q passes", text)
+		}
+	}
+}

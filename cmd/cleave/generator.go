@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/agent"
+	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// generator is the load engine as a unit of experiments: this program, started
+// as an agent.
+type generator struct {
+	program string
+	limit   objective.Objective // zero: none
+}
+
+var _ lab.Generator = generator{}
+
+// newGenerator is a generator for loads with this objective, "" for none.
+func newGenerator(written string) (generator, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return generator{}, fmt.Errorf("find the program cleave itself: %w", err)
+	}
+	g := generator{program: own}
+	if written != "" {
+		g.limit, err = objective.Parse(written)
+	}
+	return g, err
+}
+
+// Unit implements lab.Generator.
+func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	work, err := agentJob(job)
+	if err != nil {
+		return lab.UnitSpec{}, err
+	}
+	text, err := json.Marshal(work)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode the generator's job: %w", err)
+	}
+	const file = "job.json"
+	return lab.UnitSpec{
+		Name: "generator", Role: "generator", Program: g.program,
+		Args: []string{"agent", "--job", "@{dir}/generator-" + file}, Files: map[string][]byte{file: text},
+	}, nil
+}
+
+// agentJob is the job in the words of the load engine.
+func agentJob(job lab.LoadJob) (agent.Job, error) {
+	work := agent.Job{
+		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective, Search: job.Search, History: job.History,
+		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout)},
+		Warmup: seconds(job.WarmUp),
+	}
+	if err := json.Unmarshal(job.Scenario, &work.Spec.Scenario); err != nil {
+		return work, fmt.Errorf("scenario: %w", err)
+	}
+	s := &work.Spec
+	s.Target = job.Target
+	if job.Seed > 0 {
+		s.Scenario.Seed = job.Seed
+	}
+	if own := s.Scenario.Load; own != nil {
+		s.Load = *own
+	}
+	switch {
+	case job.Rate > 0:
+		s.Load = scenario.Load{Rate: strconv.FormatFloat(job.Rate, 'g', -1, 64), Arrivals: job.Arrivals}
+	case job.Count > 0:
+		const file = "arrivals.txt"
+		// All are due at once: then as many are under way as there are connections.
+		work.Files = map[string][]byte{file: bytes.Repeat([]byte("0\n"), job.Count)}
+		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
+	case job.Users > 0:
+		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: s.Load.RampUp}
+	}
+	if job.Duration > 0 {
+		s.Load.Duration = seconds(job.Duration)
+	}
+	return work, nil
+}
+
+// countConnections is how many flows of a counted load are under way at once.
+const countConnections = 32
+
+// seconds makes a duration of the load engine.
+func seconds(s float64) scenario.Duration {
+	return scenario.Duration(s * float64(time.Second))
+}
+
+// Read implements lab.Generator.
+func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
+	handed, err := agent.ReadReport(report)
+	if err != nil {
+		return lab.LoadReport{}, err
+	}
+	s := &handed.Outcome.Summary
+	read := lab.LoadReport{
+		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Notes: s.Notes,
+	}
+	if s.OfferedRate != nil {
+		read.Offered = *s.OfferedRate
+	}
+	if s.Generator.Limited {
+		read.Limited = s.Generator.LimitedBy
+		if len(read.Limited) == 0 {
+			return read, errors.New("the generator was the limit, but does not say why")
+		}
+	}
+	_, read.Missed = g.limit.Judge(s)
+	return read, nil
+}
+
+// loadMeasures are the quantities of a summary under the names of metrics.
+func loadMeasures(s *record.Summary) map[string]float64 {
+	measures := map[string]float64{}
+	set := func(name string, value *float64) {
+		if value != nil {
+			measures[name] = *value
+		}
+	}
+	set("response_time_p50", s.ResponseTime.P50)
+	set("response_time_p95", s.ResponseTime.P95)
+	set("response_time_p99", s.ResponseTime.P99)
+	set("response_time_mean", s.ResponseTime.Mean)
+	set("service_time_p50", s.ServiceTime.P50)
+	set("service_time_p99", s.ServiceTime.P99)
+	if s.Duration > 0 {
+		goodput := float64(s.OK) / s.Duration
+		set("goodput", &goodput)
+	}
+	if s.Capacity != nil {
+		set("capacity", s.Capacity.Rate)
+	}
+	return measures
+}
+
+// checkLoad finds mistakes in the load for a target before anything is played.
+// Files of the scenario are looked for in dir.
+func checkLoad(job lab.LoadJob, dir string) (*trial.Trial, agent.Job, error) {
+	work, err := agentJob(job)
+	if err != nil {
+		return nil, work, err
+	}
+	work.Spec.Dir = dir
+	checked, err := work.Spec.Check()
+	return checked, work, err
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/load/convert"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// importFlags are the flags of load import.
+type importFlags struct {
+	output  string
+	force   bool
+	options convert.Options
+}
+
+func (a app) loadImportCommand() *cobra.Command {
+	var flags importFlags
+	command := &cobra.Command{
+		Use:   "import FILE",
+		Short: "make a scenario from a HAR recording, an OpenAPI description or a JMeter plan",
+		Long: `Makes a scenario from a recording of a browser (.har), a description of an
+interface (OpenAPI 3, Swagger 2) or a test plan of JMeter (.jmx).
+
+What has no counterpart in a scenario, or behaves differently, is listed: on the
+terminal and as comments at the top of the scenario. Read both before you play
+it. Nothing is fetched and nothing of the input is run. docs/importing.md says
+what becomes of what.`,
+		Example: `  cleave load import shop.har -o shop.yaml
+  cleave load import api.yaml -o api-scenario.yaml
+  cleave load import plan.jmx --group Buyers -o buyers.yaml`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.loadImport(args[0], &flags)
+		},
+	}
+	f, o := command.Flags(), &flags.options
+	f.StringVarP(&flags.output, "output", "o", "-", "file for the scenario; - is the terminal")
+	f.BoolVar(&flags.force, "force", false, "overwrite files that exist")
+	f.StringVar(&o.Format, "format", "", "har, openapi or jmx (default: by the file)")
+	f.StringVar(&o.Host, "host", "", "HAR: host to keep, such as shop.example.org:8080 (default: that of the first page)")
+	f.BoolVar(&o.NoThink, "no-think", false, "HAR: leave out the pauses between requests")
+	f.StringVar(&o.Group, "group", "", "JMeter: thread group to convert (default: all, if their loads agree)")
+	return command
+}
+
+// loadImport converts a file, writes the scenario and tells what is missing.
+func (a app) loadImport(path string, flags *importFlags) error {
+	conversion, err := convert.ReadFile(path, flags.options)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	text, err := conversion.YAML(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	if flags.output == "-" {
+		_, err = a.out.Write(text)
+		a.listNotConverted(&conversion)
+		for _, name := range slices.Sorted(maps.Keys(conversion.Beside)) {
+			fmt.Fprintf(a.story, "the scenario needs the data file %s, which is written with --output FILE\n", name)
+		}
+		return err
+	}
+	if err := flags.writeImport(text, conversion.Beside); err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	a.listNotConverted(&conversion)
+	fmt.Fprintf(a.story, "wrote %s\n", flags.output)
+	a.checkImport(flags.output, text)
+	return nil
+}
+
+// writeImport writes the scenario and its data files, nothing if one of them
+// exists and may not be overwritten.
+func (f *importFlags) writeImport(text []byte, beside map[string][]byte) error {
+	files := map[string][]byte{f.output: text}
+	for name, data := range beside {
+		files[filepath.Join(filepath.Dir(f.output), name)] = data
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		_, err := os.Lstat(path)
+		if err == nil && !f.force {
+			return fmt.Errorf("%s exists: choose another name, or --force to overwrite it", path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(path, files[path], 0o644); err != nil {
+			return fmt.Errorf("write the scenario: %w", err)
+		}
+	}
+	return nil
+}
+
+// listNotConverted tells what the scenario lacks.
+func (a app) listNotConverted(c *convert.Conversion) {
+	if len(c.NotConverted) == 0 {
+		fmt.Fprintln(a.story, "everything was converted")
+		return
+	}
+	fmt.Fprintf(a.story, "not converted, or different from the original (%d):\n", len(c.NotConverted))
+	for _, note := range c.NotConverted {
+		fmt.Fprintf(a.story, "  %s\n", note)
+	}
+}
+
+// checkImport tells what is left to do before the scenario can be played, and
+// how to play it.
+func (a app) checkImport(path string, text []byte) {
+	file, err := scenario.Parse(path, text)
+	if err == nil {
+		_, err = file.Compile(filepath.Dir(path))
+	}
+	if err != nil {
+		fmt.Fprintf(a.story, "it cannot be played yet:\n%v\n", err)
+		return
+	}
+	next := "cleave load " + path
+	if file.Target == "" {
+		next += " --target http://127.0.0.1:8080"
+	}
+	if file.Load == nil {
+		next += " --rate 10 --duration 30s"
+	}
+	fmt.Fprintf(a.story, "next: %s\n", next)
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// shortest is the length of an interval that is shown: the rest of a second at
+// the end says nothing.
+const shortest = 100 * time.Millisecond
+
+// progress returns what shows a second while the load goes on.
+func (r *loadRun) progress() func(trial.Second) {
+	form := r.flags.outputs.progress
+	if form == "auto" {
+		form = "plain"
+		if isTerminal(r.story) {
+			form = "terminal"
+		}
+	}
+	view := &liveView{out: r.story, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
+	if r.trial.Open() {
+		view.due = r.trial.Due()
+	}
+	switch form {
+	case "terminal":
+		return view.draw
+	case "plain":
+		return view.line
+	}
+	return func(trial.Second) {}
+}
+
+// liveView shows a load second by second.
+type liveView struct {
+	out      io.Writer
+	duration time.Duration
+	due      *trial.Due // nil in a closed loop
+	wasDue   int64
+	sent     int64
+	errors   map[record.Outcome]int64
+	drawn    int // lines on the terminal
+}
+
+// moment is one second, worked out for people.
+type moment struct {
+	at, length     time.Duration
+	sent, due      float64 // flows or operations per second
+	response, late record.Percentiles
+	cpu            float64 // percent of one processor
+}
+
+// take works out a second; false: it is too short to be shown.
+func (v *liveView) take(s trial.Second) (moment, bool) {
+	r := s.Results
+	m := moment{at: r.To, length: r.To - r.From}
+	v.sent += r.Sent(record.All)
+	for _, outcome := range record.Outcomes() {
+		if n := r.Count(record.All, outcome); n > 0 && outcome.IsError() {
+			v.errors[outcome] += n
+		}
+	}
+	if m.length < shortest {
+		return m, false
+	}
+	seconds := m.length.Seconds()
+	m.sent = float64(r.Sent(record.All)) / seconds
+	if v.due != nil {
+		n := v.due.Before(r.To)
+		m.due, v.wasDue = float64(n-v.wasDue)/seconds, n
+	}
+	m.response = record.PercentilesOf(r.Times(record.Response, record.All))
+	m.late = record.PercentilesOf(r.Times(record.Lateness, record.All))
+	m.cpu = 100 * s.CPU.Seconds() / seconds
+	return m, true
+}
+
+// line writes a line.
+func (v *liveView) line(s trial.Second) {
+	m, long := v.take(s)
+	if !long {
+		return
+	}
+	fmt.Fprintf(v.out, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %s  sent late p99 %s  own cpu %.0f %%  %s\n",
+		m.at.Seconds(), m.sent, timeCell(m.response.P50), timeCell(m.response.P99), v.errorWords(),
+		timeCell(m.late.P99), m.cpu, v.left(m.at))
+}
+
+// draw draws the view in place of the last one.
+func (v *liveView) draw(s trial.Second) {
+	m, long := v.take(s)
+	if !long {
+		return
+	}
+	due := ""
+	if v.due != nil {
+		due = fmt.Sprintf(", %.0f/s due", m.due)
+	}
+	lines := []string{
+		fmt.Sprintf("%s  %.0f s  %s", v.bar(m.at), m.at.Seconds(), v.left(m.at)),
+		fmt.Sprintf("operations  %.0f/s%s, %d in all", m.sent, due, v.sent),
+		fmt.Sprintf("response    p50 %s  p90 %s  p99 %s  max %s", timeCell(m.response.P50), timeCell(m.response.P90), timeCell(m.response.P99), timeCell(m.response.Max)),
+		"errors      " + v.errorWords(),
+		fmt.Sprintf("generator   sent late p50 %s  p99 %s, own cpu %.0f %%", timeCell(m.late.P50), timeCell(m.late.P99), m.cpu),
+	}
+	var text strings.Builder
+	if v.drawn > 0 {
+		fmt.Fprintf(&text, "\x1b[%dA", v.drawn)
+	}
+	for _, line := range lines {
+		text.WriteString("\r\x1b[2K" + line + "\n")
+	}
+	v.drawn = len(lines)
+	fmt.Fprint(v.out, text.String())
+}
+
+// bar shows how far the load is.
+func (v *liveView) bar(at time.Duration) string {
+	const width = 30
+	full := int(min(1, at.Seconds()/v.duration.Seconds()) * width)
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
+}
+
+// left is the time left.
+func (v *liveView) left(at time.Duration) string {
+	if rest := v.duration - at; rest > 0 {
+		return rest.Round(time.Second).String() + " left"
+	}
+	return "waiting for the last answers"
+}
+
+// errorWords names the errors so far.
+func (v *liveView) errorWords() string {
+	var all []string
+	for _, outcome := range record.Outcomes() {
+		if n := v.errors[outcome]; n > 0 {
+			all = append(all, fmt.Sprintf("%s %d", outcome, n))
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}

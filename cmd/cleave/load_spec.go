@@ -1,0 +1,286 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/consent"
+	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// read turns the flags into a spec and the objective. All mistakes are named.
+func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
+	s := trial.Spec{
+		Target: f.target, Unix: f.unix, OneUse: f.noKeepAlive, Insecure: f.insecure, Loops: f.loops,
+		Connections: f.connections, Streams: f.streams, Timeout: scenario.Duration(f.timeout), Pacing: f.pacing,
+	}
+	if f.http2 {
+		s.Protocol = trial.HTTP2
+	}
+	var err error
+	s.Scenario, s.Dir, err = f.scenario(what)
+	note(err)
+	s.Load, err = f.load(s.Scenario.Load)
+	note(err)
+	note(f.readFiles(&s))
+	limit, err := f.limit()
+	note(err)
+	note(f.outputs.check(f))
+	if f.given("seed") || s.Scenario.Seed == 0 {
+		s.Scenario.Seed = max(f.seed, 1)
+	}
+	return s, limit, errors.Join(mistakes...)
+}
+
+// limit reads the objective and what needs one.
+func (f *loadFlags) limit() (objective.Objective, error) {
+	if f.search && (f.objective == "" || f.rate == "") {
+		return objective.Objective{}, errors.New("--search needs --objective, and --rate to begin with")
+	}
+	if f.search && f.abort {
+		return objective.Objective{}, errors.New("--abort belongs to one load: a --search plays every trial to its end")
+	}
+	if f.abort && f.objective == "" {
+		return objective.Objective{}, errors.New("--abort needs --objective: it says when a load is lost")
+	}
+	if f.objective == "" {
+		return objective.Objective{}, nil
+	}
+	return objective.Parse(f.objective)
+}
+
+// scenario is the file's, or one around a URL, with the folder of its files.
+func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
+	if strings.Contains(what, "://") {
+		file, err := f.request(what)
+		return file, "", err
+	}
+	if misplaced := slices.DeleteFunc(forURL(), func(name string) bool { return !f.given(name) }); len(misplaced) > 0 {
+		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s", strings.Join(misplaced, ", --"), what)
+	}
+	text, err := os.ReadFile(what)
+	if err != nil {
+		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/", err)
+	}
+	file, err := scenario.Parse(what, text)
+	if err != nil {
+		return scenario.File{}, "", err
+	}
+	dir, err := filepath.Abs(filepath.Dir(what)) // agents run elsewhere
+	return *file, dir, err
+}
+
+// request is a scenario around a URL.
+func (f *loadFlags) request(url string) (scenario.File, error) {
+	body, bodyErr := loadBody(f.body)
+	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body, Expect: scenario.Expect{Status: f.expectStatus, Body: f.expectBody}}
+	var jsonErr, headerErr error
+	r.Expect.JSON, jsonErr = pairs("--expect-json", f.expectJSON, oracle.SplitJSON)
+	r.Expect.Header, headerErr = pairs("--expect-header", f.expectHeader, splitHeader)
+	file, err := r.Scenario()
+	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
+}
+
+// pairs makes a map of texts that are split into two; nil for none.
+func pairs(flag string, texts []string, split func(string) (string, string, error)) (map[string]string, error) {
+	var all map[string]string
+	var mistakes []error
+	for _, text := range texts {
+		key, value, err := split(text)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s: %w", flag, err))
+			continue
+		}
+		if _, twice := all[key]; twice {
+			mistakes = append(mistakes, fmt.Errorf("%s: %q is expected twice", flag, key))
+		}
+		if all == nil {
+			all = make(map[string]string)
+		}
+		all[key] = value
+	}
+	return all, errors.Join(mistakes...)
+}
+
+// splitHeader reads "Name: text".
+func splitHeader(text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok || strings.TrimSpace(name) == "" {
+		return "", "", fmt.Errorf("%q: write 'Name: text'", text)
+	}
+	return strings.TrimSpace(name), strings.TrimSpace(value), nil
+}
+
+// load is the load of the flags: one model on the command line replaces that of the
+// scenario; the rest is changed one by one.
+func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
+	var l scenario.Load
+	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "", "spike": f.spike != "", "replay": f.replay != "", "users": f.users != 0}
+	chosen := slices.Contains(slices.Collect(maps.Values(models)), true)
+	if own != nil {
+		l = *own
+		if chosen {
+			l = scenario.Load{Duration: own.Duration, Arrivals: own.Arrivals}
+			if f.users != 0 {
+				l.Arrivals = ""
+			}
+		}
+	}
+	if chosen {
+		l.Rate, l.Users = f.rate, f.users
+	}
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
+	note(f.rampOf(&l))
+	note(f.stairsOf(&l))
+	note(f.spikeOf(&l))
+	if f.replay != "" {
+		path, err := filepath.Abs(f.replay)
+		note(err)
+		l.Replay = path
+		if own != nil && !f.given("duration") {
+			l.Duration = 0
+		}
+	}
+	if f.arrivals != "" {
+		l.Arrivals = f.arrivals
+	}
+	for _, one := range []struct {
+		flag  string
+		value time.Duration
+		field *scenario.Duration
+	}{{"think", f.think, &l.Think}, {"ramp-up", f.rampUp, &l.RampUp}, {"duration", f.duration, &l.Duration}} {
+		if f.given(one.flag) {
+			*one.field = scenario.Duration(one.value)
+		}
+	}
+	if !chosen && own == nil {
+		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users for a closed one"))
+	}
+	return l, errors.Join(mistakes...)
+}
+
+// fields splits a flag by colons.
+func fields(flag, text, form string) ([]string, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != len(strings.Split(form, ":")) {
+		return nil, fmt.Errorf("--%s is %q, expected %s", flag, text, form)
+	}
+	return parts, nil
+}
+
+func (f *loadFlags) rampOf(l *scenario.Load) error {
+	if f.ramp == "" {
+		return nil
+	}
+	parts, err := fields("ramp", f.ramp, "FROM:TO")
+	if err == nil {
+		l.Ramp = &scenario.Ramp{From: parts[0], To: parts[1]}
+	}
+	return err
+}
+
+func (f *loadFlags) stairsOf(l *scenario.Load) error {
+	if f.steps == "" {
+		return nil
+	}
+	parts, err := fields("steps", f.steps, "FROM:BY:COUNT:EACH")
+	if err != nil {
+		return err
+	}
+	count, countErr := strconv.Atoi(parts[2])
+	each, eachErr := time.ParseDuration(parts[3])
+	if countErr != nil || eachErr != nil {
+		return fmt.Errorf("--steps is %q: %q is to be a whole number and %q a time such as 1m", f.steps, parts[2], parts[3])
+	}
+	l.Steps = &scenario.Stairs{From: parts[0], By: parts[1], Count: count, Each: scenario.Duration(each)}
+	return nil
+}
+
+func (f *loadFlags) spikeOf(l *scenario.Load) error {
+	if f.spike == "" {
+		return nil
+	}
+	parts, err := fields("spike", f.spike, "BASE:PEAK:AT:FOR")
+	if err != nil {
+		return err
+	}
+	at, atErr := time.ParseDuration(parts[2])
+	length, lengthErr := time.ParseDuration(parts[3])
+	if atErr != nil || lengthErr != nil {
+		return fmt.Errorf("--spike is %q: %q and %q are to be times such as 10s", f.spike, parts[2], parts[3])
+	}
+	l.Spike = &scenario.Spike{Base: parts[0], Peak: parts[1], At: scenario.Duration(at), For: scenario.Duration(length)}
+	return nil
+}
+
+// readFiles reads the files that flags name.
+func (f *loadFlags) readFiles(s *trial.Spec) error {
+	var mistakes []error
+	file := func(flag, path string) []byte {
+		if path == "" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("--%s: %w", flag, err))
+		}
+		return text
+	}
+	s.Roots, s.ProtoSet = file("ca", f.ca), file("proto-set", f.protoSet)
+	if f.allowed = string(file("allow", f.allow)); f.allowed != "" {
+		var err error
+		s.Guard.Allowed, err = consent.ReadList(strings.NewReader(f.allowed), f.allow)
+		mistakes = append(mistakes, err)
+	}
+	return errors.Join(mistakes...)
+}
+
+// loadBody is the text itself or, after @, what a file holds.
+func loadBody(text string) ([]byte, error) {
+	path, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return []byte(text), nil
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
+	}
+	return body, nil
+}
+
+// agentCommands are the commands that start agents, one each; none: this process
+// sends the load.
+func (f *loadFlags) agentCommands() ([][]string, error) {
+	if f.agents < 0 || f.agents > 0 && len(f.agent) > 0 {
+		return nil, errors.New("give either --agents for processes here or --agent, once for each")
+	}
+	var commands [][]string
+	for _, text := range f.agent {
+		words, err := splitWords(text)
+		if err != nil {
+			return nil, fmt.Errorf("--agent: %w", err)
+		}
+		commands = append(commands, words)
+	}
+	if f.agents > 0 {
+		own, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find the program cleave itself: %w", err)
+		}
+		commands = slices.Repeat([][]string{{own, "agent"}}, f.agents)
+	}
+	return commands, nil
+}

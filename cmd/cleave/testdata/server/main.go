@@ -1,0 +1,60 @@
+// Command server is a web server for tests of cleave compare. It answers every
+// path with a short text, and misbehaves when told to.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func main() {
+	port := flag.Int("port", 0, "where to listen")
+	daemon := flag.String("daemon", "", "start a daemon and write its process id to this `file`")
+	stubborn := flag.Bool("stubborn", false, "ignore SIGTERM")
+	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
+	sleeps := flag.Bool("sleep", false, "only sleep")
+	flag.Parse()
+	switch {
+	case *sleeps:
+		time.Sleep(time.Hour)
+	case *stubborn:
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if *daemon != "" {
+		startDaemon(*daemon)
+	}
+	if *dieAfter > 0 {
+		time.AfterFunc(*dieAfter, func() {
+			fmt.Println("out of luck")
+			os.Exit(3)
+		})
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	fmt.Println(http.ListenAndServe("127.0.0.1:"+strconv.Itoa(*port), nil))
+	os.Exit(1)
+}
+
+// startDaemon starts a process with a session and no environment of its own.
+func startDaemon(file string) {
+	command := exec.Command(os.Args[0], "-sleep")
+	command.Env = []string{}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err := command.Start()
+	if err == nil {
+		err = os.WriteFile(file+".part", []byte(strconv.Itoa(command.Process.Pid)), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(file+".part", file)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
