@@ -1,0 +1,176 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/binding/event"
+)
+
+const (
+	kind  = "thing.happened"
+	queue = "things"
+)
+
+func topology() broker.Topology {
+	return broker.Topology{Exchange: "test", Queues: []broker.Queue{{Name: queue, Types: []string{kind}, DeliveryLimit: 2}}}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tabled opens a database with the tables of outbox and inbox, and one for effects.
+func tabled(t testing.TB, config database.Config) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	must(t, event.CreateTables(t.Context(), db))
+	must(t, event.CreateTables(t.Context(), db)) // again, as the next unit would
+	_, err := db.Exec(t.Context(), "CREATE TABLE effects (id VARCHAR(100) NOT NULL)")
+	must(t, err)
+	return db
+}
+
+func file(t testing.TB) *database.DB {
+	return tabled(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")})
+}
+
+// count counts the rows of a table.
+func count(t testing.TB, db *database.DB, table string) int64 {
+	t.Helper()
+	var n int64
+	_, err := db.One(t.Context(), []any{&n}, "SELECT COUNT(*) FROM "+table)
+	must(t, err)
+	return n
+}
+
+// eventually waits until something holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// beside runs work until the test ends, or stop is called.
+func beside(t testing.TB, run func(ctx context.Context, complain func(error)), complain func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(ctx, complain)
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func complaining(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
+func silent(error)                        {}
+
+func message(id, key string) broker.Message {
+	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id), Headers: map[string]string{"from": "test"}}
+}
+
+// wire is a broker that keeps what is published.
+type wire struct {
+	mu     sync.Mutex
+	told   []broker.Message
+	refuse func(broker.Message) bool
+	after  func() // called when everything is in, before the confirmation
+}
+
+func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
+	w.mu.Lock()
+	failed := &broker.PublishError{Err: errors.New("refused")}
+	for i, m := range messages {
+		if w.refuse != nil && w.refuse(m) {
+			failed.Unconfirmed = append(failed.Unconfirmed, i)
+			continue
+		}
+		w.told = append(w.told, m)
+	}
+	w.mu.Unlock()
+	if w.after != nil {
+		w.after()
+	}
+	if len(failed.Unconfirmed) > 0 {
+		return failed
+	}
+	return nil
+}
+
+func (w *wire) ids() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := make([]string, len(w.told))
+	for i, m := range w.told {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+// natsServer is a real server in this process.
+func natsServer(t testing.TB) broker.Config {
+	t.Helper()
+	running, err := jetstream.Start(jetstream.Config{Folder: t.TempDir()})
+	must(t, err)
+	t.Cleanup(running.Stop)
+	return broker.Config{Driver: broker.NATS, URL: running.URL(), AckWait: time.Second}
+}
+
+// rabbitServer is a real server, or the test is skipped.
+func rabbitServer(t testing.TB) broker.Config {
+	t.Helper()
+	instance, err := server.Start(t.Context(), server.RabbitMQ, t.TempDir(), server.Settings{})
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	must(t, err)
+	t.Cleanup(func() { must(t, instance.Stop()) })
+	return broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN("")}
+}
+
+// client connects and declares the topology.
+func client(t testing.TB, config broker.Config) broker.Client {
+	t.Helper()
+	c, err := broker.Open(config)
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	must(t, c.Declare(t.Context(), topology()))
+	return c
+}
+
+// effect writes down each message: a repetition would be seen.
+func effect(db *database.DB) event.Handler {
+	return func(ctx context.Context, messages []broker.Message) error {
+		for _, m := range messages {
+			if string(m.Body) != "body of "+m.ID {
+				return fmt.Errorf("message %s says %q", m.ID, m.Body)
+			}
+			if _, err := db.Exec(ctx, "INSERT INTO effects (id) VALUES (?)", m.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

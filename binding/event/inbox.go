@@ -1,0 +1,135 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// Inbox notes which messages each consumer has had. The note is part of the
+// transaction in which the message has its effect: both are there or neither.
+type Inbox struct {
+	db     *database.DB
+	insert []string // by number of rows
+	look   []string
+	remove []string
+}
+
+// NewInbox makes the inbox of a database.
+func NewInbox(db *database.DB) *Inbox {
+	ids := func(begin string) []string {
+		return database.Texts(stride, func(rows int) string {
+			return begin + " FROM inbox WHERE consumer = ? AND id IN (" + database.Placeholders(rows) + ")"
+		})
+	}
+	keep := db.KeepExisting("id")
+	return &Inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"), insert: database.Texts(stride, func(rows int) string {
+		return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
+	})}
+}
+
+// Once reports whether the consumer has not had the message before, and notes that
+// it has now, in the transaction that the context carries. Of two that ask at the
+// same time one waits for the other's end.
+func (i *Inbox) Once(ctx context.Context, consumer, id string) (bool, error) {
+	added, err := i.add(ctx, consumer, []string{id})
+	return added == 1, err
+}
+
+// add notes messages and returns how many are new.
+func (i *Inbox) add(ctx context.Context, consumer string, ids []string) (int64, error) {
+	added, now := int64(0), time.Now().UnixMicro()
+	for len(ids) > 0 {
+		n := min(len(ids), stride)
+		args := make([]any, 0, 3*n)
+		for _, id := range ids[:n] {
+			args = append(args, consumer, id, now)
+		}
+		count, err := i.db.Exec(ctx, i.insert[n], args...)
+		if err != nil {
+			return 0, fmt.Errorf("note in the inbox of %s: %w", consumer, err)
+		}
+		added, ids = added+count, ids[n:]
+	}
+	return added, nil
+}
+
+// errRepeats means that some messages of a batch came before.
+var errRepeats = errors.New("some of the messages came before")
+
+// first notes messages, all of which must be new.
+func (i *Inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
+	ids := make([]string, len(messages))
+	for n := range messages {
+		ids[n] = messages[n].ID
+	}
+	added, err := i.add(ctx, consumer, ids)
+	if err == nil && added != int64(len(ids)) {
+		err = errRepeats
+	}
+	return err
+}
+
+// unknown are the messages that the consumer has not had.
+func (i *Inbox) unknown(ctx context.Context, consumer string, messages []broker.Message) ([]broker.Message, error) {
+	had := map[string]bool{}
+	for begin := 0; begin < len(messages); begin += stride {
+		part := messages[begin:min(begin+stride, len(messages))]
+		args := []any{consumer}
+		for _, m := range part {
+			args = append(args, m.ID)
+		}
+		err := i.db.Each(ctx, func(row database.Row) error {
+			var id string
+			err := row.Scan(&id)
+			had[id] = true
+			return err
+		}, i.look[len(part)], args...)
+		if err != nil {
+			return nil, fmt.Errorf("look into the inbox of %s: %w", consumer, err)
+		}
+	}
+	var fresh []broker.Message
+	for _, m := range messages {
+		if !had[m.ID] {
+			fresh = append(fresh, m)
+		}
+	}
+	return fresh, nil
+}
+
+// Prune removes the notes of a consumer that are older than a time, and returns
+// how many there were. What is removed must not come again: keep notes for longer
+// than a message can be under way, in an outbox whose process is down or in a queue
+// whose consumer is.
+func (i *Inbox) Prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
+	removed := int64(0)
+	for {
+		args := []any{consumer}
+		err := i.db.Each(ctx, func(row database.Row) error {
+			var id string
+			err := row.Scan(&id)
+			args = append(args, id)
+			return err
+		}, "SELECT id FROM inbox WHERE consumer = ? AND received_us < ? LIMIT ?", consumer, before.UnixMicro(), stride)
+		if err == nil && len(args) > 1 {
+			var count int64
+			count, err = i.db.Exec(ctx, i.remove[len(args)-1], args...)
+			removed += count
+		}
+		if err != nil || len(args) <= stride {
+			return removed, wrap(err, consumer)
+		}
+	}
+}
+
+func wrap(err error, consumer string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("prune the inbox of %s: %w", consumer, err)
+}

@@ -1,0 +1,162 @@
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// Outbox is where the components on a database leave their messages. There is one
+// of a database in a process, with one Relay.
+type Outbox struct {
+	db     *database.DB
+	owner  string
+	taken  map[string]bool // types that a queue takes in
+	insert []string        // by number of rows
+	wake   chan struct{}
+}
+
+// NewOutbox makes the outbox of a process on a database. owner names the process
+// among all that use this database, the same after a restart: it then finds its
+// messages at once.
+func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox {
+	o := &Outbox{db: db, owner: owner, taken: map[string]bool{}, wake: make(chan struct{}, 1)}
+	for _, queue := range topology.Queues {
+		for _, kind := range queue.Types {
+			o.taken[kind] = true
+		}
+	}
+	o.insert = database.Texts(stride, func(rows int) string {
+		return "INSERT INTO outbox (owner, id, type, msg_key, headers, body) VALUES " + database.Values(rows, 6)
+	})
+	return o
+}
+
+// Add leaves messages in the transaction that the context carries, or in one of
+// its own: they are told when it is committed. Those of one key are told in the
+// order in which their transactions wrote, provided that something makes these
+// wait for each other: a row that they change before they Add.
+//
+// A message that no queue takes in has nobody to be told to and is left out.
+func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
+	rows := make([]any, 0, 6*len(messages))
+	for _, m := range messages {
+		if !o.taken[m.Type] {
+			continue
+		}
+		if m.ID == "" {
+			return fmt.Errorf("a message of type %s has no id: without one a repetition cannot be told", m.Type)
+		}
+		headers, err := headersText(m.Headers)
+		if err != nil {
+			return fmt.Errorf("headers of message %s: %w", m.ID, err)
+		}
+		rows = append(rows, o.owner, m.ID, m.Type, m.Key, headers, bytes(m.Body))
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, rows) })
+}
+
+// write inserts rows of six columns each.
+func (o *Outbox) write(ctx context.Context, rows []any) error {
+	for len(rows) > 0 {
+		n := min(len(rows)/6, stride)
+		if _, err := o.db.Exec(ctx, o.insert[n], rows[:6*n]...); err != nil {
+			return fmt.Errorf("write to the outbox: %w", err)
+		}
+		rows = rows[6*n:]
+	}
+	o.db.AfterCommit(ctx, o.notify)
+	return nil
+}
+
+// bytes is never NULL.
+func bytes(body []byte) []byte {
+	if body == nil {
+		return []byte{}
+	}
+	return body
+}
+
+func headersText(headers map[string]string) (string, error) {
+	if len(headers) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(headers)
+	return string(text), err
+}
+
+// notify wakes the relay; waking it twice is once.
+func (o *Outbox) notify() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Pending counts the messages in the outbox, whoever left them: those that are not
+// told yet, and the last that were.
+func Pending(ctx context.Context, db *database.DB) (int64, error) {
+	var pending int64
+	_, err := db.One(ctx, []any{&pending}, "SELECT COUNT(*) FROM outbox")
+	return pending, err
+}
+
+// row is a message with its place in the outbox.
+type row struct {
+	position int64
+	owner    string
+	message  broker.Message
+}
+
+// head reads up to limit rows from the beginning, whoever left them.
+func (o *Outbox) head(ctx context.Context, limit int) ([]row, error) {
+	var rows []row
+	err := o.db.Each(ctx, func(from database.Row) error {
+		var r row
+		var headers string
+		m := &r.message
+		err := from.Scan(&r.position, &r.owner, &m.ID, &m.Type, &m.Key, &headers, &m.Body)
+		if err == nil && headers != "" {
+			err = json.Unmarshal([]byte(headers), &m.Headers)
+		}
+		rows = append(rows, r)
+		return err
+	}, "SELECT position, owner, id, type, msg_key, headers, body FROM outbox ORDER BY position LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return rows, nil
+}
+
+// remove forgets rows by position.
+func (o *Outbox) remove(ctx context.Context, positions []int64) error {
+	return o.db.Do(ctx, func(ctx context.Context) error {
+		for len(positions) > 0 {
+			n := min(len(positions), stride)
+			// The last position fills the statement up: so there is one text for all.
+			args := make([]any, stride)
+			for i := range args {
+				args[i] = positions[min(i, n-1)]
+			}
+			if n == 1 {
+				args = args[:1]
+			}
+			text := "DELETE FROM outbox WHERE position IN (" + database.Placeholders(len(args)) + ")"
+			if _, err := o.db.Exec(ctx, text, args...); err != nil {
+				return fmt.Errorf("forget what was told: %w", err)
+			}
+			positions = positions[n:]
+		}
+		return nil
+	})
+}
+
+// errNoOwner is a mistake of who assembles.
+var errNoOwner = errors.New("the outbox has no owner: name the process")

@@ -1,0 +1,173 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/event"
+)
+
+func TestWhatIsRolledBackIsNotTold(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db, w := tabled(t, open(t)), &wire{}
+		outbox := event.NewOutbox(db, "a", topology())
+		refusal := errors.New("a rule")
+		err := db.Do(t.Context(), func(ctx context.Context) error {
+			must(t, outbox.Add(ctx, message("lost", "k")))
+			return refusal
+		})
+		if !errors.Is(err, refusal) {
+			t.Fatal(err)
+		}
+		must(t, outbox.Add(t.Context(), message("kept", "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
+		beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+		if got := w.ids(); !slices.Equal(got, []string{"kept"}) {
+			t.Errorf("told %v", got)
+		}
+		want := message("kept", "k")
+		if got := w.told[0]; got.Key != want.Key || got.Type != want.Type || string(got.Body) != string(want.Body) || !maps.Equal(got.Headers, want.Headers) {
+			t.Errorf("told %+v, left %+v", got, want)
+		}
+	})
+}
+
+func TestMessageWithoutIDIsAMistake(t *testing.T) {
+	outbox := event.NewOutbox(file(t), "a", topology())
+	if err := outbox.Add(t.Context(), message("", "k")); err == nil {
+		t.Error("a message without an id was taken")
+	}
+}
+
+// TestLateCommitIsTold has a transaction that took its position first commit last.
+// Whoever polls for "greater than the last" never sees it.
+func TestLateCommitIsTold(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db, w := tabled(t, open(t)), &wire{}
+		if db.Driver() == database.SQLite {
+			t.Skip("SQLite has one writer at a time: positions become visible in order")
+		}
+		outbox := event.NewOutbox(db, "a", topology())
+		beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+		must(t, db.Do(t.Context(), func(ctx context.Context) error {
+			must(t, outbox.Add(ctx, message("early position", "k1")))
+			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // another transaction
+			eventually(t, "the later one is told", func() bool { return len(w.ids()) == 1 })
+			return nil
+		}))
+		eventually(t, "both are told", func() bool { return len(w.ids()) == 2 })
+		if got := w.ids(); !slices.Equal(got, []string{"late position", "early position"}) {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// TestUnconfirmedIsToldAgain has a broker that refuses some messages for a while.
+func TestUnconfirmedIsToldAgain(t *testing.T) {
+	db, refused := file(t), 0
+	w := &wire{refuse: func(m broker.Message) bool {
+		if m.ID == "2" && refused < 3 {
+			refused++
+			return true
+		}
+		return false
+	}}
+	outbox := event.NewOutbox(db, "a", topology())
+	must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
+	complaints := 0
+	beside(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
+	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+	if got := w.ids(); !slices.Equal(got, []string{"1", "3", "2"}) {
+		t.Errorf("told %v", got)
+	}
+}
+
+// TestRelayDiesBeforeItForgets has a relay end between the broker's confirmation
+// and the note of it: its successor tells the messages again, none is lost.
+func TestRelayDiesBeforeItForgets(t *testing.T) {
+	db := file(t)
+	outbox := event.NewOutbox(db, "a", topology())
+	must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
+	dying, over := make(chan struct{}), make(chan struct{})
+	first := &wire{after: func() {
+		close(dying)
+		<-over // it does not come back while the test looks
+	}}
+	beside(t, event.NewRelay(outbox, first).Run, silent)
+	t.Cleanup(func() { close(over) })
+	<-dying
+	second := &wire{}
+	beside(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, complaining(t))
+	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+	if want := []string{"1", "2"}; !slices.Equal(first.ids(), want) || !slices.Equal(second.ids(), want) {
+		t.Errorf("told %v, then %v", first.ids(), second.ids())
+	}
+}
+
+// TestOwnersKeepTheOrderOfAKey has a second process leave a message of a key of
+// which an older one is not told yet.
+func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
+	db, w := file(t), &wire{}
+	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
+	must(t, a.Add(t.Context(), message("a1", "shared")))
+	must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
+	// Process a lives, but its relay has not come to it.
+	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)", int64(1)<<60)
+	must(t, err)
+	beside(t, event.NewRelay(b, w).Run, complaining(t))
+	eventually(t, "only the older message and what waits for it are left", func() bool { return count(t, db, "outbox") == 2 })
+	if got := w.ids(); !slices.Equal(got, []string{"b2"}) {
+		t.Errorf("b told %v", got)
+	}
+	beside(t, event.NewRelay(a, w).Run, complaining(t))
+	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+	if got := w.ids(); !slices.Equal(got, []string{"b2", "a1", "b1"}) {
+		t.Errorf("told %v", got)
+	}
+}
+
+// TestDeadOwnersMessagesAreToldByOthers lets the heartbeat of a process stop.
+func TestDeadOwnersMessagesAreToldByOthers(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db, w := tabled(t, open(t)), &wire{}
+		must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
+		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
+		must(t, err)
+		beside(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, complaining(t))
+		eventually(t, "it is told", func() bool { return len(w.ids()) == 1 })
+	})
+}
+
+// TestTwoProcessesTellEverythingInOrder has two relays of one database work while
+// messages come in for few keys; per key the first telling is in order.
+func TestTwoProcessesTellEverythingInOrder(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db, w := tabled(t, open(t)), &wire{}
+		outboxes := []*event.Outbox{event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())}
+		for _, outbox := range outboxes {
+			beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+		}
+		const all, keys = 600, 3
+		for n := range all {
+			must(t, outboxes[n%2].Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%keys))))
+		}
+		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+		last, first := map[string]string{}, map[string]bool{}
+		for _, m := range w.told {
+			if !first[m.ID] && m.ID < last[m.Key] {
+				t.Errorf("key %s: %s was told after %s", m.Key, m.ID, last[m.Key])
+			}
+			first[m.ID], last[m.Key] = true, max(last[m.Key], m.ID)
+		}
+		if len(first) != all {
+			t.Errorf("%d of %d messages were told", len(first), all)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+)
+
+const (
+	// relayBatch is how many messages are on their way to the broker together.
+	relayBatch = 512
+	// forgetAfter is how long a message that was told may stay in the outbox, so
+	// that many are removed with one commit. A crash in between repeats them.
+	forgetAfter = 20 * time.Millisecond
+	// forgetMost is from how many on they are removed at once.
+	forgetMost = 256
+	// safetyNet is how often the outbox is looked into though nobody said that
+	// there is something, and the heartbeat.
+	safetyNet = time.Second
+	// lease is after how long without a heartbeat an owner counts as dead, and
+	// others tell its messages.
+	lease = 5 * time.Second
+	// blockedFor is when to look again for what waits for another owner.
+	blockedFor = 5 * time.Millisecond
+)
+
+// Publisher is a broker as the relay needs it.
+type Publisher interface {
+	Publish(ctx context.Context, messages ...broker.Message) error
+}
+
+// Relay takes messages from an outbox to the broker. Several processes may have
+// one for the same database: each tells what its own process left, and what dead
+// ones left. It always begins at the head of what is there: the positions of
+// concurrent transactions become visible in any order, so "greater than the last"
+// would lose some.
+type Relay struct {
+	outbox   *Outbox
+	broker   Publisher
+	complain func(error)
+
+	told map[int64]struct{} // in the outbox still, or until the next read
+
+	mu      sync.Mutex
+	forget  []int64 // told, to be removed
+	removed []int64 // removed since the last read began
+	full    chan struct{}
+}
+
+// NewRelay makes the relay of an outbox.
+func NewRelay(outbox *Outbox, to Publisher) *Relay {
+	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, full: make(chan struct{}, 1)}
+}
+
+// Run tells messages until the context ends. complain hears of what fails; it is
+// tried again.
+func (r *Relay) Run(ctx context.Context, complain func(error)) {
+	r.complain = func(err error) {
+		if err != nil && ctx.Err() == nil {
+			complain(err)
+		}
+	}
+	if r.outbox.owner == "" {
+		complain(errNoOwner)
+		return
+	}
+	var beside sync.WaitGroup
+	beside.Go(func() { r.keepForgetting(ctx) })
+	beside.Go(func() { r.keepAlive(ctx) })
+	defer beside.Wait()
+	r.outbox.notify() // there may be something from the last time
+	var failing waiting
+	for ctx.Err() == nil {
+		more, blocked, err := r.tell(ctx)
+		switch {
+		case err != nil:
+			r.complain(err)
+			failing.pause(ctx)
+		case more:
+			failing = waiting{}
+		case blocked:
+			r.await(ctx, blockedFor)
+		default:
+			r.await(ctx, safetyNet)
+		}
+	}
+}
+
+// await waits until somebody has left a message, or time is up.
+func (r *Relay) await(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-r.outbox.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// tell does one round. more says that there were messages; blocked, that some wait
+// for those of another owner.
+func (r *Relay) tell(ctx context.Context) (more, blocked bool, err error) {
+	r.mu.Lock()
+	gone := r.removed
+	r.removed = nil
+	r.mu.Unlock()
+	// What was removed before this read begins cannot be in it. The rest of told is
+	// still needed: the read may see it.
+	rows, err := r.outbox.head(ctx, relayBatch+len(r.told)-len(gone))
+	for _, position := range gone {
+		delete(r.told, position)
+	}
+	if err != nil {
+		return false, false, err
+	}
+	ready, blocked := r.ready(rows)
+	if len(ready) == 0 {
+		return false, blocked, nil
+	}
+	return true, blocked, r.publish(ctx, ready)
+}
+
+// ready are the rows to be told now: own ones, unless another owner has an older
+// one of the same key. Without that two processes would mix up the order of a key.
+func (r *Relay) ready(rows []row) (ready []row, blocked bool) {
+	foreign := map[string]bool{}
+	for _, candidate := range rows {
+		key := candidate.message.Key
+		switch {
+		case candidate.owner != r.outbox.owner:
+			foreign[key] = true
+		case r.wasTold(candidate.position):
+		case foreign[key]:
+			blocked = true
+		default:
+			ready = append(ready, candidate)
+		}
+	}
+	return ready, blocked
+}
+
+func (r *Relay) wasTold(position int64) bool {
+	_, told := r.told[position]
+	return told
+}
+
+// publish tells rows and notes which the broker has confirmed.
+func (r *Relay) publish(ctx context.Context, rows []row) error {
+	messages := make([]broker.Message, len(rows))
+	for i := range rows {
+		messages[i] = rows[i].message
+	}
+	err := r.broker.Publish(ctx, messages...)
+	unconfirmed := map[int]bool{}
+	var partly *broker.PublishError
+	switch {
+	case errors.As(err, &partly):
+		for _, i := range partly.Unconfirmed {
+			unconfirmed[i] = true
+		}
+	case err != nil:
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range rows {
+		if !unconfirmed[i] {
+			r.told[rows[i].position] = struct{}{}
+			r.forget = append(r.forget, rows[i].position)
+		}
+	}
+	if len(r.forget) >= forgetMost {
+		select {
+		case r.full <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// keepForgetting removes what was told, many rows with one commit, beside the
+// telling.
+func (r *Relay) keepForgetting(ctx context.Context) {
+	tick := time.NewTicker(forgetAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			// What was told needs not be told again by the next process.
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), safetyNet)
+			defer cancel()
+			_ = r.forgetTold(last) // it is repeated then, which is allowed
+			return
+		case <-tick.C:
+		case <-r.full:
+		}
+		r.complain(r.forgetTold(ctx))
+	}
+}
+
+func (r *Relay) forgetTold(ctx context.Context) error {
+	r.mu.Lock()
+	positions := r.forget
+	r.forget = nil
+	r.mu.Unlock()
+	if len(positions) == 0 {
+		return nil
+	}
+	err := r.outbox.remove(ctx, positions)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.forget = append(r.forget, positions...)
+		return err
+	}
+	r.removed = append(r.removed, positions...)
+	return nil
+}

@@ -1,0 +1,261 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/event"
+)
+
+// script is a broker that hands out what a test says, and tells how each batch
+// ended.
+type script struct {
+	batches [][]broker.Message
+	ends    chan error
+}
+
+func (s script) Consume(ctx context.Context, _ broker.Subscription, handler broker.Handler) error {
+	for _, batch := range s.batches {
+		var deliveries []broker.Delivery
+		for _, m := range batch {
+			deliveries = append(deliveries, broker.Delivery{Message: m, Queue: queue, Attempt: 1})
+		}
+		s.ends <- handler(ctx, deliveries)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// play runs a subscriber over batches of ids and returns how each ended.
+func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]string) []error {
+	t.Helper()
+	s := script{ends: make(chan error)}
+	for _, ids := range batches {
+		var batch []broker.Message
+		for _, id := range ids {
+			batch = append(batch, message(id, "k"))
+		}
+		s.batches = append(s.batches, batch)
+	}
+	stop := beside(t, event.Subscriber{Database: db, Source: s, Queue: queue, Handle: handle}.Run, silent)
+	defer stop()
+	var ends []error
+	for range batches {
+		select {
+		case err := <-s.ends:
+			ends = append(ends, err)
+		case <-time.After(time.Minute):
+			t.Fatal("the subscriber does not come back")
+		}
+	}
+	return ends
+}
+
+// effects lists what had its effect.
+func effects(t *testing.T, db *database.DB) []string {
+	t.Helper()
+	var ids []string
+	must(t, db.Each(t.Context(), func(row database.Row) error {
+		var id string
+		err := row.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM effects ORDER BY id"))
+	return ids
+}
+
+func TestEachMessageHasItsEffectOnce(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := tabled(t, open(t))
+		for n, err := range play(t, db, effect(db), []string{"1", "2"}, []string{"2", "3", "3", "1"}, []string{"1"}, []string{"4"}) {
+			if err != nil {
+				t.Errorf("batch %d: %v", n, err)
+			}
+		}
+		if got := effects(t, db); !slices.Equal(got, []string{"1", "2", "3", "4"}) {
+			t.Errorf("effects %v", got)
+		}
+	})
+}
+
+func TestBatchIsOneTransaction(t *testing.T) {
+	db := file(t)
+	before := db.Counters().Commits
+	if err := play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if commits := db.Counters().Commits - before; commits != 1 {
+		t.Errorf("five messages took %d commits", commits)
+	}
+}
+
+// TestFailureLeavesNothing has a handler fail after it did some of its work.
+func TestFailureLeavesNothing(t *testing.T) {
+	db := file(t)
+	failing := func(ctx context.Context, messages []broker.Message) error {
+		must(t, effect(db)(ctx, messages[:1]))
+		if messages[0].ID == "panics" {
+			panic("as told")
+		}
+		return errors.New("as told")
+	}
+	for _, id := range []string{"fails", "panics"} {
+		if err := play(t, db, failing, []string{id})[0]; err == nil {
+			t.Errorf("%s was acknowledged", id)
+		}
+	}
+	if notes, made := count(t, db, "inbox"), effects(t, db); notes != 0 || len(made) != 0 {
+		t.Errorf("%d notes and effects %v are left", notes, made)
+	}
+}
+
+// TestOutageIsWaitedOut has a part that does not answer at first: the messages are
+// not to blame, so they are neither given back nor counted as failures.
+func TestOutageIsWaitedOut(t *testing.T) {
+	db, attempts := file(t), 0
+	handle := func(ctx context.Context, messages []broker.Message) error {
+		if attempts++; attempts < 4 {
+			return event.Unavailable(errors.New("away"))
+		}
+		return effect(db)(ctx, messages)
+	}
+	if err := play(t, db, handle, []string{"1", "2"})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if got := effects(t, db); len(got) != 2 || attempts != 4 {
+		t.Errorf("%d attempts, effects %v", attempts, got)
+	}
+}
+
+func TestInboxForgetsWhatIsOld(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := tabled(t, open(t))
+		inbox := event.NewInbox(db)
+		for n := range 150 {
+			if fresh, err := inbox.Once(t.Context(), "a", fmt.Sprint(n)); err != nil || !fresh {
+				t.Fatal(fresh, err)
+			}
+		}
+		fresh, err := inbox.Once(t.Context(), "b", "7") // another consumer
+		if err != nil || !fresh {
+			t.Fatal(fresh, err)
+		}
+		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(-time.Hour)); err != nil || removed != 0 {
+			t.Errorf("pruned %d young notes, %v", removed, err)
+		}
+		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(time.Second)); err != nil || removed != 150 {
+			t.Errorf("pruned %d notes, %v", removed, err)
+		}
+		if left := count(t, db, "inbox"); left != 1 {
+			t.Errorf("%d notes are left, want the other consumer's", left)
+		}
+	})
+}
+
+// brokers are the real ones.
+func brokers() map[string]func(testing.TB) broker.Config {
+	return map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer}
+}
+
+// TestPathUnderFaults sends messages all the way while the broker hands each out
+// twice, acknowledgements are lost after the commit, and one message is poison.
+func TestPathUnderFaults(t *testing.T) {
+	for name, start := range brokers() {
+		t.Run(name, func(t *testing.T) {
+			config := start(t)
+			from, to := file(t), file(t)
+			c := client(t, config)
+			outbox := event.NewOutbox(from, "a", topology())
+			beside(t, event.NewRelay(outbox, twice{c}).Run, complaining(t))
+			poisoned := func(ctx context.Context, messages []broker.Message) error {
+				for _, m := range messages {
+					if m.ID == "00250" {
+						return errors.New("poison")
+					}
+				}
+				return effect(to)(ctx, messages)
+			}
+			beside(t, event.Subscriber{Database: to, Source: &losesAcks{Source: c}, Queue: queue, Handle: poisoned}.Run, silent)
+			const all = 500
+			for n := range all {
+				must(t, outbox.Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%20))))
+			}
+			eventually(t, "all but the poison had their effect", func() bool { return count(t, to, "effects") >= all-1 })
+			dead := broker.DeadLetters(queue)
+			eventually(t, "the poison is a dead letter, both times", func() bool {
+				depth, err := c.Depth(t.Context(), dead)
+				return err == nil && depth.Ready == 2
+			})
+			if got := effects(t, to); len(got) != all-1 || len(slices.Compact(got)) != all-1 {
+				t.Errorf("%d effects, want %d different ones", len(got), all-1)
+			}
+		})
+	}
+}
+
+// twice publishes everything twice.
+type twice struct{ event.Publisher }
+
+func (p twice) Publish(ctx context.Context, messages ...broker.Message) error {
+	return errors.Join(p.Publisher.Publish(ctx, messages...), p.Publisher.Publish(ctx, messages...))
+}
+
+// losesAcks lets every third batch fail after it was handled and committed.
+type losesAcks struct {
+	event.Source
+	batches atomic.Int64
+}
+
+func (s *losesAcks) Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error {
+	return s.Source.Consume(ctx, subscription, func(ctx context.Context, deliveries []broker.Delivery) error {
+		err := handler(ctx, deliveries)
+		if err == nil && s.batches.Add(1)%3 == 0 {
+			return errors.New("the acknowledgement was lost")
+		}
+		return err
+	})
+}
+
+// TestCompetingConsumers has two processes take from one queue into one database,
+// while everything comes twice.
+func TestCompetingConsumers(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		config := natsServer(t)
+		from, to := file(t), tabled(t, open(t))
+		outbox := event.NewOutbox(from, "a", topology())
+		c := client(t, config)
+		for range 2 {
+			beside(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue, Handle: effect(to)}.Run, silent)
+		}
+		beside(t, event.NewRelay(outbox, twice{c}).Run, complaining(t))
+		const all = 400
+		var senders sync.WaitGroup
+		for sender := range 4 {
+			senders.Go(func() {
+				for n := range all / 4 {
+					if err := outbox.Add(context.Background(), message(fmt.Sprintf("%d-%05d", sender, n), fmt.Sprint(n%20))); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		senders.Wait()
+		eventually(t, "all had their effect", func() bool { return count(t, to, "effects") >= all })
+		eventually(t, "the queue is empty", func() bool {
+			depth, err := c.Depth(t.Context(), queue)
+			return err == nil && depth.Ready == 0 && depth.Unacked == 0
+		})
+		if got := effects(t, to); len(got) != all {
+			t.Errorf("%d effects of %d messages", len(got), all)
+		}
+	})
+}

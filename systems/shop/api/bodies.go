@@ -1,0 +1,122 @@
+package api
+
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// The bodies below are the public contract. They follow the messages of shoppb,
+// with numbers as numbers, but are types of their own: what components say to each
+// other may change without clients noticing.
+
+type newOrder struct {
+	CustomerID *int64     `json:"customerId"`
+	Lines      []newLines `json:"lines"`
+}
+
+type newLines struct {
+	ProductID *int64 `json:"productId"`
+	Quantity  *int64 `json:"quantity"`
+}
+
+// Order is an order as clients see it.
+type Order struct {
+	OrderID    string      `json:"orderId"`
+	CustomerID int64       `json:"customerId"`
+	State      shop.State  `json:"state"`
+	Lines      []OrderLine `json:"lines"`
+	TotalCents int64       `json:"totalCents"`
+	// Rejection is why the order was rejected; absent in every other state.
+	Rejection *Rejection `json:"rejection,omitempty"`
+	Version   int64      `json:"version"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+// OrderLine is a line of an order as clients see it.
+type OrderLine struct {
+	ProductID      int64  `json:"productId"`
+	Name           string `json:"name"`
+	Quantity       int64  `json:"quantity"`
+	UnitPriceCents int64  `json:"unitPriceCents"`
+}
+
+// Rejection is why an order was rejected. Type is that of a problem.
+type Rejection struct {
+	Type   string `json:"type"`
+	Detail string `json:"detail"`
+}
+
+// Orders is a page of orders.
+type Orders struct {
+	Orders     []Order `json:"orders"`
+	NextCursor string  `json:"nextCursor,omitempty"`
+}
+
+// Product is a product as clients see it.
+type Product struct {
+	ProductID  int64  `json:"productId"`
+	Name       string `json:"name"`
+	PriceCents int64  `json:"priceCents"`
+}
+
+// Products is a page of products.
+type Products struct {
+	Products   []Product `json:"products"`
+	NextCursor string    `json:"nextCursor,omitempty"`
+}
+
+// Stock is the stock of a product as clients see it.
+type Stock struct {
+	ProductID int64 `json:"productId"`
+	OnHand    int64 `json:"onHand"`
+	Reserved  int64 `json:"reserved"`
+	Sold      int64 `json:"sold"`
+}
+
+// Customer is a customer as clients see it.
+type Customer struct {
+	CustomerID int64  `json:"customerId"`
+	Name       string `json:"name"`
+	Email      string `json:"email"`
+	Address    string `json:"address"`
+}
+
+// Account is the account of a customer as clients see it.
+type Account struct {
+	CustomerID   int64 `json:"customerId"`
+	BalanceCents int64 `json:"balanceCents"`
+	HeldCents    int64 `json:"heldCents"`
+}
+
+// Shipment is the shipment of an order as clients see it.
+type Shipment struct {
+	OrderID   string `json:"orderId"`
+	State     string `json:"state"`
+	Recipient string `json:"recipient"`
+	Address   string `json:"address"`
+}
+
+type health struct {
+	Status string `json:"status"`
+}
+
+func orderBody(order *shoppb.Order) Order {
+	body := Order{
+		OrderID: order.GetOrderId(), CustomerID: order.GetCustomerId(), State: shop.State(order.GetState()),
+		TotalCents: order.GetTotalCents(), Version: order.GetVersion(), CreatedAt: time.UnixMicro(order.GetCreatedUnixUs()).UTC(),
+		Lines: make([]OrderLine, len(order.GetLines())),
+	}
+	for i, line := range order.GetLines() {
+		body.Lines[i] = OrderLine{line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents()}
+	}
+	if reason := order.GetRejection(); reason != nil {
+		body.Rejection = &Rejection{TypeOf(shop.Kind(reason.GetKind())), reason.GetDetail()}
+	}
+	return body
+}
+
+func productBody(product *shoppb.Product) Product {
+	return Product{product.GetProductId(), product.GetName(), product.GetPriceCents()}
+}

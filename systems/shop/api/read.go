@@ -1,0 +1,135 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+const (
+	maxBody  = 64 << 10 // bytes
+	maxDepth = 8        // of nested objects and arrays
+)
+
+// readJSON reads the only JSON value of a body. Fields that the interface does not
+// have are refused: they are mistakes.
+func readJSON(r *http.Request, into any) error {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return shop.Problemf(kindMediaType, "send the body with Content-Type: application/json")
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return unreadable(err)
+	}
+	if depth(text) > maxDepth {
+		return shop.Problemf(shop.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return shop.Problemf(shop.InvalidArgument, "the body is not what this resource takes: %s", withoutPackage(err))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return shop.Problemf(shop.InvalidArgument, "the body goes on after its JSON value")
+	}
+	return nil
+}
+
+// unreadable says why a body could not be read.
+func unreadable(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return shop.Problemf(kindTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return shop.Problemf(kindSlowClient, "the body did not come within %v", readTimeout)
+	}
+	return shop.Problemf(shop.InvalidArgument, "the body ends too early")
+}
+
+// withoutPackage is what a decoder complains about in words for clients.
+func withoutPackage(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return "field " + kind.Field + " cannot be a " + kind.Value
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// depth is how deep objects and arrays are nested in a text, JSON or not. It looks
+// before the decoder does, which would follow any depth.
+func depth(text []byte) int {
+	deepest, now := 0, 0
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// whole reads a whole number from 1, written in the one usual way.
+func whole(name, text string) (int64, error) {
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || value < 1 || text != strconv.FormatInt(value, 10) {
+		return 0, shop.Problemf(shop.InvalidArgument, "%s must be a whole number from 1", name)
+	}
+	return value, nil
+}
+
+// query reads the parameters of a request; others than those named are refused.
+func query(r *http.Request, names ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, shop.Problemf(shop.InvalidArgument, "the query cannot be read")
+	}
+	for name, given := range values {
+		if !slices.Contains(names, name) {
+			return nil, shop.Problemf(shop.InvalidArgument, "there is no parameter %q, use %v", name, names)
+		}
+		if len(given) > 1 {
+			return nil, shop.Problemf(shop.InvalidArgument, "parameter %s is given %d times", name, len(given))
+		}
+		if !utf8.ValidString(given[0]) { // not every binding could carry it
+			return nil, shop.Problemf(shop.InvalidArgument, "parameter %s is not UTF-8 text", name)
+		}
+	}
+	return values, nil
+}
+
+// page reads pageSize and cursor.
+func page(values url.Values) (int32, string, error) {
+	cursor := values.Get("cursor")
+	if len(cursor) > shop.MaxCursor {
+		return 0, "", shop.Problemf(shop.InvalidArgument, "a cursor has at most %d characters", shop.MaxCursor)
+	}
+	if !values.Has("pageSize") {
+		return 0, cursor, nil
+	}
+	size, err := whole("pageSize", values.Get("pageSize"))
+	if err != nil || size > shop.MaxPageSize {
+		return 0, "", shop.Problemf(shop.InvalidArgument, "pageSize must be a whole number from 1 to %d", shop.MaxPageSize)
+	}
+	return int32(size), cursor, nil
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// The limits of a connection. A client who is slower than these is cut off.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10 // bytes
+	// writeTimeout covers the work on a request and the answer to it.
+	writeTimeout = RequestTimeout + 10*time.Second
+)
+
+// NewServer makes a server with limits on time and size.
+func NewServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+	}
+}
+
+// drainTimeout is how long requests in flight have when a server ends.
+const drainTimeout = RequestTimeout
+
+// Serve serves on the listener until ctx ends, then takes no new requests,
+// finishes those in flight and returns nil.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := NewServer(handler)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err), server.Close())
+	}
+	return nil
+}

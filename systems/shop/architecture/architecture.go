@@ -1,0 +1,384 @@
+// Package architecture says in which ways the shop can be built: which components
+// share a unit, what carries their calls, who owns which data, and how an order is
+// carried through them. An architecture is data: a name that stands for a set of
+// knobs, each of which can also be turned alone. What cannot work together is
+// refused with the reason. It starts nothing; package assembly builds what a
+// Design says.
+//
+// Entry points: All, New.
+package architecture
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// The architectures. All but Monolith follow Costa and Ribeiro 2021, section 3.
+const (
+	Monolith   = "monolith"
+	MonolithHA = "monolith-ha" // two monoliths behind a balancer
+	Sync       = "sync"        // a unit per component, calls over HTTP, an orchestrated saga
+	SyncGRPC   = "sync-grpc"   // the same over gRPC
+	Async      = "async"       // events, a choreographed saga, read models
+	AsyncDFS   = "async-dfs"   // the same on a replicated file system
+)
+
+// The knobs.
+const (
+	KnobPlacement    = "placement"
+	KnobReplicas     = "replicas"
+	KnobBinding      = "binding"
+	KnobData         = "data"
+	KnobCoordination = "coordination"
+	KnobViews        = "views"
+	KnobDatabase     = "database"
+	KnobBroker       = "broker"
+	KnobDocuments    = "documents"
+	KnobPool         = "pool"
+	KnobPrefetch     = "prefetch"
+)
+
+// Binding is what carries a call from unit to unit.
+type Binding string
+
+// The bindings.
+const (
+	HTTP     Binding = "http"
+	HTTPUnix Binding = "http-unix" // over Unix sockets
+	GRPC     Binding = "grpc"
+	GRPCUnix Binding = "grpc-unix"
+)
+
+// Data is who owns which tables.
+type Data string
+
+// The ways to own data.
+const (
+	SharedData   Data = "shared"    // all components in one database
+	OwnDatabases Data = "databases" // one server, a database (a file of SQLite) per component
+)
+
+// Coordination is how an order is carried through the components.
+type Coordination string
+
+// The ways to coordinate.
+const (
+	ACID          Coordination = "acid"          // one local transaction
+	Orchestrated  Coordination = "orchestrated"  // a saga that the orders drive
+	Choreographed Coordination = "choreographed" // a saga of events
+)
+
+// Views is what the read side is answered from.
+type Views string
+
+// The read sides.
+const (
+	FromTables    Views = "tables"    // those of the write side
+	FromDocuments Views = "documents" // read models that events keep up to date
+)
+
+// Unit is one kind of process: what it hosts, and how many there are of it.
+type Unit struct {
+	Name       string
+	Components []string
+	Replicas   int
+}
+
+// Design is one way to build the shop.
+type Design struct {
+	Architecture string
+	Units        []Unit
+	Binding      Binding // of no consequence in one unit
+	Data         Data
+	Coordination Coordination
+	Views        Views
+	Database     string // kind of backing: sqlite, mariadb, postgres
+	Broker       string // nats, rabbitmq, rabbitmq-classic; empty: none
+	Documents    string // sqlite, mongo; empty: none
+	Pool         int    // connections of each unit to each of its databases
+	Prefetch     int    // messages that a consumer may hold
+}
+
+// placements that have a name.
+const (
+	together = "together"
+	apart    = "apart"
+)
+
+// Placeable are what can be put into units: components and read models.
+func Placeable() []string {
+	return append(shop.Components(), shop.ComponentOrderViews, shop.ComponentStockViews)
+}
+
+// All lists the architectures with their knobs; the first value of each is what
+// the architecture is by itself.
+func All() []lab.Architecture {
+	var all []lab.Architecture
+	for _, a := range presets() {
+		architecture := lab.Architecture{Name: a.name, Summary: a.summary}
+		for _, k := range knobs() {
+			own := a.settings[k.Name]
+			if own == "" {
+				own = k.Values[0]
+			}
+			k.Values = append([]string{own}, slices.DeleteFunc(slices.Clone(k.Values), func(v string) bool { return v == own })...)
+			architecture.Knobs = append(architecture.Knobs, k)
+		}
+		all = append(all, architecture)
+	}
+	return all
+}
+
+// knobs are what can be turned, with the value that most architectures have first.
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)"},
+		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
+		{Name: KnobBinding, Values: []string{string(HTTP), string(HTTPUnix), string(GRPC), string(GRPCUnix)}, Summary: "what carries calls between units"},
+		{Name: KnobData, Values: []string{string(SharedData), string(OwnDatabases)}, Summary: "who owns which tables"},
+		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},
+		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from"},
+		{Name: KnobDatabase, Values: []string{"sqlite", "mariadb", "postgres"}, Summary: "the database"},
+		{Name: KnobBroker, Values: []string{"nats", "rabbitmq", "rabbitmq-classic"}, Summary: "the broker of events; rabbitmq has quorum queues"},
+		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
+		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
+		{Name: KnobPrefetch, Free: true, Values: []string{"64"}, Summary: "messages that a consumer may hold, 1 to 10000"},
+	}
+}
+
+// preset is an architecture as a set of knobs.
+type preset struct {
+	name, summary string
+	settings      map[string]string
+}
+
+func presets() []preset {
+	services := func(coordination Coordination, binding Binding, views Views) map[string]string {
+		return map[string]string{
+			KnobPlacement: apart, KnobBinding: string(binding), KnobData: string(OwnDatabases),
+			KnobCoordination: string(coordination), KnobViews: string(views),
+		}
+	}
+	return []preset{
+		{Monolith, "one unit, in-process calls, one database, one ACID transaction", nil},
+		{MonolithHA, "two monoliths behind a balancer, one database", map[string]string{KnobReplicas: "2"}},
+		{Sync, "a unit and a database per component, HTTP+JSON calls, an orchestrated saga", services(Orchestrated, HTTP, FromTables)},
+		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
+		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models (CQRS)", services(Choreographed, HTTP, FromDocuments)},
+		{AsyncDFS, "the same, its databases on a replicated file system", services(Choreographed, HTTP, FromDocuments)},
+	}
+}
+
+// New is the design of an architecture with some knobs turned. Its error names
+// everything that cannot be.
+func New(name string, turned map[string]string) (Design, error) {
+	i := slices.IndexFunc(presets(), func(p preset) bool { return p.name == name })
+	if i < 0 {
+		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name, names())
+	}
+	settings := map[string]string{}
+	for _, k := range knobs() {
+		settings[k.Name] = k.Values[0]
+	}
+	maps.Copy(settings, presets()[i].settings)
+	mistakes := []error{unknown(turned)}
+	maps.Copy(settings, turned)
+	d := Design{
+		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
+		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
+		Database: settings[KnobDatabase],
+	}
+	if d.Coordination == Choreographed {
+		d.Broker = settings[KnobBroker]
+	}
+	if d.Views == FromDocuments {
+		d.Documents = settings[KnobDocuments]
+	}
+	var err error
+	d.Units, err = place(settings[KnobPlacement], d.Views)
+	mistakes = append(mistakes, err, replicate(d.Units, settings[KnobReplicas]))
+	d.Pool, err = number(KnobPool, settings[KnobPool], 200)
+	mistakes = append(mistakes, err)
+	d.Prefetch, err = number(KnobPrefetch, settings[KnobPrefetch], 10_000)
+	mistakes = append(mistakes, err)
+	if err := errors.Join(mistakes...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	if err := errors.Join(d.impossible(turned)...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s cannot be built so: %w", name, err)
+	}
+	return d, nil
+}
+
+func names() string {
+	var all []string
+	for _, p := range presets() {
+		all = append(all, p.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// unknown complains about knobs and values that there are not.
+func unknown(turned map[string]string) error {
+	var mistakes []error
+	for _, name := range slices.Sorted(maps.Keys(turned)) {
+		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool { return k.Name == name })
+		switch {
+		case i < 0:
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
+		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name], strings.Join(knobs()[i].Values, ", ")))
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// place puts components into units. Read models answered from tables live with
+// the component whose tables they are.
+func place(text string, views Views) ([]Unit, error) {
+	placeable := Placeable()
+	if views == FromTables {
+		placeable = shop.Components()
+	}
+	switch text {
+	case together:
+		return []Unit{{Name: shop.Name, Components: placeable, Replicas: 1}}, nil
+	case apart:
+		var units []Unit
+		for _, component := range placeable {
+			units = append(units, Unit{Name: component, Components: []string{component}, Replicas: 1})
+		}
+		return units, nil
+	}
+	return groups(text, placeable)
+}
+
+// groups reads "a+b,c": units in the order given, and one more for the rest.
+func groups(text string, placeable []string) ([]Unit, error) {
+	var units []Unit
+	left := slices.Clone(placeable)
+	var mistakes []error
+	for group := range strings.SplitSeq(text, ",") {
+		components := strings.Split(group, "+")
+		for _, component := range components {
+			i := slices.Index(left, component)
+			switch {
+			case i >= 0:
+				left = slices.Delete(left, i, i+1)
+			case slices.Contains(placeable, component):
+				mistakes = append(mistakes, fmt.Errorf("placement %q puts %s into two units", text, component))
+			default:
+				mistakes = append(mistakes, fmt.Errorf("placement %q names %q: use %s, %s, or groups of %s", text, component, together, apart, strings.Join(placeable, ", ")))
+			}
+		}
+		units = append(units, Unit{Name: strings.Join(components, "-"), Components: components, Replicas: 1})
+	}
+	if len(left) > 0 {
+		units = append(units, Unit{Name: strings.Join(left, "-"), Components: left, Replicas: 1})
+	}
+	return units, errors.Join(mistakes...)
+}
+
+// maxReplicas bounds how many units of a kind there may be.
+const maxReplicas = 20
+
+// replicate reads "2" or "orders=2,inventory=3".
+func replicate(units []Unit, text string) error {
+	if !strings.Contains(text, "=") {
+		n, err := number(KnobReplicas, text, maxReplicas)
+		for i := range units {
+			units[i].Replicas = n
+		}
+		return err
+	}
+	var mistakes []error
+	for part := range strings.SplitSeq(text, ",") {
+		name, count, _ := strings.Cut(part, "=")
+		i := slices.IndexFunc(units, func(u Unit) bool { return u.Name == name })
+		if i < 0 {
+			mistakes = append(mistakes, fmt.Errorf("replicas %q: there is no unit %q", text, name))
+			continue
+		}
+		n, err := number(KnobReplicas, count, maxReplicas)
+		units[i].Replicas = n
+		mistakes = append(mistakes, err)
+	}
+	return errors.Join(mistakes...)
+}
+
+// number reads a whole number from 1 on.
+func number(knob, text string, highest int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > highest {
+		return 0, fmt.Errorf("%s is %q: use 1 to %d", knob, text, highest)
+	}
+	return n, nil
+}
+
+// Hosting returns the unit that hosts a component.
+func (d Design) Hosting(component string) Unit {
+	for _, unit := range d.Units {
+		if slices.Contains(unit.Components, component) {
+			return unit
+		}
+	}
+	return Unit{}
+}
+
+// DatabaseOf names the database that holds a component's tables.
+func (d Design) DatabaseOf(component string) string {
+	if d.Data == SharedData {
+		return shop.Name
+	}
+	return component
+}
+
+// Instances names the units of this kind: by its name where there is one, else
+// numbered.
+func (u Unit) Instances() []string {
+	if u.Replicas == 1 {
+		return []string{u.Name}
+	}
+	names := make([]string, u.Replicas)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", u.Name, i+1)
+	}
+	return names
+}
+
+// IsGRPC reports whether calls are gRPC; else they are HTTP with JSON.
+func (b Binding) IsGRPC() bool { return b == GRPC || b == GRPCUnix }
+
+// OverUnix reports whether calls go over Unix sockets; else they go over TCP.
+func (b Binding) OverUnix() bool { return b == HTTPUnix || b == GRPCUnix }
+
+// Backed are the knobs that an architecture needs to stand on backing services of
+// the given kinds: those that it has no use for are left out. An unknown kind is
+// an error.
+func Backed(name string, kinds []string) (map[string]string, error) {
+	d, err := New(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	unused := map[string]bool{KnobBroker: d.Broker == "", KnobDocuments: d.Documents == ""}
+	turned := map[string]string{}
+	for _, kind := range kinds {
+		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool {
+			return slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) && slices.Contains(k.Values, kind)
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, rabbitmq or rabbitmq-classic, and mongo", kind)
+		}
+		if knob := knobs()[i].Name; !unused[knob] {
+			turned[knob] = kind
+		}
+	}
+	return turned, nil
+}

@@ -1,0 +1,105 @@
+package architecture
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEveryArchitectureIsADesign(t *testing.T) {
+	units := map[string]int{Monolith: 1, MonolithHA: 1, Sync: 6, SyncGRPC: 6, Async: 8}
+	for _, a := range All() {
+		d, err := New(a.Name, nil)
+		if a.Name == AsyncDFS {
+			if err == nil || !strings.Contains(err.Error(), "replicated file system") {
+				t.Errorf("%s: %v, want it refused", a.Name, err)
+			}
+			continue
+		}
+		if err != nil || len(d.Units) != units[a.Name] {
+			t.Errorf("%s: %d units, error %v, want %d", a.Name, len(d.Units), err, units[a.Name])
+		}
+		turned := map[string]string{}
+		for _, k := range a.Knobs { // the first values say what it is by itself
+			if k.Name != KnobBinding && k.Name != KnobBroker && k.Name != KnobDocuments {
+				turned[k.Name] = k.Values[0]
+			}
+		}
+		again, err := New(a.Name, turned)
+		if err != nil || again.Data != d.Data || again.Coordination != d.Coordination || again.Views != d.Views || len(again.Units) != len(d.Units) {
+			t.Errorf("%s with its own first values: %+v (%v), want %+v", a.Name, again, err, d)
+		}
+	}
+}
+
+func TestPlacement(t *testing.T) {
+	for text, want := range map[string][]string{
+		"together":          {"shop"},
+		"apart":             {"catalog", "customers", "inventory", "payments", "shipping", "orders"},
+		"catalog+customers": {"catalog-customers", "inventory-payments-shipping-orders"},
+		"orders,catalog+customers+inventory+payments+shipping": {"orders", "catalog-customers-inventory-payments-shipping"},
+	} {
+		d, err := New(Sync, map[string]string{KnobPlacement: text})
+		var got []string
+		for _, u := range d.Units {
+			got = append(got, u.Name)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: units %v, error %v, want %v", text, got, err, want)
+		}
+	}
+	if d, err := New(MonolithHA, nil); err != nil || !slices.Equal(d.Units[0].Instances(), []string{"shop-1", "shop-2"}) {
+		t.Errorf("%s: %+v, error %v, want two behind a balancer", MonolithHA, d, err)
+	}
+	d, err := New(Sync, map[string]string{KnobReplicas: "orders=2,inventory=3"})
+	if err != nil || d.Hosting("orders").Replicas != 2 || d.Hosting("inventory").Replicas != 3 || d.Hosting("catalog").Replicas != 1 {
+		t.Errorf("replicas: %+v, error %v", d.Units, err)
+	}
+}
+
+func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		architecture string
+		turned       map[string]string
+		want         string
+	}{
+		"unknown architecture":     {"mono", nil, "use one of monolith, monolith-ha"},
+		"unknown knob":             {Monolith, map[string]string{"colour": "red"}, `no knob "colour"`},
+		"unknown value":            {Monolith, map[string]string{KnobDatabase: "oracle"}, "use one of sqlite, mariadb, postgres"},
+		"unknown component":        {Sync, map[string]string{KnobPlacement: "orders+carts"}, `names "carts"`},
+		"component twice":          {Sync, map[string]string{KnobPlacement: "orders,orders"}, "orders into two units"},
+		"no such unit":             {Sync, map[string]string{KnobReplicas: "shop=2"}, `no unit "shop"`},
+		"no replicas":              {Sync, map[string]string{KnobReplicas: "0"}, "use 1 to 20"},
+		"pool":                     {Monolith, map[string]string{KnobPool: "many"}, "use 1 to 200"},
+		"prefetch":                 {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},
+		"ACID across units":        {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"}, "in 4 units (inventory, orders, payments, shipping)"},
+		"ACID across databases":    {Monolith, map[string]string{KnobData: "databases"}, "one transaction of one database"},
+		"views without events":     {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
+		"events without views":     {Async, map[string]string{KnobViews: "tables"}, "use views documents"},
+		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
+		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
+		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
+		"every mistake at a time":  {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "prefetch is \"y\""},
+		"every mistake at a time2": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "pool is \"x\""},
+	} {
+		if _, err := New(c.architecture, c.turned); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
+	kinds := []string{"mariadb", "rabbitmq", "mongo"}
+	for name, want := range map[string]int{Monolith: 1, Sync: 1, Async: 3} {
+		turned, err := Backed(name, kinds)
+		if err != nil || len(turned) != want || turned[KnobDatabase] != "mariadb" {
+			t.Errorf("%s: %v (%v), want %d knobs", name, turned, err, want)
+		}
+		if _, err := New(name, turned); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Backed(Monolith, []string{"oracle"}); err == nil || !strings.Contains(err.Error(), `"oracle"`) {
+		t.Errorf("%v, want the unknown backing named", err)
+	}
+}

@@ -1,0 +1,52 @@
+package architecture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// impossible says why a design cannot be built; turned are the knobs that were
+// turned by hand.
+func (d Design) impossible(turned map[string]string) []error {
+	var reasons []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			reasons = append(reasons, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(d.Architecture == AsyncDFS, "there is no backing for a replicated file system yet: use %s", Async)
+	if d.Coordination == ACID {
+		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments and shipping are in %d units (%s): put them together, or use %s",
+			ACID, len(d.driven()), strings.Join(d.driven(), ", "), Orchestrated)
+		refuse(d.Data != SharedData, "coordination %s is one transaction of one database, but data is %s: use data %s, or %s",
+			ACID, d.Data, SharedData, Orchestrated)
+	}
+	refuse(d.Views == FromDocuments && d.Coordination != Choreographed, "views %s are kept up to date by events, but coordination %s publishes none: use views %s, or coordination %s",
+		FromDocuments, d.Coordination, FromTables, Choreographed)
+	refuse(d.Views == FromTables && d.Coordination == Choreographed && !d.Alone(), "coordination %s leaves the read side to read models, but views are %s: use views %s",
+		Choreographed, FromTables, FromDocuments)
+	_, binding := turned[KnobBinding]
+	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
+	_, broker := turned[KnobBroker]
+	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events", turned[KnobBroker], d.Coordination)
+	_, documents := turned[KnobDocuments]
+	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments], d.Views)
+	return reasons
+}
+
+// Alone reports whether all components are in one process: no call leaves it.
+func (d Design) Alone() bool { return len(d.Units) == 1 }
+
+// driven names the units of the components that an order changes.
+func (d Design) driven() []string {
+	var units []string
+	for _, component := range []string{shop.ComponentInventory, shop.ComponentOrders, shop.ComponentPayments, shop.ComponentShipping} {
+		if name := d.Hosting(component).Name; !slices.Contains(units, name) {
+			units = append(units, name)
+		}
+	}
+	return units
+}

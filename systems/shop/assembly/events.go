@@ -1,0 +1,122 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/stockviews"
+)
+
+// topology is what the events of a design need of a broker.
+func topology(design architecture.Design) broker.Topology {
+	return events.Topology(design.Views == architecture.FromDocuments)
+}
+
+// Declare makes what a design needs of broker and document store where it is
+// missing. Every unit calls it before its work begins, as any may be the first.
+func Declare(ctx context.Context, design architecture.Design, around Surroundings) error {
+	if design.Broker != "" {
+		if err := around.Broker.Declare(ctx, topology(design)); err != nil {
+			return fmt.Errorf("declare the queues of the shop: %w", err)
+		}
+	}
+	if design.Documents != "" {
+		if err := around.Documents.Declare(ctx, orderviews.Collection(), stockviews.Collection()); err != nil {
+			return fmt.Errorf("declare the documents of the shop: %w", err)
+		}
+	}
+	return nil
+}
+
+// PrepareComponent makes the tables of a component of a design and fills them with
+// a fresh shop. It is called once per component, before any unit begins.
+func PrepareComponent(ctx context.Context, design architecture.Design, component string, db *database.DB, seed shop.Seed) error {
+	of := []string{component}
+	if design.Coordination == architecture.Choreographed {
+		if err := event.CreateTables(ctx, db); err != nil {
+			return err
+		}
+		if component == shop.ComponentOrders {
+			of = append(of, schema.Replica)
+		}
+	}
+	return errors.Join(schema.Migrate(ctx, db, of...), schema.Load(ctx, db, seed, of...))
+}
+
+// PrepareDocuments makes the read models of a fresh shop, once, before any unit
+// begins.
+func PrepareDocuments(ctx context.Context, store document.Store, seed shop.Seed) error {
+	if err := store.Declare(ctx, orderviews.Collection(), stockviews.Collection()); err != nil {
+		return err
+	}
+	return stockviews.Fill(ctx, store, seed)
+}
+
+// outbox is that of a database, with its relay.
+func (h *host) outbox(db *database.DB) *event.Outbox {
+	if known, ok := h.outboxes[db]; ok {
+		return known
+	}
+	owner := h.around.Process
+	if owner == "" {
+		owner = h.unit.Name
+	}
+	made := event.NewOutbox(db, owner, topology(h.design))
+	if h.outboxes == nil {
+		h.outboxes = map[*database.DB]*event.Outbox{}
+	}
+	h.outboxes[db] = made
+	h.Background = append(h.Background, event.NewRelay(made, h.around.Broker).Run)
+	return made
+}
+
+// listen lets the components of this unit react to the events of others.
+func (h *host) listen() {
+	views := h.design.Views == architecture.FromDocuments
+	for _, c := range []struct {
+		name  string
+		react func(db *database.DB, outbox *event.Outbox) event.Handler
+	}{
+		{shop.ComponentInventory, func(db *database.DB, outbox *event.Outbox) event.Handler {
+			return choreographed.Inventory(db, h.stock, outbox, views)
+		}},
+		{shop.ComponentPayments, func(db *database.DB, outbox *event.Outbox) event.Handler {
+			return choreographed.Payments(db, h.Payments, outbox)
+		}},
+		{shop.ComponentShipping, func(db *database.DB, outbox *event.Outbox) event.Handler {
+			return choreographed.Shipping(db, h.Shipping, outbox)
+		}},
+		{shop.ComponentOrders, func(db *database.DB, outbox *event.Outbox) event.Handler {
+			return choreographed.Orders(db, orders.NewBook(db), outbox)
+		}},
+	} {
+		if h.hosts(c.name) {
+			db := h.around.Database(c.name)
+			h.subscribe(c.name, db, c.react(db, h.outbox(db)))
+		}
+	}
+	if views && h.hosts(shop.ComponentOrderViews) {
+		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(h.around.Documents).Apply)
+	}
+	if views && h.hosts(shop.ComponentStockViews) {
+		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(h.around.Documents).Apply)
+	}
+}
+
+// subscribe hands the events of a component's queue to it.
+func (h *host) subscribe(component string, db *database.DB, handle event.Handler) {
+	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle, Prefetch: h.design.Prefetch}
+	h.Background = append(h.Background, s.Run)
+}

@@ -1,0 +1,167 @@
+package assembly_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
+)
+
+// eventParts are what a design with events needs beside databases.
+type eventParts struct {
+	broker    broker.Config
+	documents document.Config
+}
+
+// surroundings are those of one unit: as processes, units share no clients.
+func (s shopOf) surroundings(t *testing.T) assembly.Surroundings {
+	t.Helper()
+	around := assembly.Surroundings{Database: s.database(t), Call: s.call(t)}
+	if s.design.Broker != "" {
+		client, err := broker.Open(s.around.broker)
+		must(t, err)
+		t.Cleanup(func() { must(t, client.Close()) })
+		around.Broker = client
+	}
+	if s.design.Documents != "" {
+		store, err := document.Open(t.Context(), s.around.documents)
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		must(t, assembly.PrepareDocuments(t.Context(), store, shoptest.Seed()))
+		around.Documents = store
+	}
+	must(t, assembly.Declare(t.Context(), s.design, around))
+	return around
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// natsBroker is a server in this process, of this test alone.
+func natsBroker(t *testing.T) broker.Config {
+	t.Helper()
+	running, err := jetstream.Start(jetstream.Config{Folder: t.TempDir()})
+	must(t, err)
+	t.Cleanup(running.Stop)
+	return broker.Config{Driver: broker.NATS, URL: running.URL()}
+}
+
+// rabbitBroker is a server, for one shop at a time, emptied after each.
+func rabbitBroker(owner *testing.T) func(t *testing.T, classic bool) broker.Config {
+	instance := startServer(owner, server.RabbitMQ)
+	return func(t *testing.T, classic bool) broker.Config {
+		if instance == nil {
+			t.Skip("no rabbitmq here")
+		}
+		config := broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN(""), Classic: classic}
+		t.Cleanup(func() {
+			client, err := broker.Open(config)
+			must(t, err)
+			design, err := architecture.New(architecture.Async, nil)
+			must(t, err)
+			must(t, assembly.Declare(context.Background(), design, assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+			must(t, errors.Join(client.Delete(context.Background()), client.Close()))
+		})
+		return config
+	}
+}
+
+func sqliteStore(t *testing.T) document.Store {
+	t.Helper()
+	store, err := document.Open(context.Background(), sqliteDocuments(t))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	return store
+}
+
+// startServer is nil where the program is missing.
+func startServer(owner *testing.T, kind server.Kind) *server.Instance {
+	owner.Helper()
+	dir, err := os.MkdirTemp("", "cleave-events-")
+	must(owner, err)
+	owner.Cleanup(func() { must(owner, os.RemoveAll(dir)) })
+	instance, err := server.Start(context.Background(), kind, dir, server.Settings{})
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	must(owner, err)
+	owner.Cleanup(func() { must(owner, instance.Stop()) })
+	return instance
+}
+
+func sqliteDocuments(t *testing.T) document.Config {
+	return document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "documents.db")}
+}
+
+func TestEventsBehave(t *testing.T) {
+	rabbit := rabbitBroker(t)
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		for name, c := range map[string]struct {
+			broker func(t *testing.T) broker.Config
+			turned map[string]string
+		}{
+			"nats":             {natsBroker, nil},
+			"rabbitmq":         {func(t *testing.T) broker.Config { return rabbit(t, false) }, map[string]string{architecture.KnobBroker: "rabbitmq"}},
+			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) }, map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				design, err := architecture.New(architecture.Async, c.turned)
+				must(t, err)
+				shoptest.Run(t, runAmong(t, design, open, eventParts{c.broker(t), sqliteDocuments(t)}))
+			})
+		}
+	})
+}
+
+// TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
+func TestEventsBehaveInOtherShapes(t *testing.T) {
+	for name, turned := range map[string]map[string]string{
+		"together":              {architecture.KnobPlacement: "together"},
+		"together, no views":    {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
+		"a shared database":     {architecture.KnobData: "shared"},
+		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
+		"one message at a time": {architecture.KnobPrefetch: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			design, err := architecture.New(architecture.Async, turned)
+			must(t, err)
+			open := func(t testing.TB) database.Config {
+				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
+			}
+			shoptest.Run(t, runAmong(t, design, open, eventParts{natsBroker(t), sqliteDocuments(t)}))
+		})
+	}
+}
+
+// TestEventsBehaveOnMongo has read models behind MongoDB's protocol.
+func TestEventsBehaveOnMongo(t *testing.T) {
+	instance := startServer(t, server.Mongo)
+	if instance == nil {
+		t.Skip("neither mongod nor a stand-in is here")
+	}
+	design, err := architecture.New(architecture.Async, map[string]string{architecture.KnobDocuments: "mongo"})
+	must(t, err)
+	open := func(t testing.TB) database.Config {
+		return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
+	}
+	began := time.Now()
+	shoptest.Run(t, runAmong(t, design, open, eventParts{natsBroker(t), document.Config{Driver: document.Mongo, DSN: instance.DSN("views")}}))
+	t.Logf("%s%s: %v", instance.Version, instance.StandIn, time.Since(began))
+}

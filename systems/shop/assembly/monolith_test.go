@@ -1,0 +1,73 @@
+package assembly_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest/apifuzz"
+)
+
+// fresh opens a database that holds the suite's shop.
+func fresh(t *testing.T, config database.Config) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	ctx := context.Background()
+	if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Load(ctx, db, shoptest.Seed(), shop.Components()...); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// serve runs a monolith until the test ends and returns its address.
+func serve(t *testing.T, db *database.DB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- api.Serve(ctx, listener, assembly.Monolith(db).Handler(db.Ping)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func TestMonolithBehaves(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		shoptest.Run(t, serve(t, fresh(t, open(t))))
+	})
+}
+
+// TestMonolithKeepsToItsDocument sends requests made from the document.
+func TestMonolithKeepsToItsDocument(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		base := serve(t, fresh(t, open(t)))
+		met := map[string]int{}
+		for seed := range uint64(3) {
+			for answer, times := range apifuzz.Run(t, base, api.Document(), seed, 600) {
+				met[answer] += times
+			}
+		}
+		for _, answer := range []string{"createOrder 201", "createOrder 400", "getOrder 200", "getOrder 404", "cancelOrder 200", "listProducts 200"} {
+			if met[answer] == 0 {
+				t.Errorf("never met %s: %v", answer, met)
+			}
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/grpcunary"
+	"github.com/cleave-lab/cleave/binding/httpjson"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/remote"
+)
+
+const (
+	// callsAtOnce bounds the calls from one unit to another over HTTP; each has a
+	// connection of its own.
+	callsAtOnce = 256
+	// maxMessage is the longest message between units, in bytes.
+	maxMessage = 1 << 20
+	// drain is how long calls in flight have when a unit ends.
+	drain = 10 * time.Second
+)
+
+// peers are the other units, as far as this one calls them.
+type peers struct {
+	design    architecture.Design
+	place     Place
+	addresses []string
+	clients   map[string]grpc.ClientConnInterface // by kind of unit
+	closers   []func() error
+	err       error // the first
+}
+
+// to reaches the unit that hosts a component, all replicas of it in turn.
+func (p *peers) to(component string) grpc.ClientConnInterface {
+	kind := p.design.Hosting(component)
+	if client, known := p.clients[kind.Name]; known {
+		return client
+	}
+	var replicas []grpc.ClientConnInterface
+	for _, instance := range kind.Instances() {
+		client, err := p.connect(instance)
+		if err != nil && p.err == nil {
+			p.err = err
+		}
+		replicas = append(replicas, client)
+	}
+	if p.clients == nil {
+		p.clients = map[string]grpc.ClientConnInterface{}
+	}
+	client := replicas[0]
+	if len(replicas) > 1 {
+		client = rpc.Balance(replicas...)
+	}
+	p.clients[kind.Name] = client
+	return client
+}
+
+// connect makes the client of one unit; it dials when it is first used.
+func (p *peers) connect(instance string) (grpc.ClientConnInterface, error) {
+	address := "unix:" + socketOf(p.place.Dir, instance)
+	if !p.design.Binding.OverUnix() {
+		found, err := p.place.Peer(instance)
+		if err != nil {
+			return nil, err
+		}
+		address = found
+	}
+	p.addresses = append(p.addresses, address)
+	if p.design.Binding.IsGRPC() {
+		client, err := grpcunary.NewClient(address, remote.Faults{})
+		if err == nil {
+			p.closers = append(p.closers, client.Close)
+		}
+		return client, err
+	}
+	client := httpjson.NewClient(address, callsAtOnce, remote.Faults{})
+	p.closers = append(p.closers, client.Close)
+	return client, nil
+}
+
+// reachable is nil when every peer accepts connections.
+func (p *peers) reachable(ctx context.Context) error {
+	for _, address := range p.addresses {
+		network, place := "tcp", address
+		if path, unix := strings.CutPrefix(address, "unix:"); unix {
+			network, place = "unix", path
+		}
+		var dialer net.Dialer
+		connection, err := dialer.DialContext(ctx, network, place)
+		if err != nil {
+			return err
+		}
+		if err := connection.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *peers) close() error {
+	var errs []error
+	for _, end := range p.closers {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
+}
+
+// socketOf is the socket file of a unit.
+func socketOf(dir, instance string) string { return filepath.Join(dir, instance+".sock") }
+
+// serveUnits answers the calls of other units until ctx ends.
+func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
+	listener, err := u.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("unit %s: %w", u.instance, err)
+	}
+	if u.design.Binding.IsGRPC() {
+		return serveGRPC(ctx, listener, hosted)
+	}
+	return serveHTTP(ctx, listener, hosted)
+}
+
+func (u *unit) listen(ctx context.Context) (net.Listener, error) {
+	if u.design.Binding.OverUnix() {
+		return listenUnix(ctx, socketOf(u.place.Dir, u.instance))
+	}
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
+}
+
+func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted) error {
+	server, err := httpjson.NewServer(maxMessage, remote.Faults{})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	hosted.offer(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	return errors.Join(server.Shutdown(limited), <-served)
+}
+
+func serveGRPC(ctx context.Context, listener net.Listener, hosted Hosted) error {
+	server := grpcunary.NewServer(maxMessage, remote.Faults{})
+	hosted.offer(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	cutOff := time.AfterFunc(drain, server.Stop)
+	defer cutOff.Stop()
+	server.GracefulStop()
+	return <-served
+}
+
+// offer registers all that the unit hosts.
+func (h Hosted) offer(binding grpc.ServiceRegistrar) {
+	for _, offer := range h.Offers {
+		offer(binding)
+	}
+}

@@ -1,0 +1,140 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/remote"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/stockviews"
+)
+
+// Surroundings are what a unit finds around it.
+type Surroundings struct {
+	// Database is that of a component which the unit hosts. Components that share
+	// one get the same handle, which is what lets them share a transaction.
+	Database func(component string) *database.DB
+	// Call reaches the unit that hosts a component.
+	Call func(component string) grpc.ClientConnInterface
+	// Broker carries events, where the design has a broker; Documents keep read
+	// models, where it has any. Both must be declared, see Declare.
+	Broker    broker.Client
+	Documents document.Store
+	// Process names this process among all of the shop, the same after a restart;
+	// empty means the unit's name, which is enough for one replica.
+	Process string
+}
+
+// Hosted is a unit of the shop that is joined and does not run yet.
+type Hosted struct {
+	// Shop is every component as this unit sees it.
+	Shop
+	// Offers registers each component that the unit hosts with a binding.
+	Offers []func(grpc.ServiceRegistrar)
+	// Background is work that goes on beside the requests until the context ends.
+	Background []func(ctx context.Context, complain func(error))
+}
+
+// Host joins the components that a unit hosts with stand-ins for all others.
+func Host(design architecture.Design, unit architecture.Unit, around Surroundings) (Hosted, error) {
+	h := host{design: design, unit: unit, around: around}
+	if design.Broker != "" && around.Broker == nil || design.Documents != "" && around.Documents == nil {
+		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name, design.Broker, design.Documents)
+	}
+	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) }, remote.NewCatalog, remote.RegisterCatalog)
+	h.Customers = place(&h, shop.ComponentCustomers, func(db *database.DB) shop.Customers { return customers.New(db) }, remote.NewCustomers, remote.RegisterCustomers)
+	h.Inventory = place(&h, shop.ComponentInventory, func(db *database.DB) shop.Inventory {
+		h.stock = inventory.New(db)
+		return h.stock
+	}, remote.NewInventory, remote.RegisterInventory)
+	h.Payments = place(&h, shop.ComponentPayments, func(db *database.DB) shop.Payments { return payments.New(db) }, remote.NewPayments, remote.RegisterPayments)
+	h.Shipping = place(&h, shop.ComponentShipping, func(db *database.DB) shop.Shipping { return shipping.New(db) }, remote.NewShipping, remote.RegisterShipping)
+	h.placeViews()
+	var refused error
+	h.Orders = place(&h, shop.ComponentOrders, func(db *database.DB) shop.Orders {
+		book := orders.NewBook(db)
+		coordinator, err := h.coordinator(db, book)
+		refused = err
+		return orders.New(book, coordinator)
+	}, remote.NewOrders, remote.RegisterOrders)
+	if design.Coordination == architecture.Choreographed {
+		h.listen()
+	}
+	return h.Hosted, refused
+}
+
+// placeViews puts the read side where it can be answered from: tables live with
+// their component, documents are for whoever hosts the views.
+func (h *host) placeViews() {
+	if h.design.Views == architecture.FromDocuments {
+		h.StockViews = placed(h, shop.ComponentStockViews, func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, remote.NewStockViews, remote.RegisterStockViews)
+		h.OrderViews = placed(h, shop.ComponentOrderViews, func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, remote.NewOrderViews, remote.RegisterOrderViews)
+		return
+	}
+	h.StockViews = place(h, shop.ComponentInventory, func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, remote.NewStockViews, remote.RegisterStockViews)
+	h.OrderViews = place(h, shop.ComponentOrders, func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) }, remote.NewOrderViews, remote.RegisterOrderViews)
+}
+
+// host is a unit while it is being joined.
+type host struct {
+	Hosted
+	design architecture.Design
+	unit   architecture.Unit
+	around Surroundings
+
+	stock    *inventory.Inventory // where this unit hosts it
+	outboxes map[*database.DB]*event.Outbox
+}
+
+// place is a component in this unit on its database, which is then offered to
+// others, or what stands for it here.
+func place[C any](h *host, component string, here func(*database.DB) C, elsewhere func(grpc.ClientConnInterface) C, offer func(grpc.ServiceRegistrar, C)) C {
+	return placed(h, component, func() C { return here(h.around.Database(component)) }, elsewhere, offer)
+}
+
+// placed is the same for what needs no database.
+func placed[C any](h *host, component string, here func() C, elsewhere func(grpc.ClientConnInterface) C, offer func(grpc.ServiceRegistrar, C)) C {
+	if !h.hosts(component) {
+		return elsewhere(h.around.Call(component))
+	}
+	made := here()
+	h.Offers = append(h.Offers, func(binding grpc.ServiceRegistrar) { offer(binding, made) })
+	return made
+}
+
+// hosts reports whether a component lives in this unit.
+func (h *host) hosts(component string) bool { return slices.Contains(h.unit.Components, component) }
+
+// coordinator carries the orders of this unit.
+func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
+	switch h.design.Coordination {
+	case architecture.ACID:
+		return local.New(db, book, h.driven()), nil
+	case architecture.Orchestrated:
+		saga := orchestrated.New(db, book, h.driven())
+		h.Background = append(h.Background, saga.Run)
+		return saga, nil
+	case architecture.Choreographed:
+		return choreographed.New(db, book, h.outbox(db)), nil
+	}
+	return nil, fmt.Errorf("coordination %q: %w", h.design.Coordination, errors.ErrUnsupported)
+}

@@ -1,0 +1,237 @@
+package assembly_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/grpcunary"
+	"github.com/cleave-lab/cleave/binding/httpjson"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/remote"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
+)
+
+func TestServicesBehave(t *testing.T) {
+	for name, c := range map[string]struct {
+		architecture string
+		turned       map[string]string
+	}{
+		"sync":                {architecture.Sync, nil},
+		"sync-grpc":           {architecture.SyncGRPC, nil},
+		"http-unix":           {architecture.Sync, map[string]string{architecture.KnobBinding: "http-unix"}},
+		"grpc-unix":           {architecture.SyncGRPC, map[string]string{architecture.KnobBinding: "grpc-unix"}},
+		"grouped":             {architecture.Sync, map[string]string{architecture.KnobPlacement: "orders+catalog,inventory+payments"}},
+		"saga in one unit":    {architecture.Sync, map[string]string{architecture.KnobPlacement: "together"}},
+		"ACID beside reads":   {architecture.Sync, map[string]string{architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"}},
+		"a shared database":   {architecture.SyncGRPC, map[string]string{architecture.KnobData: "shared"}},
+		"monolith, assembled": {architecture.Monolith, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+				design, err := architecture.New(c.architecture, c.turned)
+				if err != nil {
+					t.Fatal(err)
+				}
+				shoptest.Run(t, run(t, design, open))
+			})
+		})
+	}
+}
+
+// shopOf is a shop whose units run in this process, each with its own listener.
+type shopOf struct {
+	design    architecture.Design
+	databases map[string]database.Config // by owner
+	listeners map[string]net.Listener    // by unit
+	around    eventParts
+}
+
+// run starts all units of a design until the test ends, and returns the address
+// of the public interface.
+func run(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config) string {
+	t.Helper()
+	return runAmong(t, design, open, eventParts{})
+}
+
+// runAmong does so for a design that has a broker or documents.
+func runAmong(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) string {
+	t.Helper()
+	s := shopOf{design: design, databases: map[string]database.Config{}, listeners: map[string]net.Listener{}, around: around}
+	for _, component := range shop.Components() {
+		owner := s.owner(component)
+		if s.databases[owner].DSN == "" {
+			s.databases[owner] = open(t)
+		}
+		s.fill(t, component)
+	}
+	for _, unit := range design.Units {
+		s.listeners[unit.Name] = s.listen(t)
+	}
+	public := ""
+	for _, unit := range design.Units {
+		hosted, err := assembly.Host(design, unit, s.surroundings(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.serve(t, unit, hosted)
+		background(t, hosted)
+		if slices.Contains(unit.Components, shop.ComponentOrders) {
+			public = s.publish(t, hosted)
+		}
+	}
+	return public
+}
+
+// owner names whose database a component uses.
+func (s shopOf) owner(component string) string {
+	if s.design.Data == architecture.SharedData {
+		return "all"
+	}
+	return component
+}
+
+// database opens the databases of one unit: as processes, units share none.
+func (s shopOf) database(t *testing.T) func(component string) *database.DB {
+	opened := map[string]*database.DB{}
+	return func(component string) *database.DB {
+		owner := s.owner(component)
+		if opened[owner] == nil {
+			opened[owner] = databasetest.Open(t, s.databases[owner])
+		}
+		return opened[owner]
+	}
+}
+
+// fill makes a component's tables and the suite's shop in them.
+func (s shopOf) fill(t *testing.T, component string) {
+	t.Helper()
+	db, err := database.Open(t.Context(), s.databases[s.owner(component)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, shoptest.Seed()), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s shopOf) unix() bool {
+	return s.design.Binding == architecture.HTTPUnix || s.design.Binding == architecture.GRPCUnix
+}
+
+func (s shopOf) grpc() bool {
+	return s.design.Binding == architecture.GRPC || s.design.Binding == architecture.GRPCUnix
+}
+
+func (s shopOf) listen(t *testing.T) net.Listener {
+	t.Helper()
+	network, place := "tcp", "127.0.0.1:0"
+	if s.unix() {
+		network, place = "unix", t.TempDir()+"/s"
+	}
+	listener, err := net.Listen(network, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// call reaches the unit that hosts a component.
+func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterface {
+	return func(component string) grpc.ClientConnInterface {
+		address := s.listeners[s.design.Hosting(component).Name].Addr().String()
+		if s.unix() {
+			address = "unix:" + address
+		}
+		if !s.grpc() {
+			return httpjson.NewClient(address, 64, remote.Faults{})
+		}
+		client, err := grpcunary.NewClient(address, remote.Faults{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+}
+
+// serve offers what a unit hosts to the other units.
+func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Hosted) {
+	t.Helper()
+	const maxBody = 1 << 20
+	listener := s.listeners[unit.Name]
+	var binding grpc.ServiceRegistrar
+	var serve func(net.Listener) error
+	var stop func()
+	if s.grpc() {
+		server := grpcunary.NewServer(maxBody, remote.Faults{})
+		binding, serve, stop = server, server.Serve, server.Stop
+	} else {
+		server, err := httpjson.NewServer(maxBody, remote.Faults{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		binding, serve = server, server.Serve
+		stop = func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			if err := server.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, offer := range hosted.Offers {
+		offer(binding)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// background runs what goes on beside the requests.
+func background(t *testing.T, hosted assembly.Hosted) {
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, work := range hosted.Background {
+		all.Go(func() { work(ctx, func(err error) { t.Errorf("in the background: %v", err) }) })
+	}
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+}
+
+// publish serves the public interface.
+func (s shopOf) publish(t *testing.T, hosted assembly.Hosted) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- api.Serve(ctx, listener, hosted.Handler(nil)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}

@@ -1,0 +1,220 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+)
+
+// UnitJob is what one process of the shop is started with, as JSON.
+type UnitJob struct {
+	Architecture string            `json:"architecture"`
+	Knobs        map[string]string `json:"knobs,omitempty"`
+	// Unit is the kind of unit to be, and Instance the name of this one of it.
+	Unit     string `json:"unit,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	// Prepare makes and fills the tables and ends, instead of being a unit.
+	Prepare *shop.Seed `json:"prepare,omitempty"`
+}
+
+// Place is what a deployer tells a process.
+type Place struct {
+	Address string // host:port to listen on
+	Dir     string // shared by all units of the trial
+	// Peer is the host:port of another unit, by its instance's name.
+	Peer func(instance string) (string, error)
+	// Service is the address of a backing service by its name.
+	Service func(name string) (string, error)
+}
+
+// The backing services that units ask for.
+const (
+	ServiceDatabase  = "database"
+	ServiceBroker    = "broker"
+	ServiceDocuments = "documents"
+)
+
+// Report is what a unit says of its work.
+type Report struct {
+	// Databases are the counters of each database that the unit used.
+	Databases map[string]database.Counters `json:"databases,omitempty"`
+}
+
+// Prepare makes the databases of a design and fills them with a fresh shop.
+func Prepare(ctx context.Context, design architecture.Design, place Place, seed shop.Seed) (err error) {
+	where, err := databases(place)
+	if err != nil {
+		return err
+	}
+	owned := map[string][]string{} // components by database
+	for _, component := range shop.Components() {
+		name := design.DatabaseOf(component)
+		owned[name] = append(owned[name], component)
+	}
+	if err := where.Create(ctx, slices.Sorted(maps.Keys(owned))...); err != nil {
+		return err
+	}
+	for name, components := range owned {
+		if err := fill(ctx, where.Config(name, 1), seed, components); err != nil {
+			return fmt.Errorf("prepare database %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// databases is where the databases are.
+func databases(place Place) (database.Place, error) {
+	address, err := place.Service(ServiceDatabase)
+	if err != nil {
+		return database.Place{}, err
+	}
+	return database.ParsePlace(address)
+}
+
+// fill makes and fills the tables of some components.
+func fill(ctx context.Context, config database.Config, seed shop.Seed, components []string) (err error) {
+	db, err := database.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := schema.Migrate(ctx, db, components...); err != nil {
+		return err
+	}
+	return schema.Load(ctx, db, seed, components...)
+}
+
+// unit is a process of the shop that is being joined or runs.
+type unit struct {
+	design   architecture.Design
+	kind     architecture.Unit
+	instance string
+	place    Place
+	where    database.Place
+	opened   map[string]*database.DB // by database
+	calls    peers
+}
+
+// Run is one unit of a design until ctx ends; then it finishes the requests in
+// flight. complain is told what goes wrong beside requests.
+func Run(ctx context.Context, design architecture.Design, kind, instance string, place Place, complain func(error)) (report Report, err error) {
+	u, err := newUnit(design, kind, instance, place)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, u.close()) }()
+	if err := u.open(ctx); err != nil {
+		return report, err
+	}
+	hosted, err := Host(design, u.kind, Surroundings{Database: u.database, Call: u.calls.to})
+	if err == nil {
+		err = u.calls.err
+	}
+	if err != nil {
+		return report, err
+	}
+	// Background work outlives the last request: requests may wake it.
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var background sync.WaitGroup
+	for _, work := range hosted.Background {
+		background.Go(func() { work(beside, complain) })
+	}
+	err = u.serve(ctx, hosted)
+	stop()
+	background.Wait()
+	return u.report(), err
+}
+
+func newUnit(design architecture.Design, kind, instance string, place Place) (*unit, error) {
+	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("architecture %s has no unit %q", design.Architecture, kind)
+	}
+	where, err := databases(place)
+	if err != nil {
+		return nil, err
+	}
+	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where, opened: map[string]*database.DB{}}
+	u.calls = peers{design: design, place: place}
+	return u, nil
+}
+
+// open opens the databases of the components that the unit hosts.
+func (u *unit) open(ctx context.Context) error {
+	for _, component := range u.kind.Components {
+		name := u.design.DatabaseOf(component)
+		if u.opened[name] != nil {
+			continue
+		}
+		db, err := database.Open(ctx, u.where.Config(name, u.design.Pool))
+		if err != nil {
+			return fmt.Errorf("unit %s: %w", u.instance, err)
+		}
+		u.opened[name] = db
+	}
+	return nil
+}
+
+func (u *unit) database(component string) *database.DB {
+	return u.opened[u.design.DatabaseOf(component)]
+}
+
+// serve answers requests: those of clients in front of the orders, else those of
+// other units.
+func (u *unit) serve(ctx context.Context, hosted Hosted) error {
+	if !slices.Contains(u.kind.Components, shop.ComponentOrders) {
+		return u.serveUnits(ctx, hosted)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
+	if err != nil {
+		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
+	}
+	return api.Serve(ctx, listener, hosted.Handler(u.healthy))
+}
+
+// healthy is nil when all that the unit needs answers.
+func (u *unit) healthy(ctx context.Context) error {
+	for _, db := range u.opened {
+		if err := db.Ping(ctx); err != nil {
+			return err
+		}
+	}
+	return u.calls.reachable(ctx)
+}
+
+func (u *unit) report() Report {
+	r := Report{Databases: map[string]database.Counters{}}
+	for name, db := range u.opened {
+		r.Databases[name] = db.Counters()
+	}
+	return r
+}
+
+func (u *unit) close() error {
+	errs := []error{u.calls.close()}
+	for _, db := range u.opened {
+		errs = append(errs, db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// listenUnix listens on a socket file, also where a unit that was killed has left
+// it behind.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return (&net.ListenConfig{}).Listen(ctx, "unix", path)
+}

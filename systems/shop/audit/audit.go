@@ -1,0 +1,112 @@
+// Package audit judges what a trial of the shop has left behind: what clients were
+// told (a history, one line per attempt) against what the databases hold. Nothing
+// may be lost, doubled, half done or made up; stock and money must add up.
+//
+// It reads tables by SQL and shares nothing with the components that it judges but
+// the declared states of an order. Its verdict is valid, invalid or unknown;
+// unknown is not valid. Entry points: Read for the databases, ReadHistory for the
+// attempts, Judge for the verdict.
+//
+// Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
+// 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, 8 states
+// follow the machine, 11 a key keeps its order. (Rules 9 and 10 are about read
+// models and outboxes, 12 about reads during a trial.)
+package audit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// Input is what a trial has left behind.
+type Input struct {
+	Seed    shop.Seed
+	History []Attempt
+	State   State
+	// Drained says that the system had its full time to finish: what is not final
+	// now, is stuck. Otherwise it makes the verdict unknown.
+	Drained bool
+	// Left counts what must be zero in the end, by name: saga rows, outbox rows,
+	// ready and unacknowledged messages.
+	Left map[string]int64
+}
+
+// Judge applies all rules.
+func Judge(in Input) lab.Audit {
+	j := &judge{Input: in, counts: map[string]int64{}, broken: map[int]int64{}}
+	j.index()
+	j.checkKeys()
+	j.checkOrders()
+	j.checkOrphans()
+	j.checkMoney()
+	j.checkStock()
+	j.checkSequences()
+	j.checkLeft()
+	return j.verdict()
+}
+
+// rules lists the numbers of the rules that are judged.
+func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 11} }
+
+// shownPerRule bounds the problems that are told one by one.
+const shownPerRule = 5
+
+// judge gathers what it finds.
+type judge struct {
+	Input
+	byKey    map[string][]*Order
+	counts   map[string]int64
+	broken   map[int]int64 // violations by rule
+	problems []string
+	unknown  []string // reasons why nothing can be said
+}
+
+// breach notes that a rule is broken.
+func (j *judge) breach(rule int, format string, args ...any) {
+	j.broken[rule]++
+	if j.broken[rule] <= shownPerRule {
+		j.problems = append(j.problems, fmt.Sprintf("I%d: ", rule)+fmt.Sprintf(format, args...))
+	}
+}
+
+func (j *judge) index() {
+	j.byKey = make(map[string][]*Order, len(j.State.Orders))
+	for _, order := range j.State.Orders {
+		j.byKey[order.Key] = append(j.byKey[order.Key], order)
+		j.counts["orders"]++
+		j.counts[string(order.State)]++
+	}
+}
+
+// verdict adds up.
+func (j *judge) verdict() lab.Audit {
+	for _, rule := range rules() {
+		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]
+		if more := j.broken[rule] - shownPerRule; more > 0 {
+			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))
+		}
+	}
+	if j.counts["ok"] == 0 {
+		j.unknown = append(j.unknown, "no order was accepted: nothing was tested")
+	}
+	if !j.Drained && j.counts["stuck"] > 0 {
+		j.unknown = append(j.unknown, fmt.Sprintf("%d orders are not final and were not waited for", j.counts["stuck"]))
+	}
+	slices.Sort(j.problems)
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: append(j.problems, j.unknown...)}
+	switch {
+	case len(j.problems) > 0:
+		audit.Verdict = lab.AuditInvalid
+	case len(j.unknown) > 0:
+		audit.Verdict = lab.AuditUnknown
+	}
+	return audit
+}
+
+// Unreadable is the verdict where the databases or the history cannot be read.
+func Unreadable(err error) lab.Audit {
+	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{"the audit cannot be done: " + err.Error()}}
+}

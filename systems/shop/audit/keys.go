@@ -1,0 +1,162 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// told is what clients were told about one idempotency key.
+type told struct {
+	ok, fail, info int64
+	orders         map[string]bool // ids in answers
+}
+
+// checkKeys compares what was attempted with what is on record: rules 1, 2, 3, 11.
+func (j *judge) checkKeys() {
+	attempted := j.told()
+	for _, key := range slices.Sorted(maps.Keys(attempted)) {
+		j.checkKey(key, *attempted[key])
+	}
+	for key, orders := range j.byKey {
+		if _, known := attempted[key]; !known {
+			j.counts["unexpected"] += int64(len(orders))
+			j.breach(3, "order %s with key %q was never asked for", orders[0].ID, key)
+		}
+	}
+}
+
+// told gathers the attempts to create by key, and counts all attempts.
+func (j *judge) told() map[string]*told {
+	attempted := map[string]*told{}
+	for _, attempt := range j.History {
+		if attempt.Operation == OperationFault {
+			j.counts["faults"]++
+			continue
+		}
+		j.counts["attempts"]++
+		j.counts[string(attempt.Outcome)]++
+		if attempt.Operation != OperationCreate {
+			continue
+		}
+		known := attempted[attempt.Key]
+		if known == nil {
+			known = &told{orders: map[string]bool{}}
+			attempted[attempt.Key] = known
+		}
+		known.add(attempt)
+	}
+	return attempted
+}
+
+func (k *told) add(attempt Attempt) {
+	switch attempt.Outcome {
+	case OutcomeOK:
+		k.ok++
+	case OutcomeFail:
+		k.fail++
+	case OutcomeInfo:
+		k.info++
+	}
+	if attempt.Order != "" && attempt.Outcome == OutcomeOK {
+		k.orders[attempt.Order] = true
+	}
+}
+
+// checkKey judges one key.
+func (j *judge) checkKey(key string, known told) {
+	present := j.byKey[key]
+	switch {
+	case known.ok > 0 && len(present) == 0:
+		j.counts["lost"]++
+		j.breach(1, "key %q was accepted and has no order", key)
+	case len(present) > 1:
+		j.counts["duplicated"]++
+		j.breach(2, "key %q has %d orders", key, len(present))
+	case known.ok == 0 && known.info == 0 && len(present) > 0:
+		j.counts["unexpected"]++
+		j.breach(3, "key %q was refused and has the order %s", key, present[0].ID)
+	case known.ok == 0 && len(present) == 1:
+		j.counts["recovered"]++
+	}
+	if len(known.orders) > 1 {
+		j.breach(11, "key %q was answered with %d different orders", key, len(known.orders))
+	}
+	for _, id := range slices.Sorted(maps.Keys(known.orders)) {
+		if on := j.State.Orders[id]; on == nil || on.Key != key {
+			j.breach(11, "key %q was answered with order %s, which is not on record under it", key, id)
+		}
+	}
+}
+
+// checkSequences follows what clients saw of each order: rule 8. Within a session,
+// one answer after the other; and from every answer to what is on record now.
+func (j *judge) checkSequences() {
+	last := map[[2]string]Attempt{} // by session and order
+	for _, attempt := range j.observed() {
+		on := j.State.Orders[attempt.Order]
+		if on != nil && !attempt.State.MayReach(on.State) {
+			j.breach(8, "order %s was seen %s and is %s", attempt.Order, attempt.State, on.State)
+		}
+		of := [2]string{attempt.Session, attempt.Order}
+		before, seen := last[of]
+		if seen && before.CompleteNS <= attempt.ActualNS && !follows(before, attempt) {
+			j.breach(8, "order %s was seen %s (version %d) and later %s (version %d) in session %q",
+				attempt.Order, before.State, before.Version, attempt.State, attempt.Version, attempt.Session)
+		}
+		last[of] = attempt
+	}
+}
+
+// observed are the answers that tell a state, in the order of their ends.
+func (j *judge) observed() []Attempt {
+	var all []Attempt
+	for _, attempt := range j.History {
+		if attempt.Outcome == OutcomeOK && attempt.Order != "" && attempt.State != "" {
+			all = append(all, attempt)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Attempt) int { return cmp.Compare(a.CompleteNS, b.CompleteNS) })
+	return all
+}
+
+// follows reports whether the machine leads from one answer to the next.
+func follows(before, after Attempt) bool {
+	forward := before.Version == 0 || after.Version == 0 || before.Version <= after.Version
+	return forward && before.State.MayReach(after.State)
+}
+
+// checkLeft judges what must be gone: rule 4.
+func (j *judge) checkLeft() {
+	for _, name := range slices.Sorted(maps.Keys(j.Left)) {
+		if n := j.Left[name]; n != 0 {
+			j.stuck("%d of %s are left", n, name)
+		}
+	}
+}
+
+// stuck notes what is not final. It breaks the rule only where it had its time.
+func (j *judge) stuck(format string, args ...any) {
+	j.counts["stuck"]++
+	if j.Drained {
+		j.breach(4, format, args...)
+	}
+}
+
+// open reports whether an order is not final, and notes it.
+func (j *judge) open(order *Order) bool {
+	if !order.State.Known() {
+		j.breach(8, "order %s has the state %q, which does not exist", order.ID, order.State)
+		return true
+	}
+	if !order.State.Final() {
+		j.stuck("order %s is still %s", order.ID, order.State)
+		return true
+	}
+	if order.State == shop.StateCancelled || order.State == shop.StateRejected {
+		j.counts["undone"]++
+	}
+	return false
+}

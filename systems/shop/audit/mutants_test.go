@@ -1,0 +1,168 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+func seed() shop.Seed {
+	return shop.Seed{Customers: 10, Products: 10, Stock: 40, Balance: 2_000_000, Random: 3}
+}
+
+// bench is a shop whose parts can be swapped for faulty ones.
+type bench struct {
+	db          *database.DB
+	dbs         audit.Databases
+	book        *orders.Book
+	components  coordination.Components
+	coordinator func(orders.Coordinator) orders.Coordinator
+	history     []audit.Attempt
+}
+
+func newBench(t *testing.T) *bench {
+	db := filled(t)
+	return &bench{
+		db: db, dbs: audit.InOne(db), book: orders.NewBook(db),
+		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
+		components: coordination.Components{
+			Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
+			Payments: payments.New(db), Shipping: shipping.New(db),
+		},
+	}
+}
+
+// filled is a fresh shop in a file of its own.
+func filled(t *testing.T) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")})
+	ctx := context.Background()
+	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...), schema.Load(ctx, db, seed(), shop.Components()...)); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// play places, repeats and cancels one order, as a client who records what it is
+// told.
+func (b *bench) play(random *rand.Rand, number int) {
+	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.components)))
+	ctx := context.Background()
+	request := &shoppb.CreateOrderRequest{
+		IdempotencyKey: fmt.Sprintf("key-%d", number), CustomerId: 1 + random.Int64N(seed().Customers),
+		Lines: []*shoppb.Line{{ProductId: 1 + random.Int64N(seed().Products), Quantity: 1 + random.Int64N(5)}},
+	}
+	var id string
+	for range 1 + number%2 {
+		created, err := service.CreateOrder(ctx, request)
+		id = b.note(audit.OperationCreate, request.IdempotencyKey, created.GetOrder(), err)
+	}
+	if number%4 == 0 && id != "" {
+		cancelled, err := service.CancelOrder(ctx, &shoppb.CancelOrderRequest{OrderId: id})
+		b.note(audit.OperationCancel, "", cancelled, err)
+	}
+}
+
+// note records an attempt and returns the order's id.
+func (b *bench) note(operation, key string, order *shoppb.Order, err error) string {
+	now := int64(len(b.history))
+	attempt := audit.Attempt{
+		ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
+	}
+	if err != nil {
+		attempt.Outcome = audit.OutcomeInfo
+		if shop.IsKind(err, shop.Conflict) || shop.IsKind(err, shop.KeyReused) {
+			attempt.Outcome = audit.OutcomeFail
+		}
+	}
+	b.history = append(b.history, attempt)
+	return order.GetOrderId()
+}
+
+func (b *bench) judge(t *testing.T) lab.Audit {
+	t.Helper()
+	state, err := audit.Read(context.Background(), b.dbs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Drained: true})
+}
+
+const ordersPerMutant = 60
+
+func TestSoundShopIsValid(t *testing.T) {
+	b := newBench(t)
+	random := rand.New(rand.NewPCG(1, 1))
+	for n := range 4 * ordersPerMutant {
+		b.play(random, n)
+	}
+	got := b.judge(t)
+	if got.Verdict != lab.AuditValid {
+		t.Fatalf("%s: %v", got.Verdict, got.Problems)
+	}
+	for _, kind := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
+		if got.Counts[string(kind)] == 0 {
+			t.Errorf("no order is %s: the trial proves too little", kind)
+		}
+	}
+}
+
+// TestMutantsAreCaught plants one fault each into a shop that runs, and says after
+// how many orders the audit has noticed.
+func TestMutantsAreCaught(t *testing.T) {
+	for _, m := range []struct {
+		name  string
+		rule  string // one of the rules that must notice
+		plant func(t *testing.T, b *bench)
+	}{
+		{"refund is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Payments = noRefund{b.components.Payments} }},
+		{"refund twice", "I5", func(_ *testing.T, b *bench) { b.components.Payments = refundTwice{b.components.Payments, b.db} }},
+		{"charge is not idempotent", "I5", func(_ *testing.T, b *bench) { b.components.Payments = chargeTwice{b.components.Payments, b.db} }},
+		{"stock is not taken", "I6", func(_ *testing.T, b *bench) { b.components.Inventory = stockUntouched{b.components.Inventory, b.db} }},
+		{"restock is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Inventory = noRestock{b.components.Inventory} }},
+		{"nothing is shipped", "I7", func(_ *testing.T, b *bench) { b.components.Shipping = noShipment{b.components.Shipping} }},
+		{"two databases, one transaction", "I7", splitTransaction},
+		{"answer before commit", "I1", func(_ *testing.T, b *bench) {
+			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return answersEarly{c, b.db} }
+		}},
+		{"retry with a new key", "I3", func(_ *testing.T, b *bench) {
+			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return newKeys{c} }
+		}},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			b := newBench(t)
+			m.plant(t, b)
+			random := rand.New(rand.NewPCG(1, 1))
+			for n := range ordersPerMutant {
+				b.play(random, n)
+				got := b.judge(t)
+				if got.Verdict == lab.AuditInvalid && strings.Contains(strings.Join(got.Problems, "\n"), m.rule+":") {
+					t.Logf("caught after %d orders: %s", n+1, got.Problems[0])
+					return
+				}
+			}
+			t.Errorf("not caught after %d orders", ordersPerMutant)
+		})
+	}
+}

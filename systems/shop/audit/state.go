@@ -1,0 +1,147 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// Databases are where the components keep their tables: one and the same, or one
+// each.
+type Databases struct {
+	Orders, Inventory, Payments, Shipping *database.DB
+}
+
+// InOne is all components in one database.
+func InOne(db *database.DB) Databases { return Databases{db, db, db, db} }
+
+// State is what the databases hold.
+type State struct {
+	Orders       map[string]*Order // by id
+	Lines        map[string][]Line // of orders, by order
+	Reservations map[string][]Line // by order
+	Payments     map[string][]Payment
+	Shipments    map[string][]string // states, by order
+	Stock        []Stock
+	Accounts     []Account
+}
+
+// Order is an order on record.
+type Order struct {
+	ID, Key    string
+	Customer   int64
+	TotalCents int64
+	State      shop.State
+	Version    int64
+}
+
+// Line is what of a product an order wants or has reserved. State is that of a
+// reservation, PriceCents that of an order's line.
+type Line struct {
+	Product, Quantity, PriceCents int64
+	State                         string
+}
+
+// Payment is the payment of an order.
+type Payment struct {
+	Customer, AmountCents int64
+	State                 string
+}
+
+// Stock is the stock of a product.
+type Stock struct{ Product, OnHand, Reserved, Sold int64 }
+
+// Account is the account of a customer.
+type Account struct{ Customer, BalanceCents, HeldCents int64 }
+
+// Read reads the databases, each in one unchanging state.
+func Read(ctx context.Context, from Databases) (State, error) {
+	s := State{
+		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},
+		Payments: map[string][]Payment{}, Shipments: map[string][]string{},
+	}
+	for _, part := range []struct {
+		name string
+		db   *database.DB
+		read func(context.Context, *database.DB) error
+	}{
+		{"orders", from.Orders, s.readOrders}, {"inventory", from.Inventory, s.readInventory},
+		{"payments", from.Payments, s.readPayments}, {"shipping", from.Shipping, s.readShipments},
+	} {
+		err := part.db.Snapshot(ctx, func(ctx context.Context) error { return part.read(ctx, part.db) })
+		if err != nil {
+			return State{}, fmt.Errorf("audit %s: %w", part.name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *State) readOrders(ctx context.Context, db *database.DB) error {
+	err := db.Each(ctx, func(row database.Row) error {
+		o := &Order{}
+		if err := row.Scan(&o.ID, &o.Key, &o.Customer, &o.TotalCents, &o.State, &o.Version); err != nil {
+			return err
+		}
+		s.Orders[o.ID] = o
+		return nil
+	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version FROM orders")
+	if err != nil {
+		return err
+	}
+	return db.Each(ctx, func(row database.Row) error {
+		var order string
+		var l Line
+		err := row.Scan(&order, &l.Product, &l.Quantity, &l.PriceCents)
+		s.Lines[order] = append(s.Lines[order], l)
+		return err
+	}, "SELECT order_id, product_id, quantity, unit_price_cents FROM order_lines")
+}
+
+func (s *State) readInventory(ctx context.Context, db *database.DB) error {
+	err := db.Each(ctx, func(row database.Row) error {
+		var order string
+		var l Line
+		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State)
+		s.Reservations[order] = append(s.Reservations[order], l)
+		return err
+	}, "SELECT order_id, product_id, quantity, state FROM reservations")
+	if err != nil {
+		return err
+	}
+	return db.Each(ctx, func(row database.Row) error {
+		var k Stock
+		err := row.Scan(&k.Product, &k.OnHand, &k.Reserved, &k.Sold)
+		s.Stock = append(s.Stock, k)
+		return err
+	}, "SELECT product_id, on_hand, reserved, sold FROM stock")
+}
+
+func (s *State) readPayments(ctx context.Context, db *database.DB) error {
+	err := db.Each(ctx, func(row database.Row) error {
+		var order string
+		var p Payment
+		err := row.Scan(&order, &p.Customer, &p.AmountCents, &p.State)
+		s.Payments[order] = append(s.Payments[order], p)
+		return err
+	}, "SELECT order_id, customer_id, amount_cents, state FROM payments")
+	if err != nil {
+		return err
+	}
+	return db.Each(ctx, func(row database.Row) error {
+		var a Account
+		err := row.Scan(&a.Customer, &a.BalanceCents, &a.HeldCents)
+		s.Accounts = append(s.Accounts, a)
+		return err
+	}, "SELECT customer_id, balance_cents, held_cents FROM accounts")
+}
+
+func (s *State) readShipments(ctx context.Context, db *database.DB) error {
+	return db.Each(ctx, func(row database.Row) error {
+		var order, state string
+		err := row.Scan(&order, &state)
+		s.Shipments[order] = append(s.Shipments[order], state)
+		return err
+	}, "SELECT order_id, state FROM shipments")
+}

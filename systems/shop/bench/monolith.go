@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// playMonolith has clients order over HTTP, in this process, and returns how long
+// all orders took. What they leave behind must be valid.
+func playMonolith(ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest, o options) (took time.Duration, err error) {
+	config, err := place.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	config.Connections = o.connections
+	db, err := database.Open(ctx, config)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	address, stop, err := serve(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	sent := requests(jobs)
+	began := time.Now()
+	if err := sendAll(address, o.clients, sent); err != nil {
+		return 0, err
+	}
+	return time.Since(began), check(ctx, db, jobs)
+}
+
+// serve runs the monolith until stop is called.
+func serve(ctx context.Context, db *database.DB) (address string, stop func() error, err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	serving, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- api.Serve(serving, listener, assembly.Monolith(db).Handler(db.Ping)) }()
+	return listener.Addr().String(), func() error {
+		cancel()
+		return <-ended
+	}, nil
+}
+
+// check audits a trial in which every order was confirmed to its client.
+func check(ctx context.Context, db *database.DB, jobs []*shoppb.CreateOrderRequest) error {
+	state, err := audit.Read(ctx, audit.InOne(db))
+	if err != nil {
+		return err
+	}
+	history := make([]audit.Attempt, len(jobs))
+	for n, job := range jobs {
+		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Outcome: audit.OutcomeOK}
+	}
+	judged := audit.Judge(audit.Input{Seed: seed(), History: history, State: state, Drained: true})
+	if judged.Verdict != lab.AuditValid {
+		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
+	}
+	return nil
+}

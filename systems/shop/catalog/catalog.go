@@ -1,0 +1,150 @@
+// Package catalog is the component that knows what is sold: names, prices and the
+// search by name. It knows no stock.
+package catalog
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Catalog implements shop.Catalog on its tables.
+type Catalog struct {
+	db     *database.DB
+	quotes []string // by number of products
+}
+
+var _ shop.Catalog = (*Catalog)(nil)
+
+// New makes the component on its database.
+func New(db *database.DB) *Catalog {
+	return &Catalog{db: db, quotes: database.Texts(shop.MaxLines, func(n int) string {
+		return "SELECT product_id, name, price_cents FROM products WHERE product_id IN (" + database.Placeholders(n) + ")"
+	})}
+}
+
+// Quote implements shop.Catalog.
+func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	ids := in.GetProductIds()
+	if len(ids) == 0 || len(ids) > shop.MaxLines {
+		return nil, shop.Problemf(shop.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids), shop.MaxLines)
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	found := make(map[int64]*shoppb.Product, len(ids))
+	err := c.db.Each(ctx, func(row database.Row) error {
+		product, err := scan(row)
+		found[product.GetProductId()] = product
+		return err
+	}, c.quotes[len(ids)], args...)
+	if err != nil {
+		return nil, fmt.Errorf("quote %d products: %w", len(ids), err)
+	}
+	products := make([]*shoppb.Product, len(ids))
+	for i, id := range ids {
+		if products[i] = found[id]; products[i] == nil {
+			return nil, unknown(id)
+		}
+	}
+	return &shoppb.QuoteResponse{Products: products}, nil
+}
+
+// GetProduct implements shop.Catalog.
+func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
+	product := &shoppb.Product{ProductId: in.GetProductId()}
+	found, err := c.db.One(ctx, []any{&product.Name, &product.PriceCents},
+		"SELECT name, price_cents FROM products WHERE product_id = ?", in.GetProductId())
+	if err != nil {
+		return nil, fmt.Errorf("get product %d: %w", in.GetProductId(), err)
+	}
+	if !found {
+		return nil, unknown(in.GetProductId())
+	}
+	return product, nil
+}
+
+// ListProducts implements shop.Catalog.
+func (c *Catalog) ListProducts(ctx context.Context, in *shoppb.ListProductsRequest) (*shoppb.ProductPage, error) {
+	size, err := shop.PageSize(in.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	if err := shop.CheckPrefix(in.GetNamePrefix()); err != nil {
+		return nil, err
+	}
+	prefix := strings.ToLower(in.GetNamePrefix())
+	after, err := parseCursor(in.GetCursor(), prefix)
+	if err != nil {
+		return nil, err
+	}
+	page := &shoppb.ProductPage{}
+	err = c.db.Each(ctx, func(row database.Row) error {
+		product, err := scan(row)
+		page.Products = append(page.Products, product)
+		return err
+	}, `SELECT product_id, name, price_cents FROM products
+WHERE search_name < ? AND (search_name > ? OR search_name = ? AND product_id > ?)
+ORDER BY search_name, product_id LIMIT ?`, prefix+lastRune, after.name, after.name, after.product, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list products that begin with %q: %w", prefix, err)
+	}
+	if len(page.Products) > size {
+		page.Products = page.Products[:size]
+		page.NextCursor = cursorAt(page.Products[size-1]).String()
+	}
+	return page, nil
+}
+
+// lastRune is after every other: names that begin with a text are between the
+// text and the text with lastRune.
+const lastRune = "\U0010FFFF"
+
+// cursor is the last product of a page.
+type cursor struct {
+	name    string // in lower case
+	product int64
+}
+
+func cursorAt(product *shoppb.Product) cursor {
+	return cursor{strings.ToLower(product.GetName()), product.GetProductId()}
+}
+
+// String is the cursor as clients see it.
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.product, 10) + " " + c.name))
+}
+
+// parseCursor reads a cursor; without one, it is just before the prefix.
+func parseCursor(text, prefix string) (cursor, error) {
+	if text == "" {
+		return cursor{name: prefix}, nil
+	}
+	wrong := shop.Problemf(shop.InvalidArgument, "the cursor is not one that this search has returned")
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(text) > 2*shop.MaxCursor {
+		return cursor{}, wrong
+	}
+	number, name, _ := strings.Cut(string(decoded), " ")
+	product, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || !strings.HasPrefix(name, prefix) || shop.CheckPrefix(name) != nil {
+		return cursor{}, wrong
+	}
+	return cursor{name, product}, nil
+}
+
+func scan(row database.Row) (*shoppb.Product, error) {
+	product := &shoppb.Product{}
+	return product, row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
+}
+
+func unknown(id int64) error {
+	return shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+}

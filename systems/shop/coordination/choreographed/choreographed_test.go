@@ -1,0 +1,377 @@
+package choreographed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+func seed() shop.Seed {
+	return shop.Seed{Customers: 6, Products: 4, Stock: 100, Balance: 400_000, Random: 3}
+}
+
+// bus carries events between the components of one shop, in any order and as often
+// as a test likes. There is no inbox: the components must bear repetitions alone.
+type bus struct {
+	db       *database.DB
+	topology broker.Topology
+	handlers map[string]func(context.Context, []broker.Message) error
+	waiting  []delivery
+	seen     map[[3]string]bool // consumer, earlier type, later type: of one order
+	last     map[[2]string][]string
+}
+
+// delivery is a message on its way to one consumer.
+type delivery struct {
+	to      string
+	message broker.Message
+}
+
+// Add implements choreographed.Outbox.
+func (b *bus) Add(ctx context.Context, messages ...broker.Message) error {
+	b.db.AfterCommit(ctx, func() {
+		for _, m := range messages {
+			for _, queue := range b.topology.Queues {
+				if slices.Contains(queue.Types, m.Type) {
+					b.waiting = append(b.waiting, delivery{queue.Name, m})
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// deliver hands over up to some messages that wait for one consumer, chosen at
+// random; each is kept for a repetition now and then.
+func (b *bus) deliver(t *testing.T, random *rand.Rand, repeat bool) {
+	t.Helper()
+	random.Shuffle(len(b.waiting), func(i, j int) { b.waiting[i], b.waiting[j] = b.waiting[j], b.waiting[i] })
+	to := b.waiting[0].to
+	var batch []broker.Message
+	var rest []delivery
+	for _, d := range b.waiting {
+		if d.to != to || len(batch) == 3 {
+			rest = append(rest, d)
+			continue
+		}
+		batch = append(batch, d.message)
+		b.note(d)
+		if repeat && random.IntN(4) == 0 {
+			rest = append(rest, d)
+		}
+	}
+	b.waiting = rest
+	b.hand(t, to, batch)
+}
+
+// hand does what binding/event does: one transaction for all, else one each.
+func (b *bus) hand(t *testing.T, to string, batch []broker.Message) {
+	t.Helper()
+	ctx := context.Background()
+	if b.db.Do(ctx, func(ctx context.Context) error { return b.handlers[to](ctx, batch) }) == nil {
+		return
+	}
+	for _, m := range batch {
+		if err := b.db.Do(ctx, func(ctx context.Context) error { return b.handlers[to](ctx, []broker.Message{m}) }); err != nil {
+			t.Fatalf("%s cannot take %s: %v", to, m.ID, err)
+		}
+	}
+}
+
+// note remembers which pairs of events a consumer had in which order.
+func (b *bus) note(d delivery) {
+	of := [2]string{d.to, d.message.Key}
+	for _, earlier := range b.last[of] {
+		b.seen[[3]string{d.to, earlier, d.message.Type}] = true
+	}
+	b.last[of] = append(b.last[of], d.message.Type)
+}
+
+// bench is a shop of all components on one database.
+type bench struct {
+	*bus
+	orders  *orders.Orders
+	history []audit.Attempt
+}
+
+// parts are the components; a mutant changes some.
+type parts struct {
+	stock    choreographed.Stock
+	payments shop.Payments
+	shipping shop.Shipping
+}
+
+func newBench(t *testing.T, change func(*parts)) *bench {
+	t.Helper()
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")})
+	all := append(shop.Components(), schema.Replica)
+	if err := errors.Join(schema.Migrate(t.Context(), db, all...), schema.Load(t.Context(), db, seed(), all...)); err != nil {
+		t.Fatal(err)
+	}
+	p := parts{inventory.New(db), payments.New(db), shipping.New(db)}
+	change(&p)
+	b := &bus{db: db, topology: events.Topology(false), seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
+	book := orders.NewBook(db)
+	b.handlers = map[string]func(context.Context, []broker.Message) error{
+		shop.ComponentInventory: choreographed.Inventory(db, p.stock, b, false),
+		shop.ComponentPayments:  choreographed.Payments(db, p.payments, b),
+		shop.ComponentShipping:  choreographed.Shipping(db, p.shipping, b),
+		shop.ComponentOrders:    choreographed.Orders(db, book, b),
+	}
+	return &bench{bus: b, orders: orders.New(book, choreographed.New(db, book, b))}
+}
+
+// place has a customer order, and remember what came of it.
+func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
+	t.Helper()
+	request := &shoppb.CreateOrderRequest{
+		IdempotencyKey: fmt.Sprintf("key-%d", number), CustomerId: 1 + random.Int64N(seed().Customers+1),
+		Lines: []*shoppb.Line{{ProductId: 1 + random.Int64N(seed().Products), Quantity: 1 + random.Int64N(12)}},
+	}
+	created, err := b.orders.CreateOrder(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.remember(audit.OperationCreate, request.IdempotencyKey, created.GetOrder())
+	return created.GetOrder().GetOrderId()
+}
+
+func (b *bench) remember(operation, key string, order *shoppb.Order) {
+	now := int64(len(b.history))
+	b.history = append(b.history, audit.Attempt{
+		ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
+	})
+}
+
+// cancel has a customer try to cancel: only a confirmed order can be.
+func (b *bench) cancel(t *testing.T, id string) {
+	t.Helper()
+	cancelled, err := b.orders.CancelOrder(t.Context(), &shoppb.CancelOrderRequest{OrderId: id})
+	switch {
+	case err == nil:
+		b.remember(audit.OperationCancel, "", cancelled)
+	case !shop.IsKind(err, shop.Conflict):
+		t.Fatal(err)
+	}
+}
+
+// play has many orders on their way at once, and events in any order.
+func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
+	t.Helper()
+	var ids []string
+	for placed := 0; placed < number || len(b.waiting) > 0; {
+		switch {
+		case placed < number && random.IntN(4) == 0:
+			ids = append(ids, b.place(t, random, placed))
+			placed++
+		case len(ids) > 0 && random.IntN(12) == 0:
+			b.cancel(t, ids[random.IntN(len(ids))])
+		case len(b.waiting) > 0:
+			b.deliver(t, random, true)
+		}
+	}
+}
+
+func (b *bench) judge(t *testing.T) lab.Audit {
+	t.Helper()
+	state, err := audit.Read(t.Context(), audit.InOne(b.db))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Drained: true})
+}
+
+// TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some
+// of them again and again, and without an inbox.
+func TestAnyOrderOfEventsEndsWell(t *testing.T) {
+	pairs := map[[3]string]bool{}
+	for round := range uint64(12) {
+		b := newBench(t, func(*parts) {})
+		b.play(t, rand.New(rand.NewPCG(round, 1)), 60)
+		got := b.judge(t)
+		if got.Verdict != lab.AuditValid {
+			t.Fatalf("round %d: %s: %v", round, got.Verdict, got.Problems)
+		}
+		for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
+			if got.Counts[string(state)] == 0 {
+				t.Errorf("round %d: no order is %s: the round proves too little", round, state)
+			}
+		}
+		for pair := range b.seen {
+			pairs[pair] = true
+		}
+	}
+	expectPairs(t, pairs)
+}
+
+// expectPairs checks that every consumer had every two events of an order in both
+// orders, as far as an order has both.
+func expectPairs(t *testing.T, seen map[[3]string]bool) {
+	t.Helper()
+	apart := map[string][]string{ // these never happen to the same order
+		events.PaymentDeclined: {events.OrderConfirmed, events.OrderCancelled, events.OrderShipped},
+		events.StockRefused:    {events.PaymentDeclined, events.OrderShipped},
+	}
+	for _, queue := range events.Topology(false).Queues {
+		for _, one := range queue.Types {
+			for _, other := range queue.Types {
+				if slices.Contains(apart[one], other) || slices.Contains(apart[other], one) {
+					continue
+				}
+				if !seen[[3]string{queue.Name, one, other}] {
+					t.Errorf("%s never had %s and later %s", queue.Name, one, other)
+				}
+			}
+		}
+	}
+}
+
+// TestCompensationBeforeItsStep tells components to undo what they have not done.
+// What comes then is left out.
+func TestCompensationBeforeItsStep(t *testing.T) {
+	b := newBench(t, func(*parts) {})
+	id := b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
+	placed := b.waiting[0].message
+	e, err := events.Decode(placed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := e.(events.OfOrder).GetOrder()
+	for _, step := range []struct {
+		to   string
+		tell []events.Event
+	}{
+		{shop.ComponentInventory, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.OrderPlaced{Order: order}, &shoppb.OrderConfirmed{Order: order}}},
+		{shop.ComponentPayments, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.StockReserved{Order: order}}},
+		{shop.ComponentShipping, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.PaymentCaptured{Order: order}}},
+	} {
+		b.waiting = nil
+		for _, e := range step.tell {
+			b.hand(t, step.to, []broker.Message{encoded(t, e)})
+		}
+		if len(b.waiting) > 0 {
+			t.Errorf("%s went on with %s after its compensation: %v", step.to, id, b.waiting)
+		}
+	}
+	state, err := audit.Read(t.Context(), audit.InOne(b.db))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range state.Stock {
+		if s.OnHand != seed().Stock {
+			t.Errorf("stock %+v", s)
+		}
+	}
+	for _, a := range state.Accounts {
+		if a.BalanceCents != seed().Balance {
+			t.Errorf("account %+v", a)
+		}
+	}
+}
+
+// TestWhatIsNoEventIsRefused has messages that a component cannot take.
+func TestWhatIsNoEventIsRefused(t *testing.T) {
+	b := newBench(t, func(*parts) {})
+	b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
+	good := b.waiting[0].message
+	empty := encoded(t, &shoppb.OrderPlaced{Order: &shoppb.Order{OrderId: "o"}})
+	other := encoded(t, &shoppb.OrderShipped{Order: &shoppb.Order{OrderId: "o", Lines: []*shoppb.OrderLine{{}}}})
+	for name, m := range map[string]broker.Message{
+		"no protobuf":      {ID: good.ID, Type: good.Type, Body: []byte("{not protobuf")},
+		"unknown type":     {ID: good.ID, Type: "order.dropped", Body: good.Body},
+		"another id":       {ID: "other", Type: good.Type, Body: good.Body},
+		"no lines":         empty,
+		"another consumer": other,
+	} {
+		err := b.db.Do(t.Context(), func(ctx context.Context) error {
+			return b.handlers[shop.ComponentInventory](ctx, []broker.Message{m})
+		})
+		if err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+func encoded(t *testing.T, e events.Event) broker.Message {
+	t.Helper()
+	m, err := events.Encode(e, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestMutantsAreCaught plants one fault each into the reactions' components, and
+// says after how many events in random order the audit has noticed.
+func TestMutantsAreCaught(t *testing.T) {
+	for name, plant := range map[string]func(*parts){
+		"a released reservation may come again": func(p *parts) { p.stock = forgetsReleases{p.stock} },
+		"a declined payment may come again":     func(p *parts) { p.payments = forgetsVoids{p.payments} },
+		"the refund is skipped":                 func(p *parts) { p.payments = skipsRefunds{p.payments} },
+		"nothing is recalled":                   func(p *parts) { p.shipping = recallsNothing{p.shipping} },
+		"the sale is not booked":                func(p *parts) { p.stock = commitsNothing{p.stock} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for round := range uint64(12) {
+				b := newBench(t, plant)
+				b.play(t, rand.New(rand.NewPCG(round, 1)), 60)
+				if got := b.judge(t); got.Verdict == lab.AuditInvalid {
+					t.Logf("caught within %d orders: %s", 60*(round+1), got.Problems[0])
+					return
+				}
+			}
+			t.Error("not caught")
+		})
+	}
+}
+
+type forgetsReleases struct{ choreographed.Stock }
+
+func (m forgetsReleases) Release(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return &shoppb.StepResponse{}, nil
+}
+
+type forgetsVoids struct{ shop.Payments }
+
+func (m forgetsVoids) Void(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return &shoppb.StepResponse{}, nil
+}
+
+type skipsRefunds struct{ shop.Payments }
+
+func (m skipsRefunds) Refund(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return &shoppb.StepResponse{}, nil
+}
+
+type recallsNothing struct{ shop.Shipping }
+
+func (m recallsNothing) Recall(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return &shoppb.StepResponse{}, nil
+}
+
+type commitsNothing struct{ choreographed.Stock }
+
+func (m commitsNothing) Commit(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return &shoppb.StepResponse{}, nil
+}

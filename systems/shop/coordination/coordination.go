@@ -1,0 +1,58 @@
+// Package coordination is how an order is carried from step to step: what the
+// ways of doing it have in common. Each way is a sub-package that implements
+// orders.Coordinator: local in one transaction. Here is what they build on: the
+// components they drive, and what an order looks like after a step.
+package coordination
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Components are what an order is carried through.
+type Components struct {
+	Catalog   shop.Catalog
+	Customers shop.Customers
+	Inventory shop.Inventory
+	Payments  shop.Payments
+	Shipping  shop.Shipping
+}
+
+// Priced is a copy of an order with names, prices and total. The products are in
+// the order of its lines.
+func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
+	priced := proto.CloneOf(order)
+	priced.TotalCents = 0
+	for i, line := range priced.Lines {
+		line.Name, line.UnitPriceCents = products[i].GetName(), products[i].GetPriceCents()
+		priced.TotalCents += line.Quantity * line.UnitPriceCents
+	}
+	return priced
+}
+
+// Rejected is a copy of an order that is rejected for a reason.
+func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
+	rejected := proto.CloneOf(order)
+	rejected.State, rejected.Rejection = string(shop.StateRejected), reason
+	return rejected
+}
+
+// ProductIDs lists the products of an order's lines.
+func ProductIDs(order *shoppb.Order) []int64 {
+	ids := make([]int64, len(order.GetLines()))
+	for i, line := range order.GetLines() {
+		ids[i] = line.GetProductId()
+	}
+	return ids
+}
+
+// Lines are the lines of an order as the inventory wants them.
+func Lines(order *shoppb.Order) []*shoppb.Line {
+	lines := make([]*shoppb.Line, len(order.GetLines()))
+	for i, line := range order.GetLines() {
+		lines[i] = &shoppb.Line{ProductId: line.GetProductId(), Quantity: line.GetQuantity()}
+	}
+	return lines
+}

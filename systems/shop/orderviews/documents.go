@@ -1,0 +1,179 @@
+package orderviews
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Collection is the documents of orders, by the order's id.
+func Collection() document.Collection {
+	return document.Collection{Name: "order_views", Indexed: []string{customerField}}
+}
+
+const customerField = "customer"
+
+// Body is an order as a document.
+type Body struct {
+	Customer       string     `json:"customer"` // a text, to be asked for
+	IdempotencyKey string     `json:"idempotencyKey"`
+	Lines          []BodyLine `json:"lines"`
+	TotalCents     int64      `json:"totalCents"`
+	State          string     `json:"state"`
+	Rejection      *Reason    `json:"rejection,omitempty"`
+	CreatedUnixUs  int64      `json:"createdUnixUs"`
+	// When the event happened, and when it was applied here: what lies between is
+	// how stale the view was.
+	OccurredUnixUs int64 `json:"occurredUnixUs"`
+	AppliedUnixUs  int64 `json:"appliedUnixUs"`
+}
+
+// BodyLine is a line of an order.
+type BodyLine struct {
+	ProductID      int64  `json:"productId"`
+	Name           string `json:"name"`
+	Quantity       int64  `json:"quantity"`
+	UnitPriceCents int64  `json:"unitPriceCents"`
+}
+
+// Reason is why an order was rejected.
+type Reason struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
+}
+
+// Documents implements shop.OrderViews on documents that events keep up to date.
+// An order is there when its first event has come. An older version of it never
+// replaces a newer one, so that who reads it twice sees it go forward only.
+type Documents struct{ store document.Store }
+
+var _ shop.OrderViews = Documents{}
+
+// FromDocuments makes views of a store that knows the Collection.
+func FromDocuments(store document.Store) Documents { return Documents{store} }
+
+// Apply takes events about orders: an event.Handler that needs no inbox, because
+// versions tell what is old.
+func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
+	newest := map[string]document.Document{}
+	now := time.Now()
+	for _, m := range messages {
+		e, err := events.Decode(m)
+		if err != nil {
+			return err
+		}
+		about, ok := e.(events.OfOrder)
+		if !ok {
+			return fmt.Errorf("event %s is not about an order", m.ID)
+		}
+		d, err := write(about, now)
+		if err != nil {
+			return err
+		}
+		if d.Version > newest[d.ID].Version {
+			newest[d.ID] = d
+		}
+	}
+	documents := make([]document.Document, 0, len(newest))
+	for _, d := range newest {
+		documents = append(documents, d)
+	}
+	_, err := v.store.Upsert(ctx, Collection().Name, documents...)
+	return event.Unavailable(err) // the documents are ours: only the store can fail
+}
+
+// write makes a document of the order in an event.
+func write(e events.OfOrder, now time.Time) (document.Document, error) {
+	order := e.GetOrder()
+	body := Body{
+		Customer: strconv.FormatInt(order.GetCustomerId(), 10), IdempotencyKey: order.GetIdempotencyKey(),
+		Lines: make([]BodyLine, len(order.GetLines())), TotalCents: order.GetTotalCents(), State: order.GetState(),
+		CreatedUnixUs: order.GetCreatedUnixUs(), OccurredUnixUs: e.GetHappening().GetOccurredUnixUs(), AppliedUnixUs: now.UnixMicro(),
+	}
+	for i, line := range order.GetLines() {
+		body.Lines[i] = BodyLine{line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents()}
+	}
+	if why := order.GetRejection(); why != nil {
+		body.Rejection = &Reason{why.GetKind(), why.GetDetail()}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return document.Document{}, fmt.Errorf("write order %s: %w", order.GetOrderId(), err)
+	}
+	return document.Document{ID: order.GetOrderId(), Version: order.GetVersion(), Body: text}, nil
+}
+
+// read is the reverse of write.
+func read(d document.Document) (*shoppb.Order, error) {
+	var body Body
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return nil, fmt.Errorf("read order %s: %w", d.ID, err)
+	}
+	customer, err := strconv.ParseInt(body.Customer, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read order %s: %w", d.ID, err)
+	}
+	order := &shoppb.Order{
+		OrderId: d.ID, IdempotencyKey: body.IdempotencyKey, CustomerId: customer, TotalCents: body.TotalCents, State: body.State,
+		Version: d.Version, CreatedUnixUs: body.CreatedUnixUs, Lines: make([]*shoppb.OrderLine, len(body.Lines)),
+	}
+	for i, line := range body.Lines {
+		order.Lines[i] = &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name, Quantity: line.Quantity, UnitPriceCents: line.UnitPriceCents}
+	}
+	if body.Rejection != nil {
+		order.Rejection = &shoppb.Rejection{Kind: body.Rejection.Kind, Detail: body.Rejection.Detail}
+	}
+	return order, nil
+}
+
+// GetOrder implements shop.OrderViews.
+func (v Documents) GetOrder(ctx context.Context, in *shoppb.GetOrderRequest) (*shoppb.Order, error) {
+	if err := shop.CheckOrderID(in.GetOrderId()); err != nil {
+		return nil, err
+	}
+	d, err := v.store.Get(ctx, Collection().Name, in.GetOrderId())
+	if errors.Is(err, document.ErrNotFound) {
+		return nil, shop.Problemf(shop.NotFound, "there is no order %s", in.GetOrderId())
+	}
+	if err != nil {
+		return nil, event.Unavailable(err)
+	}
+	return read(d)
+}
+
+// ListOrders implements shop.OrderViews. The cursor is the id of the last order.
+func (v Documents) ListOrders(ctx context.Context, in *shoppb.ListOrdersRequest) (*shoppb.OrderPage, error) {
+	size, err := checkList(in)
+	if err != nil {
+		return nil, err
+	}
+	found, err := v.store.Find(ctx, Collection().Name, document.Query{
+		Field: customerField, Value: strconv.FormatInt(in.GetCustomerId(), 10), After: in.GetCursor(), Descending: true, Limit: size + 1,
+	})
+	if err != nil {
+		return nil, event.Unavailable(err)
+	}
+	page := &shoppb.OrderPage{}
+	if len(found) > size {
+		found = found[:size]
+		page.NextCursor = found[size-1].ID
+	}
+	for _, d := range found {
+		order, err := read(d)
+		if err != nil {
+			return nil, err
+		}
+		page.Orders = append(page.Orders, order)
+	}
+	return page, nil
+}

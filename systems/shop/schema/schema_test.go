@@ -1,0 +1,85 @@
+package schema_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+)
+
+func count(t *testing.T, db *database.DB, table string) int64 {
+	t.Helper()
+	var rows int64
+	if _, err := db.One(context.Background(), []any{&rows}, "SELECT COUNT(*) FROM "+table); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestSchema(t *testing.T) {
+	seed := shop.Seed{Customers: 3, Products: 1203, Stock: 5, Balance: 7, Random: 1}
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := databasetest.Open(t, open(t))
+		ctx := context.Background()
+		for range 2 { // the second time changes nothing
+			if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := schema.Load(ctx, db, seed, shop.Components()...); err != nil {
+			t.Fatal(err)
+		}
+		for table, want := range map[string]int64{"products": 1203, "stock": 1203, "customers": 3, "accounts": 3, "orders": 0} {
+			if got := count(t, db, table); got != want {
+				t.Errorf("%s has %d rows, want %d", table, got, want)
+			}
+		}
+		var name string
+		var price int64
+		if _, err := db.One(ctx, []any{&name, &price}, "SELECT name, price_cents FROM products WHERE product_id = ?", 1203); err != nil {
+			t.Fatal(err)
+		}
+		if want := seed.Product(1203); name != want.Name || price != want.PriceCents {
+			t.Errorf("product 1203 = %s for %d, want %+v", name, price, want)
+		}
+		if err := schema.Load(ctx, db, seed, shop.ComponentCatalog); err == nil || !strings.Contains(err.Error(), "1203 rows already") {
+			t.Errorf("loading twice: %v", err)
+		}
+		for _, wrong := range []string{
+			"UPDATE stock SET on_hand = -1 WHERE product_id = 1",
+			"UPDATE accounts SET balance_cents = -1 WHERE customer_id = 1",
+		} {
+			if _, err := db.Exec(ctx, wrong); err == nil {
+				t.Errorf("%s was allowed", wrong)
+			}
+		}
+	})
+}
+
+// TestOwnDatabases gives a component its own tables only.
+func TestOwnDatabases(t *testing.T) {
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/own.db"})
+	ctx := context.Background()
+	if err := schema.Migrate(ctx, db, shop.ComponentPayments); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Load(ctx, db, shop.Seed{Customers: 2, Products: 2}, shop.ComponentPayments); err != nil {
+		t.Fatal(err)
+	}
+	if got := count(t, db, "accounts"); got != 2 {
+		t.Errorf("%d accounts", got)
+	}
+	if _, err := db.Exec(ctx, "SELECT * FROM stock"); err == nil {
+		t.Error("payments has the tables of the inventory")
+	}
+	if err := schema.Migrate(ctx, db, "warehouse"); err == nil || !strings.Contains(err.Error(), `"warehouse"`) {
+		t.Errorf("a component that does not exist: %v", err)
+	}
+	if err := schema.Load(ctx, db, shop.Seed{}); err == nil {
+		t.Error("an empty seed was taken")
+	}
+}

@@ -1,0 +1,91 @@
+// Package shipping is the component that sends orders: one shipment each.
+package shipping
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// The states of a shipment.
+const (
+	StateShipped  = "shipped"
+	StateRecalled = "recalled"
+)
+
+// Shipping implements shop.Shipping on its table.
+type Shipping struct {
+	db     *database.DB
+	ledger steps.Ledger
+	record string
+}
+
+var _ shop.Shipping = (*Shipping)(nil)
+
+// New makes the component on its database.
+func New(db *database.DB) *Shipping {
+	return &Shipping{
+		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
+		record: "INSERT INTO shipments (order_id, recipient, address, state) VALUES (?, ?, ?, ?)" + db.KeepExisting("order_id"),
+	}
+}
+
+// Ship implements shop.Shipping.
+func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
+	order := in.GetOrderId()
+	if err := shop.CheckOrderID(order); err != nil {
+		return nil, err
+	}
+	err := c.db.Do(ctx, func(ctx context.Context) error {
+		added, err := c.db.Exec(ctx, c.record, order, in.GetRecipient(), in.GetAddress(), StateShipped)
+		if err != nil || added > 0 {
+			return err
+		}
+		return c.ledger.Expect(ctx, order, StateShipped)
+	})
+	if err != nil {
+		return nil, steps.Named("ship", order, err)
+	}
+	return &shoppb.Shipment{OrderId: order, State: StateShipped, Recipient: in.GetRecipient(), Address: in.GetAddress()}, nil
+}
+
+// Recall implements shop.Shipping.
+func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	order := in.GetOrderId()
+	if err := shop.CheckOrderID(order); err != nil {
+		return nil, err
+	}
+	answer := &shoppb.StepResponse{}
+	err := c.db.Do(ctx, func(ctx context.Context) error {
+		added, err := c.db.Exec(ctx, c.record, order, "", "", StateRecalled)
+		if err != nil || added > 0 {
+			return err
+		}
+		moved, err := c.ledger.Advance(ctx, order, StateShipped, StateRecalled)
+		answer.Repeat = !moved
+		return err
+	})
+	return answer, steps.Named("recall", order, err)
+}
+
+// GetShipment implements shop.Shipping.
+func (c *Shipping) GetShipment(ctx context.Context, in *shoppb.GetShipmentRequest) (*shoppb.Shipment, error) {
+	order := in.GetOrderId()
+	if err := shop.CheckOrderID(order); err != nil {
+		return nil, err
+	}
+	shipment := &shoppb.Shipment{OrderId: order}
+	found, err := c.db.One(ctx, []any{&shipment.State, &shipment.Recipient, &shipment.Address},
+		"SELECT state, recipient, address FROM shipments WHERE order_id = ?", order)
+	if err != nil {
+		return nil, fmt.Errorf("get shipment of order %s: %w", order, err)
+	}
+	if !found {
+		return nil, shop.Problemf(shop.NotFound, "order %s has no shipment", order)
+	}
+	return shipment, nil
+}

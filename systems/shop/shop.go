@@ -1,0 +1,41 @@
+// Package shop is an e-commerce shop (after Costa and Ribeiro 2021): customers
+// order products; an order takes stock, money and a shipment, or nothing. It is
+// written once; which architecture it runs in is decided where it is assembled.
+//
+// Here is the vocabulary: what each component can do (components.go), how calls
+// fail (Problem), which states an order can have (states.go), how large the shop
+// is (Seed) and what it accepts (limits.go). It knows no database, no socket and
+// no architecture.
+//
+// The messages between components are in shoppb. catalog, customers, inventory,
+// payments, shipping and orders hold one component each: its rules and its SQL.
+// orderviews and stockviews are the read side. How an order is carried from step
+// to step is the matter of coordination and its sub-packages. schema makes and
+// fills the tables, assembly joins components into units, api is the public REST
+// interface, shoptest the behaviour that every architecture must show, and audit
+// judges what a trial has left behind.
+package shop
+
+// Name is the name of the system in study files.
+const Name = "shop"
+
+// The components, as units, databases and tables are named after them.
+const (
+	ComponentCatalog   = "catalog"
+	ComponentCustomers = "customers"
+	ComponentInventory = "inventory"
+	ComponentPayments  = "payments"
+	ComponentShipping  = "shipping"
+	ComponentOrders    = "orders"
+	// The read models; they own tables only where events keep them up to date.
+	ComponentOrderViews = "orderviews"
+	ComponentStockViews = "stockviews"
+)
+
+// Components lists all components that own tables.
+func Components() []string {
+	return []string{
+		ComponentCatalog, ComponentCustomers, ComponentInventory,
+		ComponentPayments, ComponentShipping, ComponentOrders,
+	}
+}

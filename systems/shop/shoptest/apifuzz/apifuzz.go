@@ -1,0 +1,152 @@
+// Package apifuzz holds the shop to its OpenAPI document with requests that nobody
+// wrote: it makes them from the document, right and wrong ones, and judges every
+// answer by it. It is for tests only.
+//
+// For every request holds: the status is one that the document lists for the
+// operation and is no 5xx, and the body is what the document says. A request that
+// the document allows is carried out; any other is refused with a 4xx.
+//
+// generate.go makes values from schemas, request.go requests from operations,
+// spoil.go makes right requests wrong.
+package apifuzz
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+// fuzzer makes requests from one document.
+type fuzzer struct {
+	base     string
+	document *openapi3.T
+	random   *rand.Rand
+	client   *http.Client
+	routes   []*routers.Route
+	seen     seen
+	statuses map[string]int // "createOrder 201": how often
+}
+
+// Run sends that many requests, made from the seed, to the shop at baseURL, and
+// returns how often each operation has answered with each status.
+func Run(t testing.TB, baseURL string, document []byte, seed uint64, requests int) map[string]int {
+	t.Helper()
+	f, err := newFuzzer(baseURL, document, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range requests {
+		if err := f.step(); err != nil {
+			t.Errorf("seed %d, request %d: %v", seed, n, err)
+			break // what follows may come from it
+		}
+	}
+	return f.statuses
+}
+
+func newFuzzer(baseURL string, text []byte, seed uint64) (*fuzzer, error) {
+	document, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	if err := document.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the document is not OpenAPI 3: %w", err)
+	}
+	f := &fuzzer{
+		base: baseURL, document: document, random: rand.New(rand.NewPCG(seed, 0)), statuses: map[string]int{},
+		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			f.routes = append(f.routes, &routers.Route{Spec: document, Path: path, PathItem: item, Method: method, Operation: operation})
+		}
+	}
+	slices.SortFunc(f.routes, func(a, b *routers.Route) int { // maps have no order
+		return bytes.Compare([]byte(a.Method+a.Path), []byte(b.Method+b.Path))
+	})
+	return f, nil
+}
+
+// step sends one request and judges its answer.
+func (f *fuzzer) step() error {
+	route := f.routes[f.random.IntN(len(f.routes))]
+	made := f.request(route)
+	if f.random.IntN(2) == 0 {
+		f.spoil(&made)
+	}
+	allowed := f.allows(made)
+	got, err := f.send(made)
+	if err != nil {
+		return fmt.Errorf("%s: %w", made, err)
+	}
+	f.statuses[fmt.Sprintf("%s %d", route.Operation.OperationID, got.status)]++
+	if err := judge(made, allowed, got); err != nil {
+		return fmt.Errorf("%s = %d %.500s: %w", made, got.status, got.body, err)
+	}
+	f.seen.learn(made, got)
+	return nil
+}
+
+// response is an answer, read to its end.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (f *fuzzer) send(made request) (response, error) {
+	sent, err := made.build(f.base)
+	if err != nil {
+		return response{}, err
+	}
+	got, err := f.client.Do(sent)
+	if err != nil {
+		return response{}, err
+	}
+	body, err := io.ReadAll(got.Body)
+	if closing := got.Body.Close(); err == nil {
+		err = closing
+	}
+	return response{got.StatusCode, got.Header, body}, err
+}
+
+// allows reports whether the document allows a request.
+func (f *fuzzer) allows(made request) bool {
+	sent, err := made.build(f.base)
+	if err != nil || made.unlisted() {
+		return false
+	}
+	err = openapi3filter.ValidateRequest(context.Background(), made.input(sent))
+	return err == nil
+}
+
+// judge holds an answer to the document.
+func judge(made request, allowed bool, got response) error {
+	sent, err := made.build("http://shop.invalid")
+	if err != nil {
+		return err
+	}
+	refused := got.status >= 400 && got.status < 500
+	switch {
+	case got.status >= 500:
+		return fmt.Errorf("the shop failed")
+	case !allowed && !refused:
+		return fmt.Errorf("the document forbids the request; it was not refused")
+	case allowed && slices.Contains([]int{400, 408, 413, 415}, got.status):
+		return fmt.Errorf("the document allows the request; it was refused")
+	}
+	answer := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: made.input(sent), Status: got.status, Header: got.header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	return openapi3filter.ValidateResponse(context.Background(), answer.SetBodyBytes(got.body))
+}

@@ -1,0 +1,148 @@
+package shoptest
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+)
+
+// atOnce is how many clients act at the same time.
+const atOnce = 100
+
+// together runs work for each number at once. Work must not end the test.
+func together(n int, work func(i int)) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			work(i)
+		})
+	}
+	close(begin)
+	all.Wait()
+}
+
+// placeAll posts orders at once and follows them to their ends.
+func placeAll(t *testing.T, c *client, bodies []string, keys []string) []api.Order {
+	t.Helper()
+	replies := make([]reply, len(bodies))
+	together(len(bodies), func(i int) {
+		var err error
+		if replies[i], err = c.send(http.MethodPost, "/orders", jsonHeader(keys[i]), bodies[i]); err != nil {
+			t.Error(err)
+		}
+	})
+	orders := make([]api.Order, len(bodies))
+	for i, got := range replies {
+		if got.status < 200 || got.status > 202 {
+			t.Fatalf("order %d = %d %s", i, got.status, got.body)
+		}
+		got.into(t, &orders[i])
+		orders[i] = c.final(t, orders[i].OrderID, func(s shop.State) bool { return s.Final() })
+	}
+	return orders
+}
+
+// count counts orders by state.
+func count(orders []api.Order) map[shop.State]int64 {
+	states := map[shop.State]int64{}
+	for _, order := range orders {
+		states[order.State]++
+	}
+	return states
+}
+
+func testSameKeyAtOnce(t *testing.T, c *client) {
+	const product, customer = 107, 14
+	bodies, keys := make([]string, 20), make([]string, 20)
+	key := c.key()
+	for i := range bodies {
+		bodies[i], keys[i] = orderBody(customer, line{product, 1}), key
+	}
+	for _, order := range placeAll(t, c, bodies, keys) {
+		if order.State != shop.StateConfirmed {
+			t.Errorf("order = %+v", order)
+		}
+	}
+	if orders := allOrders(t, c, customer, 100); len(orders) != 1 {
+		t.Errorf("one key made %d orders", len(orders))
+	}
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock - 1, Sold: 1})
+}
+
+// testScarceStock has twice as many orders as there is stock for: exactly what
+// there is is sold, never more.
+func testScarceStock(t *testing.T, c *client) {
+	const first = 20 // customers
+	bodies, keys := make([]string, atOnce), make([]string, atOnce)
+	for i := range bodies {
+		// Two lines in either order: a shop that locks in the order asked for would
+		// wait in a circle.
+		lines := []line{{scarceProduct, 1}, {scarceProduct - 1, 1}}
+		if i%2 == 1 {
+			lines[0], lines[1] = lines[1], lines[0]
+		}
+		bodies[i], keys[i] = orderBody(int64(first+i), lines...), c.key()
+	}
+	orders := placeAll(t, c, bodies, keys)
+	states := count(orders)
+	if states[shop.StateConfirmed] != Seed().Stock || states[shop.StateRejected] != atOnce-Seed().Stock {
+		t.Errorf("%d in stock, states = %v", Seed().Stock, states)
+	}
+	for _, order := range orders {
+		if order.State == shop.StateRejected && order.Rejection.Type != api.TypeOf(shop.OutOfStock) {
+			t.Errorf("rejected for %+v", order.Rejection)
+		}
+	}
+	for _, product := range []int64{scarceProduct, scarceProduct - 1} {
+		expectStock(t, c, api.Stock{ProductID: product, Sold: Seed().Stock})
+	}
+}
+
+// testOneAccount has one customer order at once for more than the balance.
+func testOneAccount(t *testing.T, c *client) {
+	const customer, quantity = 121, 20
+	var bodies, keys []string
+	cheapest := int64(1) << 62
+	for product := int64(110); product < 170; product++ {
+		bodies, keys = append(bodies, orderBody(customer, line{product, quantity})), append(keys, c.key())
+		cheapest = min(cheapest, quantity*c.price(t, product))
+	}
+	orders := placeAll(t, c, bodies, keys)
+	spent := int64(0)
+	for _, order := range orders {
+		if order.State == shop.StateConfirmed {
+			spent += order.TotalCents
+		} else if order.Rejection == nil || order.Rejection.Type != api.TypeOf(shop.Declined) {
+			t.Errorf("order = %+v", order)
+		}
+	}
+	account := c.account(t, customer)
+	if account.BalanceCents != Seed().Balance-spent || account.HeldCents != 0 {
+		t.Errorf("account %+v, spent %d of %d", account, spent, Seed().Balance)
+	}
+	if states := count(orders); states[shop.StateConfirmed] == 0 || states[shop.StateRejected] == 0 {
+		t.Errorf("states = %v: the orders did not reach the limit of the balance (cheapest %d)", states, cheapest)
+	}
+}
+
+func testCancelAtOnce(t *testing.T, c *client) {
+	const product, customer = 171, 122
+	order := c.order(t, c.key(), customer, line{product, 5})
+	together(20, func(int) {
+		got, err := c.send(http.MethodPost, "/orders/"+order.OrderID+"/cancel", nil, "")
+		if err != nil || got.status != http.StatusOK && got.status != http.StatusAccepted {
+			t.Errorf("cancel = %d %s, %v", got.status, got.body, err)
+		}
+	})
+	c.final(t, order.OrderID, func(s shop.State) bool { return s == shop.StateCancelled })
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
+	eventually(t, "refund, once", func() (string, bool) {
+		account := c.account(t, customer)
+		return "other", account.BalanceCents == Seed().Balance && account.HeldCents == 0
+	})
+}

@@ -1,0 +1,138 @@
+package shoptest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+)
+
+// allOrders reads all pages of a customer's orders.
+func allOrders(t *testing.T, c *client, customer int64, size int) []api.Order {
+	t.Helper()
+	var all []api.Order
+	for cursor := ""; ; {
+		var page api.Orders
+		c.get(t, fmt.Sprintf("/orders?customerId=%d&pageSize=%d&cursor=%s", customer, size, url.QueryEscape(cursor)), &page)
+		if len(page.Orders) > size {
+			t.Fatalf("a page of %d has %d orders", size, len(page.Orders))
+		}
+		all = append(all, page.Orders...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all
+		}
+	}
+}
+
+func testOrderPages(t *testing.T, c *client) {
+	const customer = 12
+	var placed []string
+	for range 7 {
+		placed = append(placed, c.order(t, c.key(), customer, line{104, 1}, line{105, 1}).OrderID)
+	}
+	slices.Reverse(placed) // the newest first
+	for _, size := range []int{1, 2, 3, 7, 100} {
+		eventually(t, fmt.Sprintf("orders in pages of %d", size), func() (string, bool) {
+			var listed []string
+			for _, order := range allOrders(t, c, customer, size) {
+				listed = append(listed, order.OrderID)
+				if len(order.Lines) != 2 {
+					t.Errorf("order %s is listed with %d lines", order.OrderID, len(order.Lines))
+				}
+			}
+			return fmt.Sprint(listed), slices.Equal(listed, placed)
+		})
+	}
+	if orders := allOrders(t, c, missing-1, 10); len(orders) != 0 {
+		t.Errorf("a customer who is not there has %d orders", len(orders))
+	}
+}
+
+// allProducts reads all pages of a search.
+func allProducts(t *testing.T, c *client, prefix string, size int) []api.Product {
+	t.Helper()
+	var all []api.Product
+	for cursor := ""; ; {
+		var page api.Products
+		c.get(t, fmt.Sprintf("/products?namePrefix=%s&pageSize=%d&cursor=%s", url.QueryEscape(prefix), size, url.QueryEscape(cursor)), &page)
+		if len(page.Products) > size {
+			t.Fatalf("a page of %d has %d products", size, len(page.Products))
+		}
+		all = append(all, page.Products...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all
+		}
+	}
+}
+
+func testProductPages(t *testing.T, c *client) {
+	whole := allProducts(t, c, "", 100)
+	if int64(len(whole)) != Seed().Products {
+		t.Fatalf("%d products, want %d", len(whole), Seed().Products)
+	}
+	sorted := slices.IsSortedFunc(whole, func(a, b api.Product) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
+	if !sorted {
+		t.Error("the products are not in the order of their names")
+	}
+	for _, size := range []int{7, 99} {
+		if paged := allProducts(t, c, "", size); !slices.Equal(paged, whole) {
+			t.Errorf("in pages of %d the products are others: %d of %d", size, len(paged), len(whole))
+		}
+	}
+}
+
+func testSearch(t *testing.T, c *client) {
+	want := map[int64]bool{}
+	for id := int64(1); id <= Seed().Products; id++ {
+		if strings.HasPrefix(Seed().Product(id).Name, "Amber") {
+			want[id] = true
+		}
+	}
+	for _, prefix := range []string{"Amber", "amber", "AMBER "} {
+		found := allProducts(t, c, prefix, 3)
+		for _, p := range found {
+			if !want[p.ProductID] {
+				t.Errorf("%q finds %+v", prefix, p)
+			}
+		}
+		if len(found) != len(want) {
+			t.Errorf("%q finds %d products, want %d", prefix, len(found), len(want))
+		}
+	}
+	for _, prefix := range []string{"nothing begins so", "%", "_", "é'\"", "Amber Z"} {
+		if found := allProducts(t, c, prefix, 10); len(found) != 0 {
+			t.Errorf("%q finds %+v", prefix, found)
+		}
+	}
+}
+
+func testMissing(t *testing.T, c *client) {
+	for _, m := range []struct {
+		method, path string
+		status       int
+		kind         shop.Kind
+	}{
+		{"GET", "/orders/no-such-order", 404, shop.NotFound},
+		{"GET", "/orders/no-such-order/shipment", 404, shop.NotFound},
+		{"GET", fmt.Sprintf("/products/%d", missing), 404, shop.UnknownProduct},
+		{"GET", fmt.Sprintf("/products/%d/stock", missing), 404, shop.UnknownProduct},
+		{"GET", fmt.Sprintf("/customers/%d", missing), 404, shop.UnknownCustomer},
+		{"GET", fmt.Sprintf("/customers/%d/account", missing), 404, shop.UnknownCustomer},
+		{"GET", "/nowhere", 404, "no-such-resource"},
+		{"GET", "/", 404, "no-such-resource"},
+		{"DELETE", "/orders", 405, "method-not-allowed"},
+		{"PUT", "/products/1", 405, "method-not-allowed"},
+	} {
+		expectProblem(t, c.do(t, m.method, m.path, nil, ""), m.status, m.kind)
+	}
+	if got := c.do(t, http.MethodDelete, "/orders", nil, ""); !strings.Contains(got.header.Get("Allow"), "POST") {
+		t.Errorf("Allow = %q", got.header.Get("Allow"))
+	}
+}

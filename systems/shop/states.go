@@ -1,0 +1,66 @@
+package shop
+
+import "slices"
+
+// State is where an order stands.
+type State string
+
+// The states of an order.
+const (
+	StatePending   State = "pending"   // accepted, nothing done yet
+	StateReserved  State = "reserved"  // the stock is reserved
+	StatePaid      State = "paid"      // the money is captured
+	StateConfirmed State = "confirmed" // sold, paid and shipped: final
+	StateRejected  State = "rejected"  // refused, whatever was done is undone: final
+	StateCancelled State = "cancelled" // a confirmed order, undone: final
+)
+
+// Transition is one step of an order from state to state.
+type Transition struct{ From, To State }
+
+// Transitions is the state machine of an order: what is not in it, may not
+// happen.
+func Transitions() []Transition {
+	return []Transition{
+		{StatePending, StateReserved},
+		{StateReserved, StatePaid},
+		{StatePaid, StateConfirmed},
+		{StatePending, StateRejected},
+		{StateReserved, StateRejected},
+		{StatePaid, StateRejected},
+		{StateConfirmed, StateCancelled},
+	}
+}
+
+// States lists all states.
+func States() []State {
+	return []State{StatePending, StateReserved, StatePaid, StateConfirmed, StateRejected, StateCancelled}
+}
+
+// Known reports whether there is such a state.
+func (s State) Known() bool { return slices.Contains(States(), s) }
+
+// Final reports whether an order in this state is done. A confirmed order is
+// done although it can still be cancelled.
+func (s State) Final() bool {
+	return s == StateConfirmed || s == StateRejected || s == StateCancelled
+}
+
+// MayBecome reports whether the machine has the transition.
+func (s State) MayBecome(next State) bool {
+	return slices.Contains(Transitions(), Transition{s, next})
+}
+
+// MayReach reports whether a path of the machine leads from s to later; the path
+// of no step counts. Who looks at an order now and then sees such pairs.
+func (s State) MayReach(later State) bool {
+	if s == later {
+		return true
+	}
+	for _, t := range Transitions() {
+		if t.From == s && t.To.MayReach(later) {
+			return true
+		}
+	}
+	return false
+}

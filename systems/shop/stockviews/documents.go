@@ -1,0 +1,115 @@
+package stockviews
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Collection is the documents of products, by the product's id.
+func Collection() document.Collection { return document.Collection{Name: "stock_views"} }
+
+// Body is the stock of a product as a document.
+type Body struct {
+	OnHand   int64 `json:"onHand"`
+	Reserved int64 `json:"reserved"`
+	Sold     int64 `json:"sold"`
+	// When the event happened, and when it was applied here: what lies between is
+	// how stale the view was.
+	OccurredUnixUs int64 `json:"occurredUnixUs"`
+	AppliedUnixUs  int64 `json:"appliedUnixUs"`
+}
+
+// Documents implements shop.StockViews on documents that events keep up to date.
+type Documents struct{ store document.Store }
+
+var _ shop.StockViews = Documents{}
+
+// FromDocuments makes views of a store that knows the Collection.
+func FromDocuments(store document.Store) Documents { return Documents{store} }
+
+// Apply takes events about the stock: an event.Handler that needs no inbox, because
+// versions tell what is old.
+func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
+	newest := map[string]document.Document{}
+	now := time.Now()
+	for _, m := range messages {
+		e, err := events.Decode(m)
+		if err != nil {
+			return err
+		}
+		changed, ok := e.(*shoppb.StockChanged)
+		if !ok {
+			return fmt.Errorf("event %s is not about the stock", m.ID)
+		}
+		d, err := write(changed, now)
+		if err != nil {
+			return err
+		}
+		if d.Version > newest[d.ID].Version {
+			newest[d.ID] = d
+		}
+	}
+	documents := make([]document.Document, 0, len(newest))
+	for _, d := range newest {
+		documents = append(documents, d)
+	}
+	_, err := v.store.Upsert(ctx, Collection().Name, documents...)
+	return event.Unavailable(err) // the documents are ours: only the store can fail
+}
+
+// write makes a document of an event.
+func write(e *shoppb.StockChanged, now time.Time) (document.Document, error) {
+	s := e.GetStock()
+	body, err := json.Marshal(Body{s.GetOnHand(), s.GetReserved(), s.GetSold(), e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()})
+	if err != nil {
+		return document.Document{}, fmt.Errorf("write stock of product %d: %w", s.GetProductId(), err)
+	}
+	return document.Document{ID: id(s.GetProductId()), Version: e.GetVersion(), Body: body}, nil
+}
+
+func id(product int64) string { return strconv.FormatInt(product, 10) }
+
+// GetStock implements shop.StockViews.
+func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
+	d, err := v.store.Get(ctx, Collection().Name, id(in.GetProductId()))
+	if errors.Is(err, document.ErrNotFound) {
+		return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+	}
+	if err != nil {
+		return nil, event.Unavailable(err)
+	}
+	var body Body
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return nil, fmt.Errorf("read stock of product %s: %w", d.ID, err)
+	}
+	return &shoppb.Stock{ProductId: in.GetProductId(), OnHand: body.OnHand, Reserved: body.Reserved, Sold: body.Sold}, nil
+}
+
+// Fill writes the stock of a fresh shop, which no event tells.
+func Fill(ctx context.Context, store document.Store, seed shop.Seed) error {
+	body, err := json.Marshal(Body{OnHand: seed.Stock})
+	if err != nil {
+		return fmt.Errorf("fill the stock views: %w", err)
+	}
+	for first := int64(1); first <= seed.Products; first += document.MaxPage {
+		var documents []document.Document
+		for product := first; product <= min(first+document.MaxPage-1, seed.Products); product++ {
+			documents = append(documents, document.Document{ID: id(product), Body: body})
+		}
+		if _, err := store.Upsert(ctx, Collection().Name, documents...); err != nil {
+			return fmt.Errorf("fill the stock views: %w", err)
+		}
+	}
+	return nil
+}

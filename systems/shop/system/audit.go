@@ -1,0 +1,190 @@
+package system
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+)
+
+// Audit implements lab.System: of a trial that was not played to its end nothing
+// can be said.
+func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
+	return audit.Unreadable(errors.New("the trial was not played to its end"))
+}
+
+// AuditLive implements lab.LiveAuditor: it holds what clients were told against
+// what the databases hold.
+func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	in, err := gather(ctx, v, p, left)
+	if err != nil {
+		return audit.Unreadable(err)
+	}
+	judged := audit.Judge(in)
+	load, err := s.loadReport(left.Reports)
+	if err != nil {
+		return audit.Unreadable(err)
+	}
+	return withLoad(judged, p, load)
+}
+
+// gather reads all that the audit needs.
+func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (in audit.Input, err error) {
+	if in.History, err = readHistory(filepath.Join(left.Dir, history)); err != nil {
+		return in, err
+	}
+	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+	if err != nil {
+		return in, err
+	}
+	defer func() { err = errors.Join(err, databases.close()) }()
+	// The units have ended: what is not final now, will not be.
+	in.Seed, in.Drained = seed(p, 0), true
+	in.State, err = audit.Read(ctx, audit.Databases{
+		Orders: databases[shop.ComponentOrders], Inventory: databases[shop.ComponentInventory],
+		Payments: databases[shop.ComponentPayments], Shipping: databases[shop.ComponentShipping],
+	})
+	if err != nil {
+		return in, err
+	}
+	in.Left, err = remaining(ctx, databases[shop.ComponentOrders])
+	return in, err
+}
+
+// opened are the databases of a trial by component.
+type opened map[string]*database.DB
+
+// openAll opens them as the units did. On error none is left open.
+func openAll(ctx context.Context, v lab.Variant, address string) (opened, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return nil, err
+	}
+	place, err := database.ParsePlace(address)
+	if err != nil {
+		return nil, err
+	}
+	all, byName := opened{}, map[string]*database.DB{}
+	for _, component := range shop.Components() {
+		name := design.DatabaseOf(component)
+		if byName[name] == nil {
+			db, err := database.Open(ctx, place.Config(name, 1))
+			if err != nil {
+				return nil, errors.Join(err, all.close())
+			}
+			byName[name] = db
+		}
+		all[component] = byName[name]
+	}
+	return all, nil
+}
+
+func (o opened) close() error {
+	closed := map[*database.DB]bool{}
+	var errs []error
+	for _, db := range o {
+		if !closed[db] {
+			closed[db] = true
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remaining counts what must be empty in the end.
+func remaining(ctx context.Context, orders *database.DB) (map[string]int64, error) {
+	var sagas int64
+	_, err := orders.One(ctx, []any{&sagas}, "SELECT COUNT(*) FROM sagas")
+	return map[string]int64{"sagas": sagas}, err
+}
+
+// attempt is a line of the generator's history.
+type attempt struct {
+	Operation string `json:"operation"`
+	End       string `json:"end"`
+	Outcome   string `json:"outcome"`
+	Intended  int64  `json:"intended_ns"`
+	Sent      int64  `json:"sent_ns"`
+	Finished  int64  `json:"finished_ns"`
+	Noted     struct {
+		Key   string `json:"key"`
+		Order string `json:"order"`
+	} `json:"noted"`
+}
+
+// readHistory reads what the generator wrote down, in the words of the audit.
+func readHistory(path string) (all []audit.Attempt, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	decoder := json.NewDecoder(bufio.NewReader(file))
+	for n := int64(1); decoder.More(); n++ {
+		var a attempt
+		if err := decoder.Decode(&a); err != nil {
+			return nil, fmt.Errorf("read the history, line %d: %w", n, err)
+		}
+		if a.Operation != operation {
+			continue
+		}
+		all = append(all, audit.Attempt{
+			ID: n, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order,
+			IntendedNS: a.Intended, ActualNS: a.Sent, CompleteNS: a.Finished, Outcome: audit.Outcome(a.End), Error: a.Outcome,
+		})
+	}
+	return all, nil
+}
+
+// leastAchieved is the share of the offered rate below which a load was not
+// achieved.
+const leastAchieved = 0.99
+
+// withLoad adds what the generator has to say of the trial: a load that it could
+// not send says nothing of the shop.
+func withLoad(judged lab.Audit, p lab.Point, load lab.LoadReport) lab.Audit {
+	if judged.Figures == nil {
+		judged.Figures = map[string]float64{}
+	}
+	judged.Figures["achieved_rate"] = load.Achieved
+	if load.Offered > 0 {
+		judged.Figures["offered_rate"] = load.Offered
+	}
+	if load.Sent > 0 {
+		judged.Figures["error_share"] = 1 - float64(load.OK)/float64(load.Sent)
+	}
+	_, search := p.Level(SearchFrom)
+	_, counted := p.Level(Orders) // then no rate was to be held
+	if search || counted || judged.Verdict != lab.AuditValid {
+		return judged
+	}
+	for _, reason := range load.Limited {
+		judged.Verdict = lab.AuditUnknown
+		judged.Problems = append(judged.Problems, "the generator, not the shop, was the limit: "+reason)
+	}
+	if load.Offered > 0 && load.Achieved < leastAchieved*load.Offered && len(load.Limited) == 0 {
+		judged.Verdict = lab.AuditUnknown
+		judged.Problems = append(judged.Problems, fmt.Sprintf("the shop did not hold the rate: %.6g/s of %.6g/s were begun", load.Achieved, load.Offered))
+	}
+	return judged
+}
+
+// loadReport reads what the generator handed in.
+func (s System) loadReport(reports []lab.UnitReport) (lab.LoadReport, error) {
+	for _, r := range reports {
+		if r.Unit == RoleGenerator {
+			return s.Generator.Read(r)
+		}
+	}
+	return lab.LoadReport{}, errors.New("the generator has handed in no report")
+}

@@ -1,0 +1,226 @@
+// Package system is the shop as a system under test: which units a variant
+// consists of, what work it is given, how a trial is audited and measured. It
+// starts nothing and sends nothing.
+//
+// Entry points: System, with a generator and the load of the study.
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// Roles of the units, beside those of backing services.
+const (
+	RoleShop      = "shop"
+	RoleGenerator = "generator"
+)
+
+// Factors of points. A point has one of the first four.
+const (
+	Rate       = "rate"        // orders per second of an open loop
+	Users      = "users"       // of a closed loop
+	SearchFrom = "search_from" // orders per second at which the search for the capacity begins
+	Orders     = "orders"      // so many, as fast as they are answered
+	Customers  = "customers"
+	Products   = "products"
+	Stock      = "stock"   // units of each product
+	Balance    = "balance" // cents on each account
+)
+
+// System is the shop under the load of a study.
+type System struct {
+	Generator lab.Generator
+	Load      lab.Load
+}
+
+var (
+	_ lab.System      = System{}
+	_ lab.Measurer    = System{}
+	_ lab.LiveAuditor = System{}
+)
+
+// Describe implements lab.System.
+func (s System) Describe() lab.SystemInfo {
+	return lab.SystemInfo{
+		Name: shop.Name, Operation: "order",
+		Summary:       "an e-commerce shop: creating an order takes stock, money and a shipment, or nothing",
+		Architectures: architecture.All(),
+		Parameters: []lab.Parameter{
+			{Name: Rate, Summary: "orders per second of an open loop", Max: 1e5, Optional: true},
+			{Name: Users, Summary: "users of a closed loop", Max: 1e4, Optional: true},
+			{Name: SearchFrom, Summary: "orders per second at which the search for the capacity begins", Max: 1e5, Optional: true},
+			{Name: Orders, Summary: "so many orders, as fast as they are answered", Max: maxOrders, Optional: true},
+			{Name: Customers, Summary: "customers of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
+			{Name: Products, Summary: "products of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
+			{Name: Stock, Summary: "units of each product on the shelf (1000000)", Max: 1e9, Optional: true},
+			{Name: Balance, Summary: "cents on the account of each customer (1000000000)", Max: 1e12, Optional: true},
+		},
+		Metrics: metrics(),
+		Check: func(v lab.Variant) error {
+			_, err := architecture.New(v.Architecture, v.Knobs)
+			return err
+		},
+	}
+}
+
+// seed is the shop that a point asks for.
+func seed(p lab.Point, random uint64) shop.Seed {
+	level := func(name string, otherwise int64) int64 {
+		if value, set := p.Level(name); set {
+			return int64(value)
+		}
+		return otherwise
+	}
+	return shop.Seed{
+		Customers: level(Customers, 1000), Products: level(Products, 1000),
+		Stock: level(Stock, 1_000_000), Balance: level(Balance, 1_000_000_000), Random: random,
+	}
+}
+
+const (
+	// history is the file in which the generator writes down every attempt.
+	history = "history.jsonl"
+	// readyTimeout is how long a shop may take to be ready, in seconds.
+	readyTimeout = 60
+	// descriptors are open in one process at most: connections of clients, units
+	// and databases.
+	descriptors = 4096
+)
+
+// Layout implements lab.System.
+func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	filled := seed(p, random)
+	if err := filled.Check(); err != nil {
+		return lab.Layout{}, err
+	}
+	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design)}
+	prepare, err := process("prepare", assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Prepare: &filled})
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout.Prepare = []lab.UnitSpec{prepare}
+	if layout.Units, err = units(v, design); err != nil {
+		return lab.Layout{}, err
+	}
+	front := design.Hosting(shop.ComponentOrders).Instances()
+	if len(front) > 1 {
+		layout.Units = append(layout.Units, balancer(front))
+		front = []string{RoleBalancer}
+	}
+	generator, err := s.generator(p, filled, design, front[0], random)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout.Units = append(layout.Units, generator)
+	return layout, nil
+}
+
+// services are the backing services of a design.
+func services(d architecture.Design) []lab.ServiceSpec {
+	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database}}
+	if d.Broker != "" {
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceBroker, Kind: d.Broker})
+	}
+	if d.Documents != "" {
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents})
+	}
+	return all
+}
+
+// units are the processes of a design. Every unit knows where all others are.
+func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
+	var instances []string
+	for _, kind := range d.Units {
+		instances = append(instances, kind.Instances()...)
+	}
+	var all []lab.UnitSpec
+	for _, kind := range d.Units {
+		for _, instance := range kind.Instances() {
+			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Unit: kind.Name, Instance: instance})
+			if err != nil {
+				return nil, err
+			}
+			unit.Listens = true
+			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
+			all = append(all, unit)
+		}
+	}
+	return all, nil
+}
+
+// process is one process of the shop.
+func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
+	}
+	return lab.UnitSpec{Name: name, Role: RoleShop, Args: []string{shop.Name, string(text)}}, nil
+}
+
+// generator is the unit that orders, at the unit in front.
+func (s System) generator(p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
+	job := lab.LoadJob{
+		Load: s.Load, Target: "http://shop", Unit: front, Seed: random, History: history,
+		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
+	}
+	if err := setLoad(&job, p); err != nil {
+		return lab.UnitSpec{}, err
+	}
+	var err error
+	if job.Scenario, err = workload(filled, d); err != nil {
+		return lab.UnitSpec{}, err
+	}
+	unit, err := s.Generator.Unit(job)
+	unit.Name, unit.Role, unit.Peers, unit.Cores = RoleGenerator, RoleGenerator, []string{front}, s.Load.Cores
+	return unit, err
+}
+
+const (
+	// maxOrders bounds a load that is counted.
+	maxOrders = 1e6
+	// longest is the limit, in seconds, of a load that is counted.
+	longest = 3600
+)
+
+// setLoad takes the load from the point.
+func setLoad(job *lab.LoadJob, p lab.Point) error {
+	rate, open := p.Level(Rate)
+	users, closed := p.Level(Users)
+	from, search := p.Level(SearchFrom)
+	count, counted := p.Level(Orders)
+	chosen := 0
+	for _, set := range []bool{open, closed, search, counted} {
+		if set {
+			chosen++
+		}
+	}
+	switch {
+	case chosen != 1:
+		return fmt.Errorf("point %s needs one of %s, %s, %s and %s", p, Rate, Users, SearchFrom, Orders)
+	case open && rate > 0:
+		job.Rate = rate
+	case closed && users >= 1:
+		job.Users = int(users)
+	case counted && count >= 1:
+		job.Count, job.Duration = int(count), longest
+	case search && from > 0:
+		if job.Objective == "" {
+			return fmt.Errorf("point %s searches for the capacity, but the study's load has no objective", p)
+		}
+		job.Rate, job.Search = from, true
+	default:
+		return fmt.Errorf("point %s needs a positive %s, %s, %s or %s", p, Rate, Users, SearchFrom, Orders)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// generator keeps the job that it was given, and reports what the test says.
+type generator struct {
+	job  lab.LoadJob
+	says lab.LoadReport
+}
+
+func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	g.job = job
+	return lab.UnitSpec{Program: "cleave"}, nil
+}
+
+func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.says, nil }
+
+func point(levels map[string]float64) lab.Point { return lab.Point{Name: "p", Levels: levels} }
+
+func variant(name string, knobs map[string]string) lab.Variant {
+	return lab.Variant{Name: name, Architecture: name, Knobs: knobs}
+}
+
+func TestLayoutsOfArchitectures(t *testing.T) {
+	for _, c := range []struct {
+		variant  lab.Variant
+		units    []string
+		services []string
+		front    string
+	}{
+		{variant(architecture.Monolith, nil), []string{"shop", "generator"}, []string{"sqlite"}, "shop"},
+		{variant(architecture.Monolith, map[string]string{"database": "mariadb"}), []string{"shop", "generator"}, []string{"mariadb"}, "shop"},
+		{variant(architecture.Sync, nil), []string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "generator"}, []string{"sqlite"}, "orders"},
+		{variant(architecture.Sync, map[string]string{"replicas": "inventory=2"}),
+			[]string{"catalog", "customers", "inventory-1", "inventory-2", "payments", "shipping", "orders", "generator"}, []string{"sqlite"}, "orders"},
+		{variant(architecture.MonolithHA, nil), []string{"shop-1", "shop-2", "balancer", "generator"}, []string{"sqlite"}, "balancer"},
+		{variant(architecture.Async, map[string]string{"broker": "rabbitmq", "documents": "mongo", "database": "postgres"}),
+			[]string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "orderviews", "stockviews", "generator"},
+			[]string{"postgres", "rabbitmq", "mongo"}, "orders"},
+	} {
+		g := &generator{}
+		layout, err := System{Generator: g}.Layout(c.variant, point(map[string]float64{Rate: 10}), 1)
+		if err != nil {
+			t.Errorf("%s: %v", c.variant.Name, err)
+			continue
+		}
+		var units, services []string
+		for _, u := range layout.Units {
+			units = append(units, u.Name)
+			others := len(layout.Units) - 2
+			if c.front == "balancer" {
+				others--
+			}
+			if u.Role == RoleShop && (!u.Listens || len(u.Peers) != others) {
+				t.Errorf("%s: unit %s listens %v and knows %v", c.variant.Name, u.Name, u.Listens, u.Peers)
+			}
+		}
+		for _, s := range layout.Services {
+			services = append(services, s.Kind)
+		}
+		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.job.Unit != c.front || layout.Lead != RoleGenerator {
+			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.job.Unit, layout.Lead)
+		}
+		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[1], `"prepare":{"customers":1000,`) {
+			t.Errorf("%s: prepared by %+v", c.variant.Name, layout.Prepare)
+		}
+	}
+}
+
+func TestPointsThatCannotBePlayed(t *testing.T) {
+	for name, c := range map[string]struct {
+		variant lab.Variant
+		levels  map[string]float64
+		want    string
+	}{
+		"no load":       {variant("monolith", nil), nil, "needs one of rate, users, search_from and orders"},
+		"two loads":     {variant("monolith", nil), map[string]float64{Rate: 1, Users: 1}, "needs one of"},
+		"no rate":       {variant("monolith", nil), map[string]float64{Rate: 0}, "needs a positive"},
+		"no objective":  {variant("monolith", nil), map[string]float64{SearchFrom: 1}, "has no objective"},
+		"no customers":  {variant("monolith", nil), map[string]float64{Rate: 1, Customers: 0}, "customers 0"},
+		"no such thing": {variant("duolith", nil), map[string]float64{Rate: 1}, `no architecture "duolith"`},
+	} {
+		_, err := System{Generator: &generator{}}.Layout(c.variant, point(c.levels), 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
+	for name, want := range map[string]string{architecture.Monolith: "confirmed", architecture.Async: "pending"} {
+		g := &generator{}
+		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(map[string]float64{Users: 4, Products: 1}), 1); err != nil {
+			t.Fatal(err)
+		}
+		var scenario struct {
+			Flows []struct {
+				Steps []struct {
+					Expect struct{ JSON map[string]string }
+					Note   []string
+				}
+			}
+		}
+		if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
+			t.Fatal(err)
+		}
+		if len(scenario.Flows) != 1 || scenario.Flows[0].Steps[0].Expect.JSON["state"] != want || g.job.Users != 4 {
+			t.Errorf("%s: %+v, want one flow (there is one product) that expects %s", name, scenario, want)
+		}
+	}
+}
+
+// played is what a trial of a monolith leaves behind after some orders.
+func played(t *testing.T, history string) lab.Leftover {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "sqlite://" + dir + "/data"
+	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
+	if err := assembly.Prepare(t.Context(), design, place, seed(point(nil), 1)); err != nil {
+		t.Fatal(err)
+	}
+	where, err := database.ParsePlace(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Open(t.Context(), where.Config(design.DatabaseOf("orders"), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "0199aaaa-0000-7000-8000-000000000001"
+	for _, statement := range []string{
+		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, 200, 'confirmed', '', '', 2, 1)`,
+		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, 'x', 1, 200)`,
+		`INSERT INTO reservations (order_id, line, product_id, quantity, state) VALUES ('` + id + `', 0, 1, 1, 'committed')`,
+		`UPDATE stock SET on_hand = on_hand - 1, sold = sold + 1 WHERE product_id = 1`,
+		`INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES ('` + id + `', 1, 200, 'captured')`,
+		`UPDATE accounts SET balance_cents = balance_cents - 200 WHERE customer_id = 1`,
+		`INSERT INTO shipments (order_id, state, recipient, address) VALUES ('` + id + `', 'shipped', 'a', 'b')`,
+	} {
+		if _, err := db.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address}, Reports: []lab.UnitReport{{Unit: RoleGenerator}}}
+}
+
+// line is a line of the generator's history.
+func line(key, end string) string {
+	return fmt.Sprintf(`{"operation":"create order","end":%q,"outcome":"ok","intended_ns":1,"sent_ns":2,"finished_ns":3,"noted":{"key":%q}}`+"\n", end, key)
+}
+
+func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
+	good := lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}
+	for name, c := range map[string]struct {
+		history string
+		load    lab.LoadReport
+		levels  map[string]float64
+		want    lab.AuditVerdict
+		says    string
+	}{
+		"all is well":        {line("k1", "ok"), good, nil, lab.AuditValid, ""},
+		"an order was lost":  {line("k1", "ok") + line("k2", "ok"), good, nil, lab.AuditInvalid, "I1"},
+		"out of nowhere":     {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
+		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown, "the generator, not the shop"},
+		"shop too slow":      {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditUnknown, "did not hold the rate"},
+		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, map[string]float64{SearchFrom: 10}, lab.AuditValid, ""},
+		"no history":         {"{", good, nil, lab.AuditUnknown, "line 1"},
+	} {
+		s := System{Generator: &generator{says: c.load}}
+		got := s.AuditLive(t.Context(), variant("monolith", nil), point(c.levels), played(t, c.history))
+		if got.Verdict != c.want || !strings.Contains(strings.Join(got.Problems, "\n"), c.says) {
+			t.Errorf("%s: %s %v, want %s with %q", name, got.Verdict, got.Problems, c.want, c.says)
+		}
+	}
+	if s := (System{}); s.Audit(lab.Variant{}, lab.Point{}, nil).Verdict != lab.AuditUnknown {
+		t.Error("a trial that was not played to its end is more than unknown")
+	}
+}
+
+func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
+	report, err := json.Marshal(assembly.Report{Databases: map[string]database.Counters{"shop": {Statements: 300, RowsRead: 100, RowsChanged: 200}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := []lab.UnitReport{{Unit: "shop", Data: report}, {Unit: RoleGenerator}}
+	metered := lab.Metered{Roles: map[string]lab.Usage{
+		RoleShop: {CPUSeconds: 2, PeakMemoryBytes: 100}, "database": {CPUSeconds: 1, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
+	}}
+	g := &generator{says: lab.LoadReport{OK: 30, Measures: map[string]float64{"response_time_p99": 0.5, "capacity": 70, "secret": 1}}}
+	got, err := System{Generator: g}.Measure(lab.Variant{}, point(map[string]float64{Rate: 1}), metered, reports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"cpu_per_operation": 0.1, "peak_memory": 150, "statements_per_order": 10, "rows_per_order": 10, "response_time_p99": 0.5, "secret": 0,
+	} {
+		if math.Abs(got[name]-want) > 1e-9 {
+			t.Errorf("%s is %g, want %g", name, got[name], want)
+		}
+	}
+	got, err = System{Generator: g}.Measure(lab.Variant{}, point(map[string]float64{SearchFrom: 1}), metered, reports)
+	if err != nil || len(got) != 1 || got["capacity"] != 70 {
+		t.Errorf("a search measures %v (%v), want its capacity alone", got, err)
+	}
+	warm := System{Generator: g, Load: lab.Load{WarmUp: 1}}
+	if got, err = warm.Measure(lab.Variant{}, point(map[string]float64{Rate: 1}), metered, reports); err != nil || got["statements_per_order"] != 0 {
+		t.Errorf("statements per order are %g (%v), although the warm-up's are among them", got["statements_per_order"], err)
+	}
+}
