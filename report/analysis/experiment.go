@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -89,6 +90,12 @@ func (e *experiment) take(trial lab.Trial) {
 		return
 	}
 	values := trial.Values()
+	if len(e.study.Metrics) > 0 {
+		values = maps.Clone(trial.Measures) // what all units used together is nobody's metric
+		if values == nil {
+			values = map[string]float64{}
+		}
+	}
 	values[operations] = float64(trial.Operations)
 	for _, metric := range append(e.metricNames(), operations) {
 		value, measured := values[metric]

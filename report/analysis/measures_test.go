@@ -76,3 +76,16 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 		t.Errorf("a load of fixed length is not judged by its elapsed time:\n%s", all)
 	}
 }
+
+func TestWhatAllUnitsUsedIsNoMetricOfASystemWithItsOwn(t *testing.T) {
+	in := loaded()
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter})
+	for i := range in.Trials {
+		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // the generator's too
+	}
+	for _, r := range Analyse(in).Results {
+		if r.Metric == "peak_memory" {
+			t.Fatalf("%s has a peak memory of %g, which it did not measure", r.Variant, r.Mean)
+		}
+	}
+}

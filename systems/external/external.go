@@ -65,7 +65,7 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers},
 			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate},
 		},
-		Metrics: Metrics(true, true),
+		Metrics: metrics(true, true, true),
 	}
 }
 

@@ -187,7 +187,7 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		point   lab.Point
 		want    map[string]float64
 	}{
-		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "cpu_per_operation": 0.002, "peak_memory": 4e6}},
+		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
 		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(Rate, 100),
 			map[string]float64{"response_time_p99": 0.002, "goodput": 100}},
 		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
@@ -206,12 +206,22 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 	}
 }
 
-func TestEveryMeasureHasAMetric(t *testing.T) {
-	for _, open := range []bool{true, false} {
-		metrics := Metrics(open, true)
-		want := map[bool]string{true: "response_time_p99", false: "goodput"}[open]
-		if metrics[0].Name != want || len(metrics) != 7 {
-			t.Errorf("open loop %t: %+v, want seven metrics, %s first", open, metrics, want)
+func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
+	scenarios := lab.Point{Name: "scenario"}
+	for name, test := range map[string]struct {
+		points []lab.Point
+		first  string
+		number int
+	}{
+		"open":            {[]lab.Point{at(Rate, 1), at(Rate, 2)}, "response_time_p99", 6},
+		"open and search": {[]lab.Point{at(Rate, 1), at(SearchFrom, 1)}, "response_time_p99", 7},
+		"scenario's own":  {[]lab.Point{scenarios}, "response_time_p99", 6},
+		"closed":          {[]lab.Point{at(Users, 1)}, "goodput", 6},
+		"search":          {[]lab.Point{at(SearchFrom, 1)}, "capacity", 1},
+	} {
+		metrics := Metrics(test.points)
+		if metrics[0].Name != test.first || len(metrics) != test.number {
+			t.Errorf("%s: %+v, want %d metrics, %s first", name, metrics, test.number, test.first)
 		}
 	}
 }

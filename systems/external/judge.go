@@ -96,37 +96,53 @@ func errorWords(errors map[string]int64) string {
 	return words
 }
 
-// Metrics are what trials are compared in. An open loop offers the same to all
-// systems, so its headline is the response time; a closed loop's is how much
-// they get done.
-func Metrics(open, capacity bool) []lab.Metric {
+// Metrics are what trials at these points are compared in, the headline first. An
+// open loop offers the same to all systems, so its headline is the response time;
+// a closed loop's is how much they get done; a search has the capacity only.
+func Metrics(points []lab.Point) []lab.Metric {
+	var open, closed, search bool
+	for _, p := range points {
+		_, users := p.Level(Users)
+		_, from := p.Level(SearchFrom)
+		closed, search = closed || users, search || from
+		open = open || !users && !from // a scenario's own load counts as one
+	}
+	return metrics(open, closed, search)
+}
+
+// metrics are those for these kinds of points.
+func metrics(open, closed, search bool) []lab.Metric {
 	p99 := lab.Metric{Name: "response_time_p99", Title: "99th percentile of the response time", Unit: "s", Better: lab.LowerIsBetter}
 	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter}
-	cpu := lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter}
-	metrics := []lab.Metric{p99, cpu}
-	if !open {
-		metrics = []lab.Metric{goodput, cpu}
+	var all, last []lab.Metric
+	switch {
+	case open:
+		all, last = append(all, p99), append(last, goodput)
+	case closed:
+		all, last = append(all, goodput), append(last, p99)
 	}
-	if capacity {
-		metrics = append(metrics, lab.Metric{Name: "capacity", Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter})
+	if search {
+		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter})
 	}
-	metrics = append(metrics,
+	if !open && !closed {
+		return all
+	}
+	all = append(all,
+		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter},
 		lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter},
-		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter},
-	)
-	if open {
-		metrics = append(metrics, goodput)
-	} else {
-		metrics = append(metrics, p99)
-	}
-	return append(metrics,
+		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter})
+	return append(append(all, last...),
 		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter})
 }
+
+// capacity is what a search finds.
+const capacity = "capacity"
 
 // Metrics that come from the meter.
 const (
 	cpuPerOperation = "cpu_per_operation"
-	peakMemory      = "peak_memory"
+	// peakMemory is not called peak_memory, which is that of all units.
+	peakMemory = "system_peak_memory"
 )
 
 // Measure implements lab.Measurer. The generator's own use is left out.
@@ -136,10 +152,10 @@ func (s System) Measure(v lab.Variant, p lab.Point, metered lab.Metered, reports
 		return nil, err
 	}
 	if _, search := p.Level(SearchFrom); search {
-		return only(r.Measures, "capacity"), nil
+		return only(r.Measures, capacity), nil
 	}
 	var names []string
-	for _, metric := range Metrics(true, false) {
+	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
 	measures := only(r.Measures, names...)
