@@ -30,7 +30,8 @@ func runShop(channel *control.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
-	place := assembly.Place{Dir: dir, Peer: control.PeerAddress, Service: service}
+	stopped := make(chan struct{})
+	place := assembly.Place{Dir: dir, Peer: control.PeerAddress, Service: service, Stop: stopped}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if job.Prepare != nil {
@@ -39,17 +40,21 @@ func runShop(channel *control.Channel, argument string) error {
 	if place.Address, err = control.Address(); err != nil {
 		return err
 	}
-	gone := make(chan error, 1)
+	commanded := make(chan error, 1)
 	go func() {
-		gone <- channel.Await(lab.CommandStop)
-		stop()
+		err := channel.Await(lab.CommandStop)
+		if commanded <- err; err != nil {
+			stop() // the conductor is gone: nobody waits for what is on its way
+			return
+		}
+		close(stopped)
 	}()
 	report, err := assembly.Run(ctx, design, job.Unit, job.Instance, place, func(err error) { fmt.Fprintln(os.Stderr, job.Instance+":", err) })
 	if err != nil {
 		return err
 	}
 	select {
-	case err := <-gone:
+	case err := <-commanded:
 		return errors.Join(err, channel.Report(report))
 	default: // SIGTERM: nobody waits for a report
 		return nil

@@ -84,6 +84,13 @@ const (
 	FromDocuments Views = "documents" // read models that events keep up to date
 )
 
+// The brokers.
+const (
+	BrokerNATS    = "nats"
+	BrokerQuorum  = "rabbitmq"         // RabbitMQ with quorum queues
+	BrokerClassic = "rabbitmq-classic" // RabbitMQ with classic durable queues
+)
+
 // Unit is one kind of process: what it hosts, and how many there are of it.
 type Unit struct {
 	Name       string
@@ -146,7 +153,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},
 		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from"},
 		{Name: KnobDatabase, Values: []string{"sqlite", "mariadb", "postgres"}, Summary: "the database"},
-		{Name: KnobBroker, Values: []string{"nats", "rabbitmq", "rabbitmq-classic"}, Summary: "the broker of events; rabbitmq has quorum queues"},
+		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
 		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
 		{Name: KnobPrefetch, Free: true, Values: []string{"64"}, Summary: "messages that a consumer may hold, 1 to 10000"},

@@ -14,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
 
 // UnitJob is what one process of the shop is started with, as JSON.
@@ -36,6 +35,8 @@ type Place struct {
 	Peer func(instance string) (string, error)
 	// Service is the address of a backing service by its name.
 	Service func(name string) (string, error)
+	// Stop is closed when the job is done: the unit drains, reports and ends.
+	Stop <-chan struct{}
 }
 
 // The backing services that units ask for.
@@ -66,11 +67,18 @@ func Prepare(ctx context.Context, design architecture.Design, place Place, seed 
 		return err
 	}
 	for name, components := range owned {
-		if err := fill(ctx, where.Config(name, 1), seed, components); err != nil {
+		if err := fill(ctx, design, where.Config(name, 1), seed, components); err != nil {
 			return fmt.Errorf("prepare database %s: %w", name, err)
 		}
 	}
-	return nil
+	if design.Documents == "" {
+		return nil
+	}
+	documents, err := openDocuments(ctx, place)
+	if err != nil {
+		return err
+	}
+	return errors.Join(PrepareDocuments(ctx, documents, seed), documents.Close())
 }
 
 // databases is where the databases are.
@@ -83,16 +91,18 @@ func databases(place Place) (database.Place, error) {
 }
 
 // fill makes and fills the tables of some components.
-func fill(ctx context.Context, config database.Config, seed shop.Seed, components []string) (err error) {
+func fill(ctx context.Context, design architecture.Design, config database.Config, seed shop.Seed, components []string) (err error) {
 	db, err := database.Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := schema.Migrate(ctx, db, components...); err != nil {
-		return err
+	for _, component := range components {
+		if err := PrepareComponent(ctx, design, component, db, seed); err != nil {
+			return err
+		}
 	}
-	return schema.Load(ctx, db, seed, components...)
+	return nil
 }
 
 // unit is a process of the shop that is being joined or runs.
@@ -104,6 +114,7 @@ type unit struct {
 	where    database.Place
 	opened   map[string]*database.DB // by database
 	calls    peers
+	around   Surroundings
 }
 
 // Run is one unit of a design until ctx ends; then it finishes the requests in
@@ -117,7 +128,7 @@ func Run(ctx context.Context, design architecture.Design, kind, instance string,
 	if err := u.open(ctx); err != nil {
 		return report, err
 	}
-	hosted, err := Host(design, u.kind, Surroundings{Database: u.database, Call: u.calls.to})
+	hosted, err := Host(design, u.kind, u.around)
 	if err == nil {
 		err = u.calls.err
 	}
@@ -132,6 +143,9 @@ func Run(ctx context.Context, design architecture.Design, kind, instance string,
 		background.Go(func() { work(beside, complain) })
 	}
 	err = u.serve(ctx, hosted)
+	if err == nil && ctx.Err() == nil {
+		err = u.drain(ctx)
+	}
 	stop()
 	background.Wait()
 	return u.report(), err
@@ -151,11 +165,12 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	return u, nil
 }
 
-// open opens the databases of the components that the unit hosts.
-func (u *unit) open(ctx context.Context) error {
+// open opens the databases of the components that the unit hosts, and its clients
+// of the other services.
+func (u *unit) open(ctx context.Context) (err error) {
 	for _, component := range u.kind.Components {
 		name := u.design.DatabaseOf(component)
-		if u.opened[name] != nil {
+		if u.opened[name] != nil || !slices.Contains(shop.Components(), component) {
 			continue
 		}
 		db, err := database.Open(ctx, u.where.Config(name, u.design.Pool))
@@ -164,19 +179,35 @@ func (u *unit) open(ctx context.Context) error {
 		}
 		u.opened[name] = db
 	}
-	return nil
+	u.around = Surroundings{Database: u.database, Call: u.calls.to, Process: u.instance}
+	if u.design.Broker != "" {
+		if u.around.Broker, err = openBroker(u.design, u.place); err != nil {
+			return fmt.Errorf("unit %s: %w", u.instance, err)
+		}
+	}
+	if u.design.Documents != "" {
+		if u.around.Documents, err = openDocuments(ctx, u.place); err != nil {
+			return fmt.Errorf("unit %s: %w", u.instance, err)
+		}
+	}
+	return Declare(ctx, u.design, u.around)
 }
 
 func (u *unit) database(component string) *database.DB {
 	return u.opened[u.design.DatabaseOf(component)]
 }
 
-// serve answers requests: those of clients in front of the orders, else those of
-// other units.
+// serve answers requests until the job is done or ctx ends: those of clients in
+// front of the orders, else those of other units. Others may call until the orders
+// are drained.
 func (u *unit) serve(ctx context.Context, hosted Hosted) error {
-	if !slices.Contains(u.kind.Components, shop.ComponentOrders) {
+	if stageOf(u.kind) != front {
+		ctx, cancel := u.until(ctx, u.othersDrained)
+		defer cancel()
 		return u.serveUnits(ctx, hosted)
 	}
+	ctx, cancel := u.until(ctx, func(context.Context) {})
+	defer cancel()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
@@ -204,6 +235,12 @@ func (u *unit) report() Report {
 
 func (u *unit) close() error {
 	errs := []error{u.calls.close()}
+	if u.around.Broker != nil {
+		errs = append(errs, u.around.Broker.Close())
+	}
+	if u.around.Documents != nil {
+		errs = append(errs, u.around.Documents.Close())
+	}
 	for _, db := range u.opened {
 		errs = append(errs, db.Close())
 	}

@@ -9,12 +9,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/events"
 )
 
 // Audit implements lab.System: of a trial that was not played to its end nothing
@@ -57,7 +60,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
-	in.Left, err = remaining(ctx, databases[shop.ComponentOrders])
+	in.Left, err = remaining(ctx, v, databases, left)
 	return in, err
 }
 
@@ -101,11 +104,49 @@ func (o opened) close() error {
 	return errors.Join(errs...)
 }
 
-// remaining counts what must be empty in the end.
-func remaining(ctx context.Context, orders *database.DB) (map[string]int64, error) {
+// remaining counts what must be empty in the end: sagas, events that were never
+// published, and messages that were never taken in, or given up.
+func remaining(ctx context.Context, v lab.Variant, databases opened, left lab.Leftover) (map[string]int64, error) {
 	var sagas int64
-	_, err := orders.One(ctx, []any{&sagas}, "SELECT COUNT(*) FROM sagas")
-	return map[string]int64{"sagas": sagas}, err
+	if _, err := databases[shop.ComponentOrders].One(ctx, []any{&sagas}, "SELECT COUNT(*) FROM sagas"); err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{"sagas": sagas}
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil || design.Coordination != architecture.Choreographed {
+		return counts, err
+	}
+	for component, db := range databases {
+		n, err := event.Pending(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		counts["events of "+component+" not published"] = n
+	}
+	return counts, countMessages(ctx, counts, design, left.Addresses[assembly.ServiceBroker])
+}
+
+// countMessages adds what the broker still holds, queue by queue.
+func countMessages(ctx context.Context, counts map[string]int64, design architecture.Design, address string) (err error) {
+	client, err := assembly.OpenBroker(design, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	topology := events.Topology(design.Views == architecture.FromDocuments)
+	if err := client.Declare(ctx, topology); err != nil {
+		return err
+	}
+	for _, queue := range topology.Queues {
+		for _, name := range []string{queue.Name, broker.DeadLetters(queue.Name)} {
+			depth, err := client.Depth(ctx, name)
+			if err != nil {
+				return err
+			}
+			counts["messages in "+name] = int64(depth.Ready + max(depth.Unacked, 0))
+		}
+	}
+	return nil
 }
 
 // attempt is a line of the generator's history.
