@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -161,47 +160,4 @@ func (f *loadFlags) senderFlags() group {
 // forURL lists the flags that say what is sent.
 func forURL() []string {
 	return []string{"method", "header", "body", "expect-status", "expect-body", "expect-json", "expect-header"}
-}
-
-// splitWords splits a command into words, as a shell would: by spaces, with quotes
-// and backslashes. Nothing is expanded.
-func splitWords(text string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	var quote rune
-	begun, escaped := false, false
-	for _, r := range text {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			begun, escaped = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			begun, quote = true, r
-		case r == ' ' || r == '\t' || r == '\n':
-			if begun {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			begun = false
-		default:
-			begun = true
-			word.WriteRune(r)
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, fmt.Errorf("command %q ends within quotes", text)
-	}
-	if begun {
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
-		return nil, fmt.Errorf("command %q is empty", text)
-	}
-	return words, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // read turns the flags into a spec and the objective. All mistakes are named.
@@ -269,7 +270,10 @@ func (f *loadFlags) agentCommands() ([][]string, error) {
 	}
 	var commands [][]string
 	for _, text := range f.agent {
-		words, err := splitWords(text)
+		words, err := external.Split(text)
+		if err == nil && len(words) == 0 {
+			err = errors.New("the command is empty")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--agent: %w", err)
 		}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,25 +185,6 @@ func awaitEnd(t *testing.T, pid string) {
 		case <-t.Context().Done():
 			t.Fatalf("process %s still runs", pid)
 		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-func TestSplitWords(t *testing.T) {
-	cases := []struct {
-		text string
-		want []string // nil: a mistake
-	}{
-		{"ssh b cleave agent", []string{"ssh", "b", "cleave", "agent"}},
-		{"  a\t'b c' \"d 'e\" f\\ g '' ", []string{"a", "b c", "d 'e", "f g", ""}},
-		{`a'\b'"\"c"`, []string{`a\b"c`}},
-		{"$HOME; rm *", []string{"$HOME;", "rm", "*"}},
-		{"", nil}, {" ", nil}, {"a 'b", nil}, {`a \`, nil},
-	}
-	for _, c := range cases {
-		got, err := splitWords(c.text)
-		if (err != nil) != (c.want == nil) || !slices.Equal(got, c.want) {
-			t.Errorf("splitWords(%q) = %q, %v, want %q", c.text, got, err, c.want)
 		}
 	}
 }
