@@ -76,11 +76,11 @@ func TestBalancerNeedsItsReplicas(t *testing.T) {
 	if _, err := installedOf(HAProxy); err != nil {
 		t.Skip(err)
 	}
-	gone := replica(t, "gone")
+	well, gone := replica(t, "well"), replica(t, "gone") // both first, so that their ports differ
 	gone.Close()
 	for want, backends := range map[string][]string{
 		"Backends is empty":        nil,
-		address(gone) + " is DOWN": {address(replica(t, "well")), address(gone)},
+		address(gone) + " is DOWN": {address(well), address(gone)},
 		"invalid character 'p'":    {"127.0.0.1:port"},
 	} {
 		ctx, cancel := context.WithTimeout(within(t), 5*time.Second)

@@ -158,8 +158,13 @@ type faults struct{}
 
 func (faults) Encode(err error) rpc.Fault {
 	var known *kindError
-	if errors.As(err, &known) {
+	switch {
+	case errors.As(err, &known):
 		return known.Fault
+	case errors.Is(err, context.DeadlineExceeded):
+		return rpc.Fault{Kind: rpc.DeadlineExceeded, Detail: "time was up"}
+	case errors.Is(err, context.Canceled):
+		return rpc.Fault{Kind: rpc.Cancelled, Detail: "given up"}
 	}
 	return rpc.Fault{Kind: rpc.Internal, Detail: "something failed"}
 }

@@ -28,7 +28,8 @@ const (
 // Faults translate between the errors of a system and what crosses. They are
 // used by several goroutines.
 type Faults interface {
-	// Encode says what of an error the caller may know.
+	// Encode says what of an error the caller may know. The errors of a context are
+	// DeadlineExceeded and Cancelled: the callee can notice them first.
 	Encode(err error) Fault
 	// Decode makes the error that the caller gets. The cause is this side's own,
 	// nil where the fault came from the callee.

@@ -1,0 +1,129 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+)
+
+var errRule = errors.New("a rule of the caller")
+
+// TestTryUndoesOnlyItsPart has parts of a transaction fail, also one in another,
+// and the transaction go on.
+func TestTryUndoesOnlyItsPart(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := databasetest.Open(t, open(t))
+		exec(t, t.Context(), db, "CREATE TABLE parts (id INTEGER NOT NULL PRIMARY KEY)")
+		insert := func(id int, end error, inner ...func(context.Context) error) func(context.Context) error {
+			return func(ctx context.Context) error {
+				exec(t, ctx, db, "INSERT INTO parts (id) VALUES (?)", id)
+				for _, part := range inner {
+					if err := db.Try(ctx, part); err != nil && !errors.Is(err, errRule) {
+						return err
+					}
+				}
+				// A Do that fails inside dooms the part, and the part alone.
+				if end != nil {
+					return db.Do(ctx, func(context.Context) error { return end })
+				}
+				return nil
+			}
+		}
+		err := db.Do(t.Context(), insert(1, nil, insert(2, errRule), insert(3, nil, insert(4, errRule), insert(5, nil)), insert(6, errRule, insert(7, nil))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(t, db); !slices.Equal(got, []int{1, 3, 5}) {
+			t.Errorf("kept %v, want the parts that did not fail", got)
+		}
+		if err := db.Try(t.Context(), insert(8, errRule)); !errors.Is(err, errRule) {
+			t.Errorf("alone: %v", err)
+		}
+		if got := ids(t, db); len(got) != 3 {
+			t.Errorf("kept %v after a part that was a transaction of its own failed", got)
+		}
+	})
+}
+
+// TestTryDoesNotHideAHiddenFailure has a part swallow the failure of a Do in it:
+// the part fails, the transaction need not.
+func TestTryDoesNotHideAHiddenFailure(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := databasetest.Open(t, open(t))
+		err := db.Do(t.Context(), func(ctx context.Context) error {
+			err := db.Try(ctx, func(ctx context.Context) error {
+				_ = db.Do(ctx, func(context.Context) error { return errRule })
+				return nil
+			})
+			if !errors.Is(err, database.ErrDoomed) {
+				t.Errorf("error %v, want doomed", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAfterCommitIsCalledAfterACommitOnly(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := databasetest.Open(t, open(t))
+		var calls []string
+		call := func(name string) func() { return func() { calls = append(calls, name) } }
+		db.AfterCommit(t.Context(), call("no transaction"))
+		err := db.Do(t.Context(), func(ctx context.Context) error {
+			db.AfterCommit(ctx, call("committed"))
+			err := db.Try(ctx, func(ctx context.Context) error {
+				db.AfterCommit(ctx, call("part undone"))
+				return errRule
+			})
+			if len(calls) != 1 {
+				t.Errorf("before the commit: %v", calls)
+			}
+			return db.Do(ctx, func(ctx context.Context) error {
+				db.AfterCommit(ctx, call("inner"))
+				if errors.Is(err, errRule) {
+					return nil
+				}
+				return err
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = db.Do(t.Context(), func(ctx context.Context) error {
+			db.AfterCommit(ctx, call("rolled back"))
+			return errRule
+		})
+		if want := []string{"no transaction", "committed", "inner"}; !slices.Equal(calls, want) {
+			t.Errorf("called %v, want %v", calls, want)
+		}
+	})
+}
+
+func exec(t *testing.T, ctx context.Context, db *database.DB, text string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(ctx, text, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ids(t *testing.T, db *database.DB) []int {
+	t.Helper()
+	var all []int
+	err := db.Each(t.Context(), func(row database.Row) error {
+		var id int
+		err := row.Scan(&id)
+		all = append(all, id)
+		return err
+	}, "SELECT id FROM parts ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
