@@ -84,7 +84,7 @@ func beside(t testing.TB, run func(ctx context.Context, complain func(error)), c
 }
 
 func complaining(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
-func silent(error)                        {}
+func silent(error)                         {}
 
 func message(id, key string) broker.Message {
 	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id), Headers: map[string]string{"from": "test"}}

@@ -18,6 +18,10 @@ import (
 // other makes the message a dead letter.
 type Handler func(ctx context.Context, messages []broker.Message) error
 
+// ErrAgain is returned by a handler that wants the same messages once more, in a
+// new transaction: it now knows how to take them.
+var ErrAgain = errors.New("the handler wants the messages once more")
+
 // Source is a broker as a subscriber needs it.
 type Source interface {
 	Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error
@@ -33,7 +37,7 @@ type Subscriber struct {
 	Queue    string // also names the consumer in the inbox
 	Handle   Handler
 	Prefetch int // messages that may be held; 0 means 64
-	Batch    int // messages in one transaction (half of Prefetch, so that the others can come)
+	Batch    int // messages in one transaction; 0 means Prefetch
 	// Keep is how long the inbox remembers a message; 0 means an hour.
 	Keep time.Duration
 }
@@ -58,7 +62,7 @@ func (s Subscriber) Run(ctx context.Context, complain func(error)) {
 		s.Prefetch = defaultPrefetch
 	}
 	if s.Batch == 0 {
-		s.Batch = max(1, s.Prefetch/2)
+		s.Batch = s.Prefetch
 	}
 	w := worker{Subscriber: s, complain: complain}
 	if s.Database != nil {
@@ -143,12 +147,17 @@ func (w worker) attempt(ctx context.Context, messages []broker.Message) error {
 
 // together notes and handles messages that are new.
 func (w worker) together(ctx context.Context, messages []broker.Message) error {
-	return w.Database.Do(ctx, func(ctx context.Context) error {
+	work := func(ctx context.Context) error {
 		if err := w.inbox.first(ctx, w.Queue, messages); err != nil {
 			return err
 		}
 		return w.handle(ctx, messages)
-	})
+	}
+	err := w.Database.Do(ctx, work)
+	if errors.Is(err, ErrAgain) {
+		err = w.Database.Do(ctx, work)
+	}
+	return err
 }
 
 // handle calls the handler. One that panics has failed: the message is to blame,

@@ -136,6 +136,24 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	}
 }
 
+// TestHandlerMayTryAgain has a handler that learns how to take its messages.
+func TestHandlerMayTryAgain(t *testing.T) {
+	db, attempts := file(t), 0
+	handle := func(ctx context.Context, messages []broker.Message) error {
+		must(t, effect(db)(ctx, messages))
+		if attempts++; attempts == 1 {
+			return event.ErrAgain
+		}
+		return nil
+	}
+	if err := play(t, db, handle, []string{"1", "2"})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if got := effects(t, db); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("effects %v", got)
+	}
+}
+
 func TestInboxForgetsWhatIsOld(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := tabled(t, open(t))

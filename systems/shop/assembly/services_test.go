@@ -69,6 +69,13 @@ func run(t *testing.T, design architecture.Design, open func(t testing.TB) datab
 // runAmong does so for a design that has a broker or documents.
 func runAmong(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) string {
 	t.Helper()
+	_, public := start(t, design, open, around)
+	return public
+}
+
+// start also returns what runs.
+func start(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) (shopOf, string) {
+	t.Helper()
 	s := shopOf{design: design, databases: map[string]database.Config{}, listeners: map[string]net.Listener{}, around: around}
 	for _, component := range shop.Components() {
 		owner := s.owner(component)
@@ -87,12 +94,12 @@ func runAmong(t *testing.T, design architecture.Design, open func(t testing.TB) 
 			t.Fatal(err)
 		}
 		s.serve(t, unit, hosted)
-		background(t, hosted)
+		background(t, hosted, around.complain)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
 			public = s.publish(t, hosted)
 		}
 	}
-	return public
+	return s, public
 }
 
 // owner names whose database a component uses.
@@ -204,12 +211,16 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 	})
 }
 
-// background runs what goes on beside the requests.
-func background(t *testing.T, hosted assembly.Hosted) {
+// background runs what goes on beside the requests. Nobody complains in a test
+// that breaks nothing.
+func background(t *testing.T, hosted assembly.Hosted, complain func(error)) {
+	if complain == nil {
+		complain = func(err error) { t.Errorf("in the background: %v", err) }
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for _, work := range hosted.Background {
-		all.Go(func() { work(ctx, func(err error) { t.Errorf("in the background: %v", err) }) })
+		all.Go(func() { work(ctx, complain) })
 	}
 	t.Cleanup(func() {
 		stop()

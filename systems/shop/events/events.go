@@ -155,7 +155,7 @@ func Decode(m broker.Message) (Event, error) {
 // deliveryLimit is how often an event is handed to a component that cannot take it
 // before it is a dead letter. A part that does not answer is waited for and does
 // not count.
-const deliveryLimit = 4
+const deliveryLimit = 6
 
 // Topology says which component takes which events, each from a queue of its name.
 // Without views nobody takes what only they would.

@@ -28,10 +28,13 @@ package choreographed
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -64,8 +67,8 @@ func tell(ctx context.Context, outbox Outbox, all ...events.Event) error {
 type reaction func(ctx context.Context, s scope, e events.Event) (events.Event, error)
 
 // react does it for messages in turn.
-func react(ctx context.Context, db *database.DB, messages []broker.Message, to reaction) ([]events.Event, error) {
-	s := scope{db: db, alone: len(messages) == 1}
+func (c *caution) react(ctx context.Context, db *database.DB, messages []broker.Message, to reaction) ([]events.Event, error) {
+	s := scope{db: db, caution: c, careful: c.spend()}
 	told := make([]events.Event, 0, len(messages))
 	for _, m := range messages {
 		e, err := events.Decode(m)
@@ -81,37 +84,51 @@ func react(ctx context.Context, db *database.DB, messages []broker.Message, to r
 	return told, nil
 }
 
+// caution says how steps are taken. A step that may be refused needs a savepoint, so
+// that it can be undone without those of other messages: two more round trips to
+// the database. They are spent only when a step was refused lately; the first
+// refusal costs a second attempt of its transaction.
+type caution struct{ left atomic.Int64 }
+
+// cautious is how many transactions are careful after a refusal.
+const cautious = 64
+
+// spend reports whether the next transaction is to be careful.
+func (c *caution) spend() bool { return c.left.Load() > 0 && c.left.Add(-1) >= 0 }
+
 // scope is the transaction in which components take their steps.
 type scope struct {
-	db    *database.DB
-	alone bool // there is one message in it
+	db      *database.DB
+	caution *caution
+	careful bool // a step that is refused can be undone alone
 }
 
-// take takes a step that nothing but an order which has gone past it refuses
-// (Conflict), and reports whether it was taken. That is rare: among other messages
-// it fails all of them, and they come again, each alone, where it can be undone
-// alone.
-func (s scope) take(ctx context.Context, step func(ctx context.Context) error) (bool, error) {
-	if !s.alone {
-		err := step(ctx)
-		return err == nil, err
-	}
-	err := s.db.Try(ctx, step)
-	if shop.IsKind(err, shop.Conflict) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// ask takes a step that the rules of the shop may refuse; then it returns why. It
-// reports whether the step was taken: not where the order has gone past it.
+// ask takes a step. It reports whether the step was taken; not where the order has
+// gone past it (Conflict), and not where the rules of the shop refuse it: then it
+// returns why.
 func (s scope) ask(ctx context.Context, step func(ctx context.Context) error) (bool, *shoppb.Rejection, error) {
-	err := s.db.Try(ctx, step)
-	if why, refused := shop.Rejects(err); refused {
-		return false, why, nil
+	var err error
+	if s.careful {
+		err = s.db.Try(ctx, step)
+	} else {
+		err = step(ctx)
 	}
-	if shop.IsKind(err, shop.Conflict) {
-		return false, nil, nil
+	why, refused := shop.Rejects(err)
+	if !refused && !shop.IsKind(err, shop.Conflict) {
+		return err == nil, nil, err
 	}
-	return err == nil, nil, err
+	s.caution.left.Store(cautious)
+	if !s.careful {
+		return false, nil, fmt.Errorf("%w: %w", event.ErrAgain, err)
+	}
+	return false, why, nil
+}
+
+// take takes a step that no rule of the shop refuses.
+func (s scope) take(ctx context.Context, step func(ctx context.Context) error) (bool, error) {
+	taken, why, err := s.ask(ctx, step)
+	if why != nil {
+		return false, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(), why.GetDetail())
+	}
+	return taken, err
 }

@@ -23,9 +23,10 @@ type Stock interface {
 // Inventory makes the reactions of the inventory, on its database. With views it
 // also tells what there is of each product that a transaction has changed, once.
 func Inventory(db *database.DB, component Stock, outbox Outbox, views bool) func(ctx context.Context, messages []broker.Message) error {
+	lately := &caution{}
 	return func(ctx context.Context, messages []broker.Message) error {
 		touched := map[int64]bool{}
-		told, err := react(ctx, db, messages, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
+		told, err := lately.react(ctx, db, messages, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
 			if about, ok := e.(events.OfOrder); ok {
 				for _, line := range about.GetOrder().GetLines() {
 					touched[line.GetProductId()] = true

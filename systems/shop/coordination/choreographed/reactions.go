@@ -13,8 +13,9 @@ import (
 
 // reacting joins a reaction with the outbox that its events go to.
 func reacting(db *database.DB, outbox Outbox, to reaction) func(ctx context.Context, messages []broker.Message) error {
+	lately := &caution{}
 	return func(ctx context.Context, messages []broker.Message) error {
-		told, err := react(ctx, db, messages, to)
+		told, err := lately.react(ctx, db, messages, to)
 		if err != nil {
 			return err
 		}

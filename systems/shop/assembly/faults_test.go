@@ -1,0 +1,361 @@
+package assembly_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
+	"github.com/cleave-lab/cleave/systems/shop/stockviews"
+)
+
+// restartable is a broker that a test can kill and start again.
+type restartable struct {
+	config  broker.Config
+	restart func()
+}
+
+// restartableNATS loses its process's memory, not its files.
+func restartableNATS(t *testing.T) restartable {
+	t.Helper()
+	config := jetstream.Config{Folder: t.TempDir()}
+	running, err := jetstream.Start(config)
+	must(t, err)
+	t.Cleanup(func() { running.Stop() })
+	at, err := url.Parse(running.URL())
+	must(t, err)
+	config.Address = at.Host
+	return restartable{broker.Config{Driver: broker.NATS, URL: running.URL(), AckWait: time.Second}, func() {
+		running.Stop()
+		var err error
+		if running, err = jetstream.Start(config); err != nil {
+			t.Error(err)
+		}
+	}}
+}
+
+// restartableRabbit is killed with kill -9.
+func restartableRabbit(t *testing.T) restartable {
+	t.Helper()
+	instance := startServer(t, server.RabbitMQ)
+	if instance == nil {
+		t.Skip("no rabbitmq here")
+	}
+	unacked := func(ctx context.Context) (map[string]int, error) {
+		held := map[string]int{}
+		depths, err := instance.QueueDepths(ctx)
+		for queue, depth := range depths {
+			held[queue] = depth.Unacked
+		}
+		return held, err
+	}
+	return restartable{broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN(""), Unacked: unacked}, func() {
+		if err := errors.Join(instance.Kill(), instance.Restart(context.Background())); err != nil {
+			t.Error(err)
+		}
+	}}
+}
+
+// chaos is a client of a broker on whose way everything happens that may happen:
+// messages come twice and late, confirmations and acknowledgements get lost.
+type chaos struct{ broker.Client }
+
+func (c chaos) Publish(ctx context.Context, messages ...broker.Message) error {
+	order := rand.Perm(len(messages))
+	shuffled := make([]broker.Message, 0, 2*len(messages))
+	for _, i := range order {
+		shuffled = append(shuffled, messages[i])
+		if rand.IntN(3) == 0 {
+			shuffled = append(shuffled, messages[i])
+		}
+	}
+	if rand.IntN(3) == 0 {
+		time.Sleep(rand.N(20 * time.Millisecond))
+	}
+	// What another relay tells meanwhile overtakes this half.
+	half := rand.IntN(len(shuffled) + 1)
+	if err := errors.Join(c.publish(ctx, shuffled[half:]), c.publish(ctx, shuffled[:half])); err != nil {
+		return errors.New("not all were confirmed") // and which, is not known
+	}
+	if rand.IntN(10) == 0 {
+		return errors.New("the confirmation was lost")
+	}
+	return nil
+}
+
+func (c chaos) publish(ctx context.Context, messages []broker.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	return c.Client.Publish(ctx, messages...)
+}
+
+func (c chaos) Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error {
+	return c.Client.Consume(ctx, subscription, func(ctx context.Context, deliveries []broker.Delivery) error {
+		err := handler(ctx, deliveries)
+		// Only among others: alone, an acknowledgement that is always lost would
+		// make a dead letter of what was handled.
+		if err == nil && len(deliveries) > 1 && rand.IntN(4) == 0 {
+			return errors.New("the acknowledgement was lost")
+		}
+		return err
+	})
+}
+
+func TestNothingIsLostUnderFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		driver database.Driver
+		broker func(t *testing.T) restartable
+		knob   string
+	}{
+		"sqlite+nats":      {database.SQLite, restartableNATS, "nats"},
+		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit, "rabbitmq"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			design, err := architecture.New(architecture.Async, map[string]string{architecture.KnobBroker: c.knob})
+			must(t, err)
+			servers, target := databasetest.NewServers(t), c.broker(t)
+			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
+				wrap: func(c broker.Client) broker.Client { return chaos{c} }, complain: func(error) {}}
+			running, public := start(t, design, func(t testing.TB) database.Config { return servers.Fresh(t, c.driver) }, around)
+			poison(t, target.config, design)
+			clients := &customers{base: public}
+			var beside sync.WaitGroup
+			beside.Go(func() {
+				for clients.told() < 100 {
+					time.Sleep(time.Millisecond)
+				}
+				target.restart()
+			})
+			clients.order(t, 300)
+			beside.Wait()
+			clients.cancel(t, 30)
+			running.expectSettled(t, clients)
+		})
+	}
+}
+
+// poison sends each component a message that it cannot take.
+func poison(t *testing.T, config broker.Config, design architecture.Design) {
+	t.Helper()
+	client, err := broker.Open(config)
+	must(t, err)
+	must(t, assembly.Declare(t.Context(), design, assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+	for _, kind := range []string{events.OrderPlaced, events.StockReserved, events.PaymentCaptured, events.OrderShipped, events.StockChanged} {
+		must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind, Body: []byte("{}")}))
+	}
+	must(t, client.Close())
+}
+
+// customers order, cancel, and remember what they were told.
+type customers struct {
+	base    string
+	mu      sync.Mutex
+	history []audit.Attempt
+}
+
+func (c *customers) remember(operation, key string, status int, order api.Order) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := int64(len(c.history))
+	attempt := audit.Attempt{ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeFail, Status: status, ActualNS: now, CompleteNS: now}
+	if status < 300 {
+		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID, order.State, order.Version
+	}
+	c.history = append(c.history, attempt)
+}
+
+// told is how many answers there were.
+func (c *customers) told() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.history)
+}
+
+// order has four customers at a time order n times together.
+func (c *customers) order(t *testing.T, n int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range n / 4 {
+				key := fmt.Sprintf("key-%d", rand.Int64())
+				body := fmt.Sprintf(`{"customerId":%d,"lines":[{"productId":%d,"quantity":%d},{"productId":%d,"quantity":1}]}`,
+					1+rand.IntN(20), 1+rand.IntN(10), 1+rand.IntN(5), 11+rand.IntN(10))
+				c.send(t, audit.OperationCreate, key, "/orders", body)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// cancel undoes some of the orders, when they are confirmed.
+func (c *customers) cancel(t *testing.T, n int) {
+	t.Helper()
+	for _, attempt := range c.history[:n] {
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			response, err := http.Get(c.base + "/orders/" + attempt.Order)
+			must(t, err)
+			var order api.Order
+			must(t, errors.Join(json.NewDecoder(response.Body).Decode(&order), response.Body.Close()))
+			if order.State == shop.StateConfirmed {
+				c.send(t, audit.OperationCancel, "", "/orders/"+attempt.Order+"/cancel", "")
+			}
+			if order.State.Final() {
+				break
+			}
+		}
+	}
+}
+
+func (c *customers) send(t *testing.T, operation, key, path, body string) (order api.Order) {
+	request, err := http.NewRequest(http.MethodPost, c.base+path, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return order
+	}
+	if key != "" {
+		request.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Error(err)
+		return order
+	}
+	err = json.NewDecoder(response.Body).Decode(&order)
+	c.remember(operation, key, response.StatusCode, order)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		t.Error(err)
+	}
+	return order
+}
+
+// expectSettled waits until the shop has nothing to do and judges what it left.
+func (s shopOf) expectSettled(t *testing.T, clients *customers) {
+	t.Helper()
+	open := s.database(t)
+	client, err := broker.Open(s.around.broker)
+	must(t, err)
+	store, err := document.Open(t.Context(), s.around.documents)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(client.Close(), store.Close())) })
+	must(t, assembly.Declare(t.Context(), s.design, assembly.Surroundings{Broker: client, Documents: store}))
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		left := s.left(t, open, client)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not settled: %v", left)
+		}
+	}
+	state, err := audit.Read(t.Context(), audit.Databases{
+		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
+		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
+	})
+	must(t, err)
+	got := audit.Judge(audit.Input{Seed: shoptest.Seed(), History: clients.history, State: state, Drained: true})
+	t.Logf("%s: %v", got.Verdict, got.Counts)
+	if got.Verdict != lab.AuditValid {
+		t.Errorf("%s: %v", got.Verdict, got.Problems)
+	}
+	for _, queue := range events.Topology(true).Queues {
+		expectPoisonOnly(t, client, broker.DeadLetters(queue.Name))
+	}
+	expectConverged(t, state, orders.NewBook(open(shop.ComponentOrders)), store)
+}
+
+// expectPoisonOnly reads dead letters: the poison, perhaps twice, and nothing else.
+func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
+	t.Helper()
+	depth, err := client.Depth(t.Context(), queue)
+	must(t, err)
+	if depth.Ready == 0 {
+		t.Errorf("%s has no poison in it", queue)
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	read := 0
+	must(t, client.Consume(ctx, broker.Subscription{Queue: queue}, func(_ context.Context, deliveries []broker.Delivery) error {
+		for _, d := range deliveries {
+			if !strings.HasPrefix(d.ID, "poison/") {
+				t.Errorf("%s is in %s", d.ID, queue)
+			}
+		}
+		if read += len(deliveries); read >= depth.Ready {
+			cancel()
+		}
+		return nil
+	}))
+	if read < depth.Ready {
+		t.Errorf("%s: read %d dead letters of %d", queue, read, depth.Ready)
+	}
+}
+
+// left is what is still to be done: messages in outboxes and queues.
+func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
+	t.Helper()
+	left := map[string]int64{}
+	for _, queue := range events.Topology(true).Queues {
+		depth, err := client.Depth(t.Context(), queue.Name)
+		must(t, err)
+		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))
+	}
+	for _, component := range []string{shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments, shop.ComponentShipping} {
+		pending, err := event.Pending(t.Context(), open(component))
+		must(t, err)
+		left["outbox of "+component] = pending
+	}
+	for name, n := range left {
+		if n == 0 {
+			delete(left, name)
+		}
+	}
+	return left
+}
+
+// expectConverged compares the read models with the write side, one by one.
+func expectConverged(t *testing.T, state audit.State, book *orders.Book, store document.Store) {
+	t.Helper()
+	views, levels := orderviews.FromDocuments(store), stockviews.FromDocuments(store)
+	for id := range state.Orders {
+		want, err := book.Get(t.Context(), id)
+		must(t, err)
+		got, err := views.GetOrder(t.Context(), &shoppb.GetOrderRequest{OrderId: id})
+		if err != nil || want.String() != got.String() {
+			t.Errorf("view %v (%v), order %v", got, err, want)
+		}
+	}
+	for _, want := range state.Stock {
+		got, err := levels.GetStock(t.Context(), &shoppb.GetStockRequest{ProductId: want.Product})
+		if err != nil || got.GetOnHand() != want.OnHand || got.GetReserved() != want.Reserved || got.GetSold() != want.Sold {
+			t.Errorf("view %v (%v), stock %+v", got, err, want)
+		}
+	}
+}
