@@ -57,7 +57,7 @@ type backingOf struct{ *shop }
 func (b backingOf) Preflight() error { return b.missing }
 func (b backingOf) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
 	b.log = append(b.log, "fresh")
-	return service{b.shop}, b.broken
+	return service(b), b.broken
 }
 
 type service struct{ *shop }

@@ -34,7 +34,7 @@ func ParsePlace(address string) (Place, error) {
 	case (p.driver == MariaDB || p.driver == PostgreSQL) && u.Host != "":
 		return p, nil
 	}
-	return Place{}, fmt.Errorf("the database's address is %s: use sqlite:///folder, mariadb://user:password@host:port or postgres://...", u.Redacted())
+	return Place{}, fmt.Errorf("the database's address is %s: use sqlite:///folder, mariadb://user:password@host:port or the same with postgres", u.Redacted())
 }
 
 // Driver is the kind of the databases there.

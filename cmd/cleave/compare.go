@@ -123,7 +123,7 @@ func readSystems(args []string) ([]external.Definition, error) {
 	for _, argument := range args {
 		d, err := readSystem(argument)
 		if err == nil && slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == d.Name }) {
-			err = fmt.Errorf("two systems are called %s: name them, for example a=... and b=...", d.Name)
+			err = fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", d.Name)
 		}
 		mistakes = append(mistakes, err)
 		definitions = append(definitions, d)

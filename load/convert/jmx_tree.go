@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 )
 
@@ -199,12 +198,3 @@ func collection(props []*property, name string) []*property {
 func (e *element) text(name string) string            { return text(e.props, name) }
 func (e *element) truth(name string) bool             { return truth(e.props, name) }
 func (e *element) collection(name string) []*property { return collection(e.props, name) }
-
-// whole reads a whole number that does not depend on variables.
-func (e *element) whole(name string, otherwise int) int {
-	n, err := strconv.Atoi(strings.TrimSpace(e.text(name)))
-	if err != nil {
-		return otherwise
-	}
-	return n
-}
