@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -67,9 +68,11 @@ func (s Subscriber) Run(ctx context.Context, complain func(error)) {
 	w := worker{Subscriber: s, complain: complain}
 	if s.Database != nil {
 		w.inbox = NewInbox(s.Database)
+		var beside sync.WaitGroup
+		defer beside.Wait()
 		pruning, stop := context.WithCancel(ctx)
 		defer stop()
-		go w.keepPruning(pruning)
+		beside.Go(func() { w.keepPruning(pruning) })
 	}
 	subscription := broker.Subscription{Queue: s.Queue, Prefetch: s.Prefetch, Batch: s.Batch}
 	var failing waiting

@@ -30,25 +30,43 @@ func TestServicesBehave(t *testing.T) {
 	}{
 		"sync":                {architecture.Sync, nil},
 		"sync-grpc":           {architecture.SyncGRPC, nil},
-		"http-unix":           {architecture.Sync, map[string]string{architecture.KnobBinding: "http-unix"}},
-		"grpc-unix":           {architecture.SyncGRPC, map[string]string{architecture.KnobBinding: "grpc-unix"}},
-		"grouped":             {architecture.Sync, map[string]string{architecture.KnobPlacement: "orders+catalog,inventory+payments"}},
-		"saga in one unit":    {architecture.Sync, map[string]string{architecture.KnobPlacement: "together"}},
-		"ACID beside reads":   {architecture.Sync, map[string]string{architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"}},
 		"a shared database":   {architecture.SyncGRPC, map[string]string{architecture.KnobData: "shared"}},
 		"monolith, assembled": {architecture.Monolith, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-				design, err := architecture.New(c.architecture, c.turned)
-				if err != nil {
-					t.Fatal(err)
-				}
-				shoptest.Run(t, run(t, design, open))
+				behave(t, c.architecture, c.turned, open)
 			})
 		})
 	}
+}
+
+// TestServicesBehaveInOtherShapes turns single knobs, on embedded parts.
+func TestServicesBehaveInOtherShapes(t *testing.T) {
+	for name, turned := range map[string]map[string]string{
+		"http-unix":         {architecture.KnobBinding: "http-unix"},
+		"grpc-unix":         {architecture.KnobBinding: "grpc-unix"},
+		"grouped":           {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
+		"saga in one unit":  {architecture.KnobPlacement: "together"},
+		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := func(t testing.TB) database.Config { return databasetest.NewServers(t).Fresh(t, database.SQLite) }
+			behave(t, architecture.Sync, turned, open)
+		})
+	}
+}
+
+// behave holds a design to the behaviour of the shop.
+func behave(t *testing.T, name string, turned map[string]string, open func(t testing.TB) database.Config) {
+	t.Helper()
+	design, err := architecture.New(name, turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoptest.Run(t, run(t, design, open))
 }
 
 // shopOf is a shop whose units run in this process, each with its own listener.
