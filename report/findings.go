@@ -75,7 +75,7 @@ func (v view) forestFinding() string {
 		return "No ratios to " + v.Baseline
 	}
 	if len(all) == 1 {
-		return fmt.Sprintf("%s takes %s the %s of %s", most.Variant, ofRatio(most.Ratio).times(), m.Name, v.Baseline)
+		return fmt.Sprintf("%s has %s the %s of %s", most.Variant, ofRatio(most.Ratio).times(), spaced(m.Name), v.Baseline)
 	}
 	return fmt.Sprintf("%s runs from %s (%s, %s) to %s (%s, %s) that of %s", sentenceCase(m.Name),
 		short(least.Ratio), least.Variant, least.Point.Name, short(most.Ratio), most.Variant, most.Point.Name, v.Baseline)

@@ -67,8 +67,8 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 }
 
 func TestAProgramWithoutAVersionIsNotTrusted(t *testing.T) {
-	t.Setenv("PATH", fakeProgram(t, "haproxy", "hello")+":/bin")
-	if _, err := programVersion(t, HAProxy); err == nil || !strings.Contains(err.Error(), "names no version: hello") {
+	t.Setenv("PATH", fakeProgram(t, "mariadb", "hello")+":/bin")
+	if _, err := programVersion(t, MariaDB); err == nil || !strings.Contains(err.Error(), "names no version: hello") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -82,7 +82,6 @@ func TestFirstVersion(t *testing.T) {
 	for text, want := range map[string]string{
 		"mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64": "10.11.19",
 		"postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)":                    "15.20",
-		"HAProxy version 2.6.12-1+deb12u2 2025/04/16 - https://haproxy.org/":      "2.6.12",
 		"secantusdb-0.7.0b3.dist-info":                                            "0.7.0b3",
 		"no number":                                                               "",
 	} {

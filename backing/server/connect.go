@@ -26,8 +26,6 @@ func (i *Instance) DSN(database string) string {
 		address.Scheme = "nats"
 	case Mongo:
 		address.Scheme, address.Path, address.RawQuery = "mongodb", database, "directConnection=true&authSource=admin"
-	case HAProxy:
-		address.Scheme, address.User = "http", nil
 	}
 	return address.String()
 }

@@ -12,7 +12,7 @@ import (
 
 func mariadb() program {
 	return program{
-		ports: 1, stop: syscall.SIGTERM, keepsData: true,
+		ports: 1, stop: syscall.SIGTERM,
 		installed: func(Settings) (Installed, error) {
 			return installed(MariaDB, "mariadbd", "--version", "/usr/sbin", "/usr/libexec")
 		},

@@ -38,7 +38,7 @@ func standInInstall() string {
 
 func mongoProgram() program {
 	return program{
-		ports: 1, stop: syscall.SIGTERM, keepsData: true,
+		ports: 1, stop: syscall.SIGTERM,
 		installed: func(Settings) (Installed, error) { return installedMongo() },
 		prepare:   prepareMongo,
 		processes: func(i *Instance) []process { return []process{mongoProcess(i, true)} },

@@ -24,7 +24,7 @@ type natsConfig struct {
 
 func natsProgram() program {
 	return program{
-		ports: 1, stop: syscall.SIGTERM, keepsData: true,
+		ports: 1, stop: syscall.SIGTERM,
 		installed: func(s Settings) (Installed, error) {
 			if len(s.NATSCommand) == 0 {
 				return Installed{}, errors.New("NATS runs in a program of ours: Settings.NATSCommand must name it")

@@ -12,7 +12,7 @@ import (
 
 func postgres() program {
 	return program{
-		ports: 1, stop: syscall.SIGINT, keepsData: true,
+		ports: 1, stop: syscall.SIGINT,
 		installed: func(Settings) (Installed, error) { return installedPostgres() },
 		prepare:   preparePostgres,
 		processes: func(i *Instance) []process {

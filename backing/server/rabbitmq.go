@@ -37,7 +37,7 @@ func rabbitFolders() []string {
 
 func rabbitmq() program {
 	return program{
-		ports: rabbitPorts, stop: syscall.SIGTERM, keepsData: true,
+		ports: rabbitPorts, stop: syscall.SIGTERM,
 		installed: func(Settings) (Installed, error) { return installedRabbit() },
 		prepare:   prepareRabbit,
 		processes: rabbitProcesses,

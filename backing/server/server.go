@@ -1,6 +1,6 @@
 // Package server starts private instances of the servers that backing services
-// need: MariaDB, PostgreSQL, RabbitMQ, NATS JetStream, a MongoDB-protocol server
-// and HAProxy.
+// need: MariaDB, PostgreSQL, RabbitMQ, NATS JetStream and a MongoDB-protocol
+// server.
 //
 // An instance belongs to whoever started it: it keeps everything in the folder
 // it was given, listens on free loopback ports only, has random credentials that
@@ -33,14 +33,13 @@ const (
 	RabbitMQ Kind = "rabbitmq"
 	NATS     Kind = "nats"
 	Mongo    Kind = "mongo"
-	HAProxy  Kind = "haproxy"
 )
 
 // Kinds lists all of them in the order in which they are shown.
-func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo, HAProxy} }
+func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo} }
 
 // Settings are the knobs of an instance. The zero value is fit for a trial on a
-// small machine; HAProxy needs Backends and NATS needs NATSCommand.
+// small machine; NATS needs NATSCommand.
 type Settings struct {
 	// Memory is what the server may use to cache data, in bytes; 0 means 64 MiB.
 	// RabbitMQ and NATS take it as the limit from which they hold publishers back
@@ -50,10 +49,6 @@ type Settings struct {
 	Connections int
 	// NATSCommand runs jetstream.Run on the configuration file appended to it.
 	NATSCommand []string
-	// Backends are the addresses (host:port) between which HAProxy balances.
-	Backends []string
-	// HealthPath is what HAProxy asks its backends for; empty means /health.
-	HealthPath string
 }
 
 func (s Settings) withDefaults() Settings {
@@ -62,9 +57,6 @@ func (s Settings) withDefaults() Settings {
 	}
 	if s.Connections == 0 {
 		s.Connections = 200
-	}
-	if s.HealthPath == "" {
-		s.HealthPath = "/health"
 	}
 	return s
 }
@@ -78,7 +70,6 @@ type program struct {
 	processes func(*Instance) []process              // in starting order, the server last
 	ready     func(context.Context, *Instance) error // nil when a client can work
 	stop      stopSignal
-	keepsData bool
 }
 
 func programOf(kind Kind) (program, error) {
@@ -93,8 +84,6 @@ func programOf(kind Kind) (program, error) {
 		return natsProgram(), nil
 	case Mongo:
 		return mongoProgram(), nil
-	case HAProxy:
-		return haproxy(), nil
 	}
 	return program{}, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
 }

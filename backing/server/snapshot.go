@@ -23,9 +23,6 @@ const (
 	snapshotFolder = "snapshot"
 )
 
-// ErrNoData is what Snapshot and Reset say of a server that keeps none.
-var ErrNoData = errors.New("this server keeps no data")
-
 // Snapshot keeps the content that the server has now for Reset. The server is
 // stopped in good order and started again; clients have to connect anew.
 func (i *Instance) Snapshot(ctx context.Context) error {
@@ -65,9 +62,6 @@ func (i *Instance) Reset(ctx context.Context) error {
 }
 
 func (i *Instance) mayCopy() error {
-	if !i.program.keepsData {
-		return ErrNoData
-	}
 	if i.launcher == nil {
 		return errors.New("it was stopped; start a new instance")
 	}

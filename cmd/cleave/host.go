@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -89,6 +90,14 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
+// balancerState is that of the program in front of replicas.
+func balancerState() backingState {
+	if _, err := exec.LookPath("haproxy"); err != nil {
+		return backingState{Missing: "there is no haproxy in PATH", Install: "apt-get install --no-install-recommends haproxy"}
+	}
+	return backingState{Is: "haproxy, for replicas that take orders"}
+}
+
 func stateOf(b server.Availability) backingState {
 	switch {
 	case b.Missing != nil:
@@ -133,6 +142,7 @@ func diagnose() (diagnosis, error) {
 	for _, b := range server.Available() {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
+	found.Backings["haproxy"] = balancerState()
 	left, err := leftovers.Find(leftovers.Root())
 	for _, leftover := range left {
 		found.Leftovers = append(found.Leftovers, leftover.String())
