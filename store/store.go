@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,8 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err := os.MkdirAll(filepath.Dir(f.dir), 0o755); err != nil {
 		return nil, unwritable(root, err)
 	}
-	if err := os.Mkdir(f.dir, 0o755); err != nil {
+	var err error
+	if f.dir, err = makeNew(f.dir); err != nil {
 		return nil, unwritable(f.dir, err)
 	}
 	if err := os.Mkdir(filepath.Join(f.dir, trialsDir), 0o755); err != nil {
@@ -60,6 +62,19 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 		return nil, err
 	}
 	return f, f.pointLatest()
+}
+
+// makeNew makes a folder that was not there: with a number behind its name, from
+// the second one of the same second on.
+func makeNew(wanted string) (string, error) {
+	dir := wanted
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o755)
+		if !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = wanted + "-" + strconv.Itoa(n)
+	}
 }
 
 func unwritable(path string, err error) error {

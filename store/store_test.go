@@ -208,3 +208,17 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 		t.Errorf("Create below a file: %v", err)
 	}
 }
+
+func TestTwoRunsOfOneSecondHaveAFolderEach(t *testing.T) {
+	root, seen := t.TempDir(), map[string]bool{}
+	for range 3 {
+		f, err := Create(root, plan(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[f.Dir()] {
+			t.Errorf("%s is used twice", f.Dir())
+		}
+		seen[f.Dir()] = true
+	}
+}
