@@ -31,6 +31,13 @@ type Analysis struct {
 	Ladder      []Rung              `json:"ladder"`
 	Claims      []Judgement         `json:"claims"`
 	Published   []PublishedFigure   `json:"published"`
+	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
+	// experiments that change one knob at a time.
+	Curves     []Curve     `json:"curves,omitempty"`
+	Spectra    []Spectrum  `json:"spectra,omitempty"`
+	Usages     []RoleUsage `json:"usages,omitempty"`
+	Paths      []TrialPath `json:"paths,omitempty"`
+	Waterfalls []Waterfall `json:"waterfalls,omitempty"`
 	Audit       map[string]AuditSum `json:"audit"` // by variant
 	Conditions  ConditionSummary    `json:"conditions"`
 	Notes       []string            `json:"notes"`

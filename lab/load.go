@@ -49,6 +49,10 @@ type LoadJob struct {
 	// Search asks for the highest rate that meets the objective, from Rate on.
 	Search bool
 	Ready  ReadyCheck
+	// Settle, where it has a path, is asked once after the last operation; the
+	// load is over when the answer comes. A system whose answers come before its
+	// work is done holds it back until all is final. After Timeout the load fails.
+	Settle ReadyCheck
 	// History is a file in the trial's directory that gets a JSON line for every
 	// attempt at an operation; empty means none.
 	History string
@@ -81,6 +85,8 @@ type LoadReport struct {
 	// response_time_p50, _p95, _p99, _mean, service_time_p50, _p99, goodput and
 	// capacity those that could be measured.
 	Measures map[string]float64
+	// Spectra are the distributions of response and service times; see Quantities.
+	Spectra map[string][]Quantile
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	Notes  []string

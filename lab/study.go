@@ -29,6 +29,8 @@ type Study struct {
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
 	Load *Load `json:"load,omitempty"`
+	// Faults are done to every trial.
+	Faults []Fault `json:"faults,omitempty"`
 	// Metrics are the system's own; empty means JobMetrics.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Notes are the study's known errors and limits, printed in the report.

@@ -52,11 +52,21 @@ type Leftover struct {
 
 // Measurer is a System with metrics of its own.
 type Measurer interface {
-	// Measure returns a trial's values by the names of SystemInfo.Metrics. One
-	// that could not be measured is left out. Metered.Roles tells the units of
-	// the system from those that load it. It is called once per trial whose job
-	// was played to its end.
-	Measure(v Variant, p Point, metered Metered, reports []UnitReport) (map[string]float64, error)
+	// Measure says what was found in a trial. Metered.Roles tells the units of the
+	// system from those that load it. It is called once per trial whose job was
+	// played to its end, while the trial's directory and services are still there.
+	Measure(ctx context.Context, v Variant, p Point, metered Metered, left Leftover) (Measured, error)
+}
+
+// Measured is what a system found in one of its trials.
+type Measured struct {
+	// Values are by the names of SystemInfo.Metrics. One that could not be
+	// measured is left out.
+	Values map[string]float64
+	// Spectra are the distributions behind them, by quantity; see Quantities.
+	Spectra map[string][]Quantile
+	// Paths show where the time of single operations went.
+	Paths []Path
 }
 
 // Architecture is a named placement, binding, data and coordination.

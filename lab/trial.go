@@ -33,6 +33,12 @@ type Trial struct {
 	// Measures are what the system itself measures of a trial, by the name of
 	// its metric (SystemInfo.Metrics).
 	Measures map[string]float64 `json:"measures,omitempty"`
+	// Spectra are the distributions behind them, by quantity.
+	Spectra map[string][]Quantile `json:"spectra,omitempty"`
+	// Paths show where the time of single operations went.
+	Paths []Path `json:"paths,omitempty"`
+	// Faults are what was done to the trial on purpose, in the order of doing.
+	Faults []FaultRecord `json:"faults,omitempty"`
 }
 
 // Direction says which way a metric is better.

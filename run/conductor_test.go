@@ -354,8 +354,8 @@ type measurer struct {
 	err error
 }
 
-func (m *measurer) Measure(v lab.Variant, _ lab.Point, metered lab.Metered, _ []lab.UnitReport) (map[string]float64, error) {
-	return map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}, m.err
+func (m *measurer) Measure(_ context.Context, _ lab.Variant, _ lab.Point, metered lab.Metered, _ lab.Leftover) (lab.Measured, error) {
+	return lab.Measured{Values: map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}}, m.err
 }
 
 func TestASystemMeasuresItsOwnTrials(t *testing.T) {

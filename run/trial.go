@@ -28,24 +28,27 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.Units = len(deployment.Units())
 	reports, played := e.work(ctx, deployment, services, host, trial)
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
+	left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
-		left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir}
 		trial.Audit = live.AuditLive(ctx, s.variant, s.point, left)
 	} else {
 		trial.Audit = e.System.Audit(s.variant, s.point, reports)
 	}
-	cleanup = deployment.Stop()
 	if played == nil {
-		played = e.measure(s, reports, trial)
+		played = e.measure(ctx, s, left, trial)
 	}
+	cleanup = deployment.Stop()
 	return deployment.Logs(), played, cleanup
 }
 
 // measure takes over what the system measured itself.
-func (e *experiment) measure(s setting, reports []lab.UnitReport, trial *lab.Trial) (err error) {
-	if m, measures := e.System.(lab.Measurer); measures {
-		trial.Measures, err = m.Measure(s.variant, s.point, trial.Metered, reports)
+func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, trial *lab.Trial) error {
+	m, measures := e.System.(lab.Measurer)
+	if !measures {
+		return nil
 	}
+	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
+	trial.Measures, trial.Spectra, trial.Paths = found.Values, found.Spectra, found.Paths
 	return err
 }
 

@@ -195,13 +195,13 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		"a search": {metered, at(SearchFrom, 100), map[string]float64{"capacity": 900}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := system.Measure(lab.Variant{}, test.point, test.metered, handedIn(t, report))
-			if err != nil || !maps.EqualFunc(got, test.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9*math.Abs(b) }) {
-				t.Errorf("Measure = %v, %v; want %v", got, err, test.want)
+			got, err := system.Measure(t.Context(), lab.Variant{}, test.point, test.metered, lab.Leftover{Reports: handedIn(t, report)})
+			if err != nil || !maps.EqualFunc(got.Values, test.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9*math.Abs(b) }) {
+				t.Errorf("Measure = %v, %v; want %v", got.Values, err, test.want)
 			}
 		})
 	}
-	if _, err := system.Measure(lab.Variant{}, at(Rate, 1), metered, nil); err == nil {
+	if _, err := system.Measure(t.Context(), lab.Variant{}, at(Rate, 1), metered, lab.Leftover{}); err == nil {
 		t.Error("Measure without a report passes")
 	}
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -146,30 +147,30 @@ const (
 )
 
 // Measure implements lab.Measurer. The generator's own use is left out.
-func (s System) Measure(v lab.Variant, p lab.Point, metered lab.Metered, reports []lab.UnitReport) (map[string]float64, error) {
-	r, err := s.report(reports)
+func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+	r, err := s.report(left.Reports)
 	if err != nil {
-		return nil, err
+		return lab.Measured{}, err
 	}
 	if _, search := p.Level(SearchFrom); search {
-		return only(r.Measures, capacity), nil
+		return lab.Measured{Values: only(r.Measures, capacity)}, nil
 	}
 	var names []string
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	measures := only(r.Measures, names...)
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra}
 	used, watched := metered.Roles[RoleSystem]
 	if !watched {
-		return measures, nil // it runs somewhere else
+		return found, nil // it runs somewhere else
 	}
 	if _, missing := used.Unavailable["cpu_seconds"]; !missing && r.Sent > 0 {
-		measures[cpuPerOperation] = used.CPUSeconds / float64(r.Sent)
+		found.Values[cpuPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
 	if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
-		measures[peakMemory] = float64(used.PeakMemoryBytes)
+		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
-	return measures, nil
+	return found, nil
 }
 
 // only keeps the named values.

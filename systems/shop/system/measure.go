@@ -1,6 +1,7 @@
 package system
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,32 +33,32 @@ func metrics() []lab.Metric {
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.
-func (s System) Measure(_ lab.Variant, p lab.Point, metered lab.Metered, reports []lab.UnitReport) (map[string]float64, error) {
-	load, err := s.loadReport(reports)
+func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+	load, err := s.loadReport(left.Reports)
 	if err != nil {
-		return nil, err
+		return lab.Measured{}, err
 	}
+	found := lab.Measured{Values: map[string]float64{}, Spectra: load.Spectra}
 	if _, search := p.Level(SearchFrom); search {
-		measures := maps.Clone(load.Measures)
-		maps.DeleteFunc(measures, func(name string, _ float64) bool { return name != "capacity" })
-		return measures, nil
+		maps.Copy(found.Values, load.Measures)
+		maps.DeleteFunc(found.Values, func(name string, _ float64) bool { return name != "capacity" })
+		return found, nil
 	}
-	measures := map[string]float64{}
 	for _, m := range metrics() {
 		if value, measured := load.Measures[m.Name]; measured {
-			measures[m.Name] = value
+			found.Values[m.Name] = value
 		}
 	}
 	if load.OK == 0 {
-		return measures, nil
+		return found, nil
 	}
 	orders := float64(load.OK)
 	cpu, memory := costs(metered)
-	measures["cpu_per_operation"], measures["peak_memory"] = cpu/orders, memory
+	found.Values["cpu_per_operation"], found.Values["peak_memory"] = cpu/orders, memory
 	if s.Load.WarmUp > 0 {
-		return measures, nil // the units' counters hold the warm-up's orders too
+		return found, nil // the units' counters hold the warm-up's orders too
 	}
-	return measures, addStatements(measures, reports, orders)
+	return found, addStatements(found.Values, left.Reports, orders)
 }
 
 // costs add up all roles but the generator's.

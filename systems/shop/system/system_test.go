@@ -211,23 +211,23 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		RoleShop: {CPUSeconds: 2, PeakMemoryBytes: 100}, "database": {CPUSeconds: 1, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
 	}}
 	g := &generator{says: lab.LoadReport{OK: 30, Measures: map[string]float64{"response_time_p99": 0.5, "capacity": 70, "secret": 1}}}
-	got, err := System{Generator: g}.Measure(lab.Variant{}, point(map[string]float64{Rate: 1}), metered, reports)
+	got, err := System{Generator: g}.Measure(t.Context(), lab.Variant{}, point(map[string]float64{Rate: 1}), metered, lab.Leftover{Reports: reports})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{
 		"cpu_per_operation": 0.1, "peak_memory": 150, "statements_per_order": 10, "rows_per_order": 10, "response_time_p99": 0.5, "secret": 0,
 	} {
-		if math.Abs(got[name]-want) > 1e-9 {
-			t.Errorf("%s is %g, want %g", name, got[name], want)
+		if math.Abs(got.Values[name]-want) > 1e-9 {
+			t.Errorf("%s is %g, want %g", name, got.Values[name], want)
 		}
 	}
-	got, err = System{Generator: g}.Measure(lab.Variant{}, point(map[string]float64{SearchFrom: 1}), metered, reports)
-	if err != nil || len(got) != 1 || got["capacity"] != 70 {
+	got, err = System{Generator: g}.Measure(t.Context(), lab.Variant{}, point(map[string]float64{SearchFrom: 1}), metered, lab.Leftover{Reports: reports})
+	if err != nil || len(got.Values) != 1 || got.Values["capacity"] != 70 {
 		t.Errorf("a search measures %v (%v), want its capacity alone", got, err)
 	}
 	warm := System{Generator: g, Load: lab.Load{WarmUp: 1}}
-	if got, err = warm.Measure(lab.Variant{}, point(map[string]float64{Rate: 1}), metered, reports); err != nil || got["statements_per_order"] != 0 {
-		t.Errorf("statements per order are %g (%v), although the warm-up's are among them", got["statements_per_order"], err)
+	if got, err = warm.Measure(t.Context(), lab.Variant{}, point(map[string]float64{Rate: 1}), metered, lab.Leftover{Reports: reports}); err != nil || got.Values["statements_per_order"] != 0 {
+		t.Errorf("statements per order are %g (%v), although the warm-up's are among them", got.Values["statements_per_order"], err)
 	}
 }

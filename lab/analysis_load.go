@@ -1,0 +1,85 @@
+package lab
+
+// Curve is one metric of one variant over the offered rate.
+type Curve struct {
+	Variant string       `json:"variant"`
+	Metric  string       `json:"metric"`
+	Unit    string       `json:"unit"`
+	Points  []CurvePoint `json:"points"` // by rising rate
+}
+
+// CurvePoint is what one offered rate gave.
+type CurvePoint struct {
+	Point   string    `json:"point"`
+	Offered float64   `json:"offered"` // operations per second
+	Median  float64   `json:"median"`  // over the trials
+	Values  []float64 `json:"values"`  // one per trial
+	// Held: in most trials the rate was achieved and did not pile up.
+	Held bool `json:"held"`
+}
+
+// Spectrum is the distribution of one quantity of one variant at one point.
+type Spectrum struct {
+	Variant  string `json:"variant"`
+	Point    Point  `json:"point"`
+	Quantity string `json:"quantity"`
+	// Median is the median over the trials at each share, Trials what each had.
+	Median []Quantile   `json:"median"`
+	Trials [][]Quantile `json:"trials"`
+}
+
+// RoleUsage is what the units of one role, or a backing service, used at a point:
+// medians over the trials.
+type RoleUsage struct {
+	Variant         string  `json:"variant"`
+	Point           Point   `json:"point"`
+	Role            string  `json:"role"`
+	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
+	CPUShare        float64 `json:"cpu_share"`         // of one core, over the window
+	PeakMemory      float64 `json:"peak_memory"`       // bytes
+}
+
+// TrialPath is the critical path of an operation of one trial.
+type TrialPath struct {
+	Variant string `json:"variant"`
+	Point   Point  `json:"point"`
+	Trial   int    `json:"trial"`
+	Path
+}
+
+// Waterfall is the way from one architecture to another, one knob at a time, in
+// one metric at one point.
+type Waterfall struct {
+	Metric string `json:"metric"`
+	Point  Point  `json:"point"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Steps  []Step `json:"steps"`
+	// Whole is the last variant / the first.
+	Whole Ratio `json:"whole"`
+	// Interactions are the knobs whose effect depends on the order of the steps.
+	Interactions []Interaction `json:"interactions,omitempty"`
+}
+
+// Step is one change: Variant / Before by block.
+type Step struct {
+	Knob    string            `json:"knob"`
+	Change  string            `json:"change"` // "acid -> orchestrated"
+	Before  string            `json:"before"`
+	Variant string            `json:"variant"`
+	Ratio   Ratio             `json:"ratio"`
+	Verdict ComparisonVerdict `json:"verdict"`
+}
+
+// Interaction is one knob's effect in two orders of the same steps.
+type Interaction struct {
+	Knob string `json:"knob"`
+	// First and Second are its ratios on the way shown and on the other way;
+	// OfRatios is one over the other, by block.
+	First    Ratio `json:"first"`
+	Second   Ratio `json:"second"`
+	OfRatios Ratio `json:"of_ratios"`
+	// Matters: the interval of OfRatios lies outside the margin.
+	Matters bool   `json:"matters"`
+	Words   string `json:"words"`
+}

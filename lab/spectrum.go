@@ -1,0 +1,59 @@
+package lab
+
+// Quantities whose distributions a trial may hold.
+const (
+	// ResponseTime runs from the intended start of an operation to its answer.
+	ResponseTime = "response_time"
+	// ServiceTime runs from the actual sending to the answer: uncorrected.
+	ServiceTime = "service_time"
+	// CompletionTime runs from the intended start to the final business state.
+	CompletionTime = "completion_time"
+	// Staleness runs from a change in the write side until a read model shows it.
+	Staleness = "staleness"
+)
+
+// Quantile says that a share of all values is at most Value, in seconds.
+type Quantile struct {
+	Share float64 `json:"share"` // 0 to 1
+	Value float64 `json:"value"`
+}
+
+// SpectrumShares are the shares at which distributions are kept: enough to draw
+// them over 1/(1-share) on a log axis.
+func SpectrumShares() []float64 {
+	return []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1}
+}
+
+// Path is the critical path of one operation: what it waited for, from its
+// intended start to its final state. Segments touch each other and do not overlap.
+type Path struct {
+	// Share is the quantile that the operation stands for: 0.5 or 0.99.
+	Share     float64 `json:"share"`
+	Operation string  `json:"operation"` // its id, for the logs
+	Seconds   float64 `json:"seconds"`   // from intended start to final state
+	// Sampled is how many traced operations it was chosen from.
+	Sampled  int       `json:"sampled"`
+	Segments []Segment `json:"segments"`
+}
+
+// Segment is a stretch of a path.
+type Segment struct {
+	Start   float64     `json:"start"` // seconds since the intended start
+	Seconds float64     `json:"seconds"`
+	Unit    string      `json:"unit"` // where: "orders", "generator"
+	Kind    SegmentKind `json:"kind"`
+	Name    string      `json:"name"` // what: "Reserve", "INSERT orders"
+}
+
+// SegmentKind says what the time of a segment went into.
+type SegmentKind string
+
+// The kinds of segments.
+const (
+	SegmentBusiness  SegmentKind = "business code"
+	SegmentEncoding  SegmentKind = "encoding"
+	SegmentTransport SegmentKind = "transport"
+	SegmentQueueing  SegmentKind = "queueing"
+	SegmentDatabase  SegmentKind = "database"
+	SegmentBroker    SegmentKind = "broker"
+)
