@@ -145,9 +145,10 @@ func mongoProcess(i *Instance, authenticate bool) process {
 	return process{name: "mongo", env: append(searchPath(), "HOME="+i.dir), args: args}
 }
 
-// withMongo connects, works and disconnects.
+// withMongo connects, works and disconnects. The context says how long to wait for
+// the server, up to the driver's 30 seconds.
 func withMongo(ctx context.Context, uri string, work func(*mongo.Client) error) error {
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(attemptWithin))
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
 	if err != nil {
 		return err
 	}
