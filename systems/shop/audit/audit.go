@@ -9,8 +9,9 @@
 //
 // Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
 // 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, 8 states
-// follow the machine, 11 a key keeps its order. (Rules 9 and 10 are about read
-// models and outboxes, 12 about reads during a trial.)
+// follow the machine, 9 read models say what the tables say, 10 every change was
+// told once to all whom it concerns, and nothing else was, 11 a key keeps its order.
+// (Rule 12 is about reads during a trial.)
 package audit
 
 import (
@@ -32,6 +33,10 @@ type Input struct {
 	// Left counts what must be zero in the end, by name: saga rows, outbox rows,
 	// ready and unacknowledged messages.
 	Left map[string]int64
+	// Views are the read models, where there are any beside the tables.
+	Views *Views
+	// Inboxes are those of the components that are told by events, by name.
+	Inboxes map[string]Inbox
 }
 
 // Judge applies all rules.
@@ -45,11 +50,13 @@ func Judge(in Input) lab.Audit {
 	j.checkStock()
 	j.checkSequences()
 	j.checkLeft()
+	j.checkViews()
+	j.checkMessages()
 	return j.verdict()
 }
 
 // rules lists the numbers of the rules that are judged.
-func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 11} }
+func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11} }
 
 // shownPerRule bounds the problems that are told one by one.
 const shownPerRule = 5

@@ -1,0 +1,123 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// Inbox is what one component has been told.
+type Inbox struct {
+	// Takes are the types of events that are meant for it.
+	Takes []string
+	// Had are the ids of those that it has taken in: <order>/<type>.
+	Had map[string]bool
+}
+
+// ReadInbox reads the notes of a consumer.
+func ReadInbox(ctx context.Context, db *database.DB, consumer string, takes []string) (Inbox, error) {
+	inbox := Inbox{Takes: takes, Had: map[string]bool{}}
+	err := db.Each(ctx, func(row database.Row) error {
+		var id string
+		err := row.Scan(&id)
+		inbox.Had[id] = true
+		return err
+	}, "SELECT id FROM inbox WHERE consumer = ?", consumer)
+	if err != nil {
+		return inbox, fmt.Errorf("audit the inbox of %s: %w", consumer, err)
+	}
+	return inbox, nil
+}
+
+// The events that an order has caused once it is final, in their order.
+const (
+	placed, reserved, captured, shipped  = "order.placed", "stock.reserved", "payment.captured", "order.shipped"
+	confirmed, cancelled                 = "order.confirmed", "order.cancelled"
+	refusedStock, refusedMoney, rejected = "stock.refused", "payment.declined", "order.rejected"
+)
+
+// caused lists the events of an order by what is on record of it: those that must
+// have been told, and others that may have been.
+func (j *judge) caused(order *Order) (must, may []string) {
+	switch order.State {
+	case shop.StateConfirmed:
+		return []string{placed, reserved, captured, shipped, confirmed}, nil
+	case shop.StateCancelled:
+		return []string{placed, reserved, captured, shipped, confirmed, cancelled}, nil
+	case shop.StateRejected:
+		return j.refused(order)
+	}
+	return nil, []string{placed, reserved, captured, shipped, confirmed, cancelled, refusedStock, refusedMoney, rejected}
+}
+
+// refused are the events of a rejected order: by the stock, by the payments, or at
+// once, which nobody but the read models is told.
+func (j *judge) refused(order *Order) (must, may []string) {
+	byStock := j.wasTold(order.ID, refusedStock)
+	byMoney := j.wasTold(order.ID, refusedMoney)
+	switch {
+	case byStock && !byMoney:
+		return []string{placed, refusedStock, rejected}, nil
+	case byMoney && !byStock:
+		return []string{placed, reserved, refusedMoney, rejected}, nil
+	}
+	return []string{rejected}, nil
+}
+
+// wasTold reports whether anybody was told an event.
+func (j *judge) wasTold(order, kind string) bool {
+	for _, inbox := range j.Inboxes {
+		if inbox.Had[order+"/"+kind] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMessages holds what components were told against what is on record: rule
+// 10. A change of which nobody was told is a zombie, a message about what never
+// happened a ghost.
+func (j *judge) checkMessages() {
+	if !j.Drained {
+		return
+	}
+	for _, consumer := range slices.Sorted(maps.Keys(j.Inboxes)) {
+		inbox := j.Inboxes[consumer]
+		j.counts["messages_taken_in"] += int64(len(inbox.Had))
+		for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
+			j.checkTold(consumer, inbox, j.State.Orders[id])
+		}
+		for _, id := range slices.Sorted(maps.Keys(inbox.Had)) {
+			j.checkGhost(consumer, id)
+		}
+	}
+}
+
+func (j *judge) checkTold(consumer string, inbox Inbox, order *Order) {
+	must, may := j.caused(order)
+	for _, kind := range inbox.Takes {
+		had := inbox.Had[order.ID+"/"+kind]
+		switch {
+		case !had && slices.Contains(must, kind):
+			j.counts["zombies"]++
+			j.breach(10, "order %s is %s, and %s was never told %s", order.ID, order.State, consumer, kind)
+		case had && !slices.Contains(must, kind) && !slices.Contains(may, kind):
+			j.counts["ghosts"]++
+			j.breach(10, "order %s is %s, and %s was told %s", order.ID, order.State, consumer, kind)
+		}
+	}
+}
+
+// checkGhost finds messages about orders that are not on record.
+func (j *judge) checkGhost(consumer, id string) {
+	order, _, about := strings.Cut(id, "/")
+	if !about || j.State.Orders[order] == nil {
+		j.counts["ghosts"]++
+		j.breach(10, "%s was told %q, and no such order is on record", consumer, id)
+	}
+}

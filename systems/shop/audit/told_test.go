@@ -1,0 +1,107 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// goodEvents is the flawless trial in a design with events and read models. Order
+// C was rejected by the stock.
+func goodEvents() Input {
+	in := good()
+	inbox := func(takes []string, had ...string) Inbox {
+		box := Inbox{Takes: takes, Had: map[string]bool{}}
+		for _, id := range had {
+			box.Had[id] = true
+		}
+		return box
+	}
+	in.Inboxes = map[string]Inbox{
+		"inventory": inbox([]string{placed, refusedMoney, confirmed, cancelled},
+			"A/order.placed", "B/order.placed", "C/order.placed", "A/order.confirmed", "B/order.confirmed", "B/order.cancelled"),
+		"payments": inbox([]string{reserved, cancelled}, "A/stock.reserved", "B/stock.reserved", "B/order.cancelled"),
+		"shipping": inbox([]string{captured, cancelled}, "A/payment.captured", "B/payment.captured", "B/order.cancelled"),
+		"orders":   inbox([]string{refusedStock, refusedMoney, shipped}, "A/order.shipped", "B/order.shipped", "C/stock.refused"),
+	}
+	in.Views = &Views{
+		Orders: map[string]OrderView{
+			"A": {Customer: "1", Key: "a", TotalCents: 300, State: "confirmed", Version: 1, Lines: []LineView{{2, 1, 100}, {1, 2, 100}}},
+			"B": {Customer: "2", Key: "b", TotalCents: 100, State: "cancelled", Version: 2, Lines: []LineView{{1, 1, 100}}},
+			"C": {Customer: "2", Key: "c", State: "rejected", Version: 1, Lines: []LineView{{9, 1, 0}}},
+		},
+		Stock: map[int64]StockView{1: {8, 0, 2}, 2: {9, 0, 1}},
+	}
+	return in
+}
+
+func TestGoodEventsAreValid(t *testing.T) {
+	atOnce := func(in *Input) { // nobody is asked about an order without a price
+		delete(in.Inboxes["inventory"].Had, "C/order.placed")
+		delete(in.Inboxes["orders"].Had, "C/stock.refused")
+	}
+	byMoney := func(in *Input) {
+		delete(in.Inboxes["orders"].Had, "C/stock.refused")
+		for consumer, id := range map[string]string{"inventory": "C/payment.declined", "payments": "C/stock.reserved", "orders": "C/payment.declined"} {
+			in.Inboxes[consumer].Had[id] = true
+		}
+	}
+	for name, change := range map[string]func(in *Input){"by the stock": func(*Input) {}, "at once": atOnce, "by the payments": byMoney} {
+		in := goodEvents()
+		change(&in)
+		if got := Judge(in); got.Verdict != lab.AuditValid {
+			t.Errorf("rejected %s: %s: %q", name, got.Verdict, got.Problems)
+		}
+	}
+}
+
+// TestBadEventsAreFound spoils that trial in one way each.
+func TestBadEventsAreFound(t *testing.T) {
+	view := func(in *Input, id string, change func(*OrderView)) {
+		v := in.Views.Orders[id]
+		change(&v)
+		in.Views.Orders[id] = v
+	}
+	for _, c := range []struct {
+		name    string
+		spoil   func(in *Input)
+		problem string
+	}{
+		{"an order is not shown", func(in *Input) { delete(in.Views.Orders, "B") }, "I9: order B is not in the read model"},
+		{"an old state is shown", func(in *Input) { view(in, "B", func(v *OrderView) { v.State = "confirmed" }) }, "I9: the read model says of order B"},
+		{"an old version is shown", func(in *Input) { view(in, "B", func(v *OrderView) { v.Version = 1 }) }, "I9: the read model says of order B"},
+		{"a line is missing", func(in *Input) { view(in, "A", func(v *OrderView) { v.Lines = v.Lines[:1] }) }, "I9: the read model says of order A"},
+		{"the total is another", func(in *Input) { view(in, "A", func(v *OrderView) { v.TotalCents++ }) }, "I9: the read model says of order A"},
+		{"an order is made up", func(in *Input) { in.Views.Orders["Z"] = OrderView{} }, "I9: the read model has order Z"},
+		{"old stock is shown", func(in *Input) { in.Views.Stock[1] = StockView{8, 2, 0} }, "I9: the read model says of product 1"},
+		{"a product is not shown", func(in *Input) { delete(in.Views.Stock, 2) }, "I9: the read model says of product 2"},
+		{"a product is made up", func(in *Input) { in.Views.Stock[3] = StockView{} }, "I9: the read model has 3 products"},
+		{"a change that nobody was told", func(in *Input) { delete(in.Inboxes["payments"].Had, "B/order.cancelled") }, "I10: order B is cancelled, and payments was never told order.cancelled"},
+		{"a step without its cause", func(in *Input) { delete(in.Inboxes["shipping"].Had, "A/payment.captured") }, "I10: order A is confirmed, and shipping was never told"},
+		{"told what never happened", func(in *Input) { in.Inboxes["payments"].Had["A/order.cancelled"] = true }, "I10: order A is confirmed, and payments was told order.cancelled"},
+		{"told of no order", func(in *Input) { in.Inboxes["orders"].Had["Z/order.shipped"] = true }, `I10: orders was told "Z/order.shipped"`},
+		{"refused twice", func(in *Input) { in.Inboxes["orders"].Had["C/payment.declined"] = true }, "I10: order C is rejected, and"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := goodEvents()
+			c.spoil(&in)
+			got := Judge(in)
+			found := slices.ContainsFunc(got.Problems, func(p string) bool { return strings.HasPrefix(p, c.problem) })
+			if got.Verdict != lab.AuditInvalid || !found {
+				t.Errorf("%s: %q, want invalid with %q", got.Verdict, got.Problems, c.problem)
+			}
+		})
+	}
+}
+
+// TestNobodyWaited: what is under way breaks no rule.
+func TestNobodyWaited(t *testing.T) {
+	in := goodEvents()
+	in.Drained, in.Views = false, &Views{}
+	clear(in.Inboxes["orders"].Had)
+	if got := Judge(in); got.Verdict != lab.AuditValid {
+		t.Errorf("%s: %q", got.Verdict, got.Problems)
+	}
+}
