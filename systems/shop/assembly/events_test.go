@@ -25,6 +25,7 @@ type eventParts struct {
 	// A test that breaks something wraps clients of the broker, and expects
 	// complaints.
 	wrap     func(broker.Client) broker.Client
+	wrapDocs func(document.Store) document.Store
 	complain func(error)
 }
 
@@ -47,6 +48,9 @@ func (s shopOf) surroundings(t *testing.T) assembly.Surroundings {
 		t.Cleanup(func() { must(t, store.Close()) })
 		must(t, assembly.PrepareDocuments(t.Context(), store, shoptest.Seed()))
 		around.Documents = store
+		if s.around.wrapDocs != nil {
+			around.Documents = s.around.wrapDocs(store)
+		}
 	}
 	must(t, assembly.Declare(t.Context(), s.design, around))
 	return around
@@ -140,6 +144,7 @@ func TestEventsBehave(t *testing.T) {
 func TestEventsBehaveInOtherShapes(t *testing.T) {
 	for name, turned := range map[string]map[string]string{
 		"together":              {architecture.KnobPlacement: "together"},
+		"apart, no views":       {architecture.KnobViews: "tables"},
 		"together, no views":    {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
 		"a shared database":     {architecture.KnobData: "shared"},
 		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},

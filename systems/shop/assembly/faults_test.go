@@ -27,9 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/events"
-	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
-	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
@@ -258,36 +256,62 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 // expectSettled waits until the shop has nothing to do and judges what it left.
 func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	t.Helper()
-	open := s.database(t)
-	client, err := broker.Open(s.around.broker)
-	must(t, err)
-	store, err := document.Open(t.Context(), s.around.documents)
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(client.Close(), store.Close())) })
-	must(t, assembly.Declare(t.Context(), s.design, assembly.Surroundings{Broker: client, Documents: store}))
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		left := s.left(t, open, client)
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not settled: %v", left)
-		}
-	}
-	state, err := audit.Read(t.Context(), audit.Databases{
-		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
-		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
-	})
-	must(t, err)
-	got := audit.Judge(audit.Input{Seed: shoptest.Seed(), History: clients.history, State: state, Drained: true})
+	open, around := s.database(t), s.onlooker(t)
+	s.settle(t, open, around.Broker)
+	got := s.judge(t, open, around.Documents, clients)
 	t.Logf("%s: %v", got.Verdict, got.Counts)
 	if got.Verdict != lab.AuditValid {
 		t.Errorf("%s: %v", got.Verdict, got.Problems)
 	}
 	for _, queue := range events.Topology(true).Queues {
-		expectPoisonOnly(t, client, broker.DeadLetters(queue.Name))
+		expectPoisonOnly(t, around.Broker, broker.DeadLetters(queue.Name))
 	}
-	expectConverged(t, state, orders.NewBook(open(shop.ComponentOrders)), store)
+}
+
+// onlooker has clients of its own for broker and documents.
+func (s shopOf) onlooker(t *testing.T) assembly.Surroundings {
+	t.Helper()
+	client, err := broker.Open(s.around.broker)
+	must(t, err)
+	store, err := document.Open(t.Context(), s.around.documents)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(client.Close(), store.Close())) })
+	around := assembly.Surroundings{Broker: client, Documents: store}
+	must(t, assembly.Declare(t.Context(), s.design, around))
+	return around
+}
+
+// settle waits until no event is on its way.
+func (s shopOf) settle(t *testing.T, open func(string) *database.DB, client broker.Client) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		left := s.left(t, open, client)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not settled: %v", left)
+		}
+	}
+}
+
+// judge audits what is on record, told and shown.
+func (s shopOf) judge(t *testing.T, open func(string) *database.DB, store document.Store, clients *customers) lab.Audit {
+	t.Helper()
+	in := audit.Input{Seed: shoptest.Seed(), History: clients.history, Drained: true, Inboxes: map[string]audit.Inbox{}}
+	var err error
+	in.State, err = audit.Read(t.Context(), audit.Databases{
+		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
+		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
+	})
+	must(t, err)
+	for _, queue := range events.Topology(false).Queues {
+		in.Inboxes[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
+		must(t, err)
+	}
+	in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
+	must(t, err)
+	return audit.Judge(in)
 }
 
 // expectPoisonOnly reads dead letters: the poison, perhaps twice, and nothing else.
@@ -338,24 +362,4 @@ func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker
 		}
 	}
 	return left
-}
-
-// expectConverged compares the read models with the write side, one by one.
-func expectConverged(t *testing.T, state audit.State, book *orders.Book, store document.Store) {
-	t.Helper()
-	views, levels := orderviews.FromDocuments(store), stockviews.FromDocuments(store)
-	for id := range state.Orders {
-		want, err := book.Get(t.Context(), id)
-		must(t, err)
-		got, err := views.GetOrder(t.Context(), &shoppb.GetOrderRequest{OrderId: id})
-		if err != nil || want.String() != got.String() {
-			t.Errorf("view %v (%v), order %v", got, err, want)
-		}
-	}
-	for _, want := range state.Stock {
-		got, err := levels.GetStock(t.Context(), &shoppb.GetStockRequest{ProductId: want.Product})
-		if err != nil || got.GetOnHand() != want.OnHand || got.GetReserved() != want.Reserved || got.GetSold() != want.Sold {
-			t.Errorf("view %v (%v), stock %+v", got, err, want)
-		}
-	}
 }

@@ -39,6 +39,11 @@ func openDocuments(ctx context.Context, place Place) (document.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenDocuments(ctx, address)
+}
+
+// OpenDocuments is a client of the document store at an address.
+func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address of the document store is not a URL")

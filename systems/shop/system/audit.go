@@ -18,6 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
 // Audit implements lab.System: of a trial that was not played to its end nothing
@@ -60,8 +62,48 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
-	in.Left, err = remaining(ctx, v, databases, left)
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return in, err
+	}
+	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
+		return in, err
+	}
+	if in.Inboxes, err = inboxes(ctx, design, databases); err != nil {
+		return in, err
+	}
+	in.Views, err = views(ctx, design, left)
 	return in, err
+}
+
+// inboxes are what the components of a choreographed design were told. Read models
+// note nothing: their documents carry versions.
+func inboxes(ctx context.Context, design architecture.Design, databases opened) (map[string]audit.Inbox, error) {
+	if design.Coordination != architecture.Choreographed {
+		return nil, nil
+	}
+	all := map[string]audit.Inbox{}
+	for _, queue := range events.Topology(false).Queues {
+		inbox, err := audit.ReadInbox(ctx, databases[queue.Name], queue.Name, queue.Types)
+		if err != nil {
+			return nil, err
+		}
+		all[queue.Name] = inbox
+	}
+	return all, nil
+}
+
+// views are the documents of a design that has any.
+func views(ctx context.Context, design architecture.Design, left lab.Leftover) (found *audit.Views, err error) {
+	if design.Documents == "" {
+		return nil, nil
+	}
+	store, err := assembly.OpenDocuments(ctx, left.Addresses[assembly.ServiceDocuments])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return audit.ReadViews(ctx, store, orderviews.Collection(), stockviews.Collection())
 }
 
 // opened are the databases of a trial by component.
@@ -106,15 +148,14 @@ func (o opened) close() error {
 
 // remaining counts what must be empty in the end: sagas, events that were never
 // published, and messages that were never taken in, or given up.
-func remaining(ctx context.Context, v lab.Variant, databases opened, left lab.Leftover) (map[string]int64, error) {
+func remaining(ctx context.Context, design architecture.Design, databases opened, left lab.Leftover) (map[string]int64, error) {
 	var sagas int64
 	if _, err := databases[shop.ComponentOrders].One(ctx, []any{&sagas}, "SELECT COUNT(*) FROM sagas"); err != nil {
 		return nil, err
 	}
 	counts := map[string]int64{"sagas": sagas}
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err != nil || design.Coordination != architecture.Choreographed {
-		return counts, err
+	if design.Coordination != architecture.Choreographed {
+		return counts, nil
 	}
 	for component, db := range databases {
 		n, err := event.Pending(ctx, db)
@@ -191,31 +232,46 @@ func readHistory(path string) (all []audit.Attempt, err error) {
 // achieved.
 const leastAchieved = 0.99
 
-// withLoad adds what the generator has to say of the trial: a load that it could
-// not send says nothing of the shop.
+// Figures of an audit beside its counts.
+const (
+	figureAchieved = "achieved_rate"
+	figureOffered  = "offered_rate"
+	figureErrors   = "error_share"
+	// figureHeld is 1 where the shop took the offered rate, else 0.
+	figureHeld = "held"
+	// figureLimited is 1 where the generator, not the shop, was the limit.
+	figureLimited = "generator_limited"
+)
+
+// withLoad adds what the generator has to say of the trial. A rate that the shop
+// did not hold is a finding like any other; one that the generator could not send
+// says nothing of the shop.
 func withLoad(judged lab.Audit, p lab.Point, load lab.LoadReport) lab.Audit {
 	if judged.Figures == nil {
 		judged.Figures = map[string]float64{}
 	}
-	judged.Figures["achieved_rate"] = load.Achieved
-	if load.Offered > 0 {
-		judged.Figures["offered_rate"] = load.Offered
-	}
+	judged.Figures[figureAchieved] = load.Achieved
 	if load.Sent > 0 {
-		judged.Figures["error_share"] = 1 - float64(load.OK)/float64(load.Sent)
+		judged.Figures[figureErrors] = 1 - float64(load.OK)/float64(load.Sent)
 	}
 	_, search := p.Level(SearchFrom)
 	_, counted := p.Level(Orders) // then no rate was to be held
-	if search || counted || judged.Verdict != lab.AuditValid {
+	if search || counted {
 		return judged
 	}
-	for _, reason := range load.Limited {
-		judged.Verdict = lab.AuditUnknown
-		judged.Problems = append(judged.Problems, "the generator, not the shop, was the limit: "+reason)
+	judged.Figures[figureLimited] = 0
+	if load.Offered > 0 {
+		judged.Figures[figureOffered], judged.Figures[figureHeld] = load.Offered, 1
+		if load.Achieved < leastAchieved*load.Offered {
+			judged.Figures[figureHeld] = 0
+		}
 	}
-	if load.Offered > 0 && load.Achieved < leastAchieved*load.Offered && len(load.Limited) == 0 {
-		judged.Verdict = lab.AuditUnknown
-		judged.Problems = append(judged.Problems, fmt.Sprintf("the shop did not hold the rate: %.6g/s of %.6g/s were begun", load.Achieved, load.Offered))
+	for _, reason := range load.Limited {
+		judged.Figures[figureLimited] = 1
+		judged.Problems = append(judged.Problems, "the generator, not the shop, was the limit: "+reason)
+		if judged.Verdict == lab.AuditValid {
+			judged.Verdict = lab.AuditUnknown
+		}
 	}
 	return judged
 }

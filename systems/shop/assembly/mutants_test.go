@@ -1,0 +1,168 @@
+package assembly_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// rarely says yes once in a while, beginning with the n-th time.
+type rarely struct {
+	every int64
+	count atomic.Int64
+}
+
+func (r *rarely) now() bool { return r.count.Add(1)%r.every == 0 }
+
+// unconfirmed takes a publication for done that the broker never had.
+type unconfirmed struct {
+	broker.Client
+	lose *rarely
+}
+
+func (u unconfirmed) Publish(ctx context.Context, messages ...broker.Message) error {
+	var sent []broker.Message
+	for _, m := range messages {
+		if !u.lose.now() {
+			sent = append(sent, m)
+		}
+	}
+	if len(sent) == 0 {
+		return nil
+	}
+	return u.Client.Publish(ctx, sent...)
+}
+
+// hasty acknowledges deliveries before they are handled, and dies in between.
+type hasty struct {
+	broker.Client
+	die *rarely
+}
+
+func (h hasty) Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error {
+	return h.Client.Consume(ctx, subscription, func(ctx context.Context, deliveries []broker.Delivery) error {
+		if h.die.now() {
+			return nil
+		}
+		return handler(ctx, deliveries)
+	})
+}
+
+// ghostly tells, of some orders that are placed, that they were cancelled: as a
+// relay does whose transaction is rolled back after it has published.
+type ghostly struct {
+	broker.Client
+	tell *rarely
+}
+
+func (g ghostly) Publish(ctx context.Context, messages ...broker.Message) error {
+	for _, m := range messages {
+		if m.Type != events.OrderShipped || !g.tell.now() {
+			continue
+		}
+		e, err := events.Decode(m)
+		if err != nil {
+			return err
+		}
+		ghost, err := events.Encode(&shoppb.OrderCancelled{Order: e.(events.OfOrder).GetOrder()}, time.Now())
+		if err != nil {
+			return err
+		}
+		messages = append(messages, ghost)
+	}
+	return g.Client.Publish(ctx, messages...)
+}
+
+// forgetful loses an update of the read models.
+type forgetful struct {
+	document.Store
+	lose *rarely
+}
+
+func (f forgetful) Upsert(ctx context.Context, collection string, documents ...document.Document) (int, error) {
+	if f.lose.now() {
+		return len(documents), nil
+	}
+	return f.Store.Upsert(ctx, collection, documents...)
+}
+
+// newestLast takes what comes last for the newest.
+type newestLast struct {
+	document.Store
+	version *atomic.Int64
+}
+
+func (n newestLast) Upsert(ctx context.Context, collection string, documents ...document.Document) (int, error) {
+	for i := range documents {
+		documents[i].Version = n.version.Add(1)
+	}
+	return n.Store.Upsert(ctx, collection, documents...)
+}
+
+// TestEventMutantsAreCaught plants one fault each into a shop that is joined by
+// events, and says after how many orders the audit has noticed.
+func TestEventMutantsAreCaught(t *testing.T) {
+	for name, m := range map[string]struct {
+		rules  string // those of which one must notice
+		around eventParts
+	}{
+		"a publication is not confirmed": {"I4 I10", eventParts{wrap: func(c broker.Client) broker.Client {
+			return unconfirmed{c, &rarely{every: 10}}
+		}}},
+		"acknowledged before it is handled": {"I4 I9 I10", eventParts{wrap: func(c broker.Client) broker.Client {
+			return hasty{c, &rarely{every: 10}}
+		}}},
+		"told and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
+			return ghostly{c, &rarely{every: 5}}
+		}}},
+		"an update of a read model is lost":     {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
+		"a read model believes what comes last": {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return newestLast{s, new(atomic.Int64)} }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			design, err := architecture.New(architecture.Async, nil)
+			must(t, err)
+			around := m.around
+			around.broker, around.documents, around.complain = natsBroker(t), sqliteDocuments(t), func(error) {}
+			running, public := start(t, design, func(t testing.TB) database.Config {
+				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
+			}, around)
+			running.expectCaught(t, &customers{base: public}, m.rules)
+		})
+	}
+}
+
+const (
+	ordersPerLook   = 8
+	ordersPerMutant = 25 * ordersPerLook
+)
+
+// expectCaught orders until the audit finds that a rule is broken.
+func (s shopOf) expectCaught(t *testing.T, clients *customers, rules string) {
+	t.Helper()
+	open, around := s.database(t), s.onlooker(t)
+	for ordered := ordersPerLook; ordered <= ordersPerMutant; ordered += ordersPerLook {
+		clients.order(t, ordersPerLook)
+		s.settle(t, open, around.Broker)
+		got := s.judge(t, open, around.Documents, clients)
+		for _, problem := range got.Problems {
+			rule, _, _ := strings.Cut(problem, ":")
+			if got.Verdict == lab.AuditInvalid && strings.Contains(rules+" ", rule+" ") {
+				t.Logf("caught after %d orders: %s", ordered, problem)
+				return
+			}
+		}
+	}
+	t.Errorf("not caught after %d orders", ordersPerMutant)
+}
