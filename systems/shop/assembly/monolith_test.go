@@ -3,12 +3,14 @@ package assembly_test
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
@@ -57,17 +59,46 @@ func TestMonolithBehaves(t *testing.T) {
 // TestMonolithKeepsToItsDocument sends requests made from the document.
 func TestMonolithKeepsToItsDocument(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		base := serve(t, fresh(t, open(t)))
-		met := map[string]int{}
-		for seed := range uint64(3) {
-			for answer, times := range apifuzz.Run(t, base, api.Document(), seed, 600) {
-				met[answer] += times
-			}
-		}
-		for _, answer := range []string{"createOrder 201", "createOrder 400", "getOrder 200", "getOrder 404", "cancelOrder 200", "listProducts 200"} {
-			if met[answer] == 0 {
-				t.Errorf("never met %s: %v", answer, met)
-			}
-		}
+		expectDocumented(t, serve(t, fresh(t, open(t))), 3, "createOrder 201", "cancelOrder 200")
 	})
+}
+
+// TestServicesKeepToTheDocument does the same where calls and events cross units.
+func TestServicesKeepToTheDocument(t *testing.T) {
+	for name, met := range map[string][]string{
+		architecture.Sync:     {"createOrder 201", "cancelOrder 200"},
+		architecture.SyncGRPC: {"createOrder 201", "cancelOrder 200"},
+		architecture.Async:    {"createOrder 202", "cancelOrder 409"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			design, err := architecture.New(name, nil)
+			must(t, err)
+			around := eventParts{}
+			if design.Broker != "" {
+				around = eventParts{broker: natsBroker(t), documents: sqliteDocuments(t)}
+			}
+			_, public := start(t, design, func(t testing.TB) database.Config {
+				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
+			}, around)
+			expectDocumented(t, public, 1, met...)
+		})
+	}
+}
+
+// expectDocumented sends requests made from the document, some of them wrong on
+// purpose, and reads the answers against it. also are answers that must be met
+// beside those that every architecture gives.
+func expectDocumented(t *testing.T, base string, seeds uint64, also ...string) {
+	t.Helper()
+	met := map[string]int{}
+	for seed := range seeds {
+		for answer, times := range apifuzz.Run(t, base, api.Document(), seed, 600) {
+			met[answer] += times
+		}
+	}
+	for _, answer := range append(also, "createOrder 400", "getOrder 200", "getOrder 404", "listProducts 200") {
+		if met[answer] == 0 {
+			t.Errorf("never met %s: %v", answer, met)
+		}
+	}
 }
