@@ -47,6 +47,9 @@ func preparePostgres(_ context.Context, i *Instance) error {
 		"full_page_writes = on",
 		// Size.
 		fmt.Sprintf("shared_buffers = %dkB", max(i.settings.Memory>>10, 1024)),
+		// In files of the data folder: in /dev/shm it would outlive a server that is
+		// killed.
+		"dynamic_shared_memory_type = mmap",
 		"max_wal_size = 512MB",
 		"min_wal_size = 32MB",
 		"log_timezone = 'UTC'",

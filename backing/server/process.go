@@ -126,13 +126,14 @@ func (s *started) finish(how syscall.Signal, within time.Duration) {
 // unprivileged has a child run without root's privileges where we are root:
 // PostgreSQL refuses root, and no server needs it. The child sits in a user
 // namespace in which root is called otherwise, so it owns our files without
-// changing their owner and may enter folders that are closed to other users.
+// changing their owner and may enter folders that are closed to other users. A namespace for shared memory goes
+// with its last process, and with it what a server that is killed leaves there.
 func unprivileged(attributes *syscall.SysProcAttr) {
 	if os.Geteuid() != 0 {
 		return
 	}
 	const inside = 1000 // any number but root's 0
-	attributes.Cloneflags = syscall.CLONE_NEWUSER
+	attributes.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC
 	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
 	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
 }

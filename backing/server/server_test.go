@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,30 @@ func TestContentOutlivesCrashRestartAndReset(t *testing.T) {
 		t.Logf("reset in %v", time.Since(begin))
 		expect(t, instance, content, "after the reset", "a")
 	})
+}
+
+// TestPostgresLeavesNoSharedMemory: it has none in /dev/shm, and the segment of
+// System V goes with it when it is killed. Only as root a server has a namespace of
+// its own for the latter.
+func TestPostgresLeavesNoSharedMemory(t *testing.T) {
+	instance := launchHere(t, Postgres, Settings{})
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", instance.PIDs()[0]))
+	must(t, err)
+	if strings.Contains(string(maps), "/dev/shm/") {
+		t.Error("it has memory in /dev/shm")
+	}
+	// The seventh line of its lock file names the segment: key and id.
+	lock, err := os.ReadFile(filepath.Join(instance.dir, dataFolder, "postmaster.pid"))
+	must(t, err)
+	segment := strings.Fields(strings.Split(string(lock), "\n")[6])
+	must(t, instance.Kill())
+	left, err := os.ReadFile("/proc/sysvipc/shm")
+	must(t, err)
+	for line := range strings.Lines(string(left)) {
+		if os.Geteuid() == 0 && slices.Equal(strings.Fields(line)[:2], segment) {
+			t.Errorf("its segment is left: %s", line)
+		}
+	}
 }
 
 func TestInstanceIsClosedToOthersAndEndsWhole(t *testing.T) {
