@@ -8,14 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // Place is where databases are: a server, or a folder of files. It is read from an
 // address, such as a deployer hands to units:
 //
-//	sqlite:///folder                   a file for each database
-//	mariadb://user:password@host:port
-//	postgres://user:password@host:port
+//	sqlite:///folder                          a file for each database
+//	mariadb://user:password@host:port/prefix
+//	postgres://user:password@host:port/prefix
+//
+// On a server that others use, too, the names of all databases begin with a prefix.
 type Place struct {
 	driver Driver
 	url    *url.URL
@@ -42,6 +45,19 @@ func (p Place) Driver() Driver { return p.driver }
 
 // Config opens a database of the place by name.
 func (p Place) Config(name string, connections int) Config {
+	return p.config(p.named(name), connections)
+}
+
+// named is what a database is called there.
+func (p Place) named(name string) string {
+	if p.driver == SQLite {
+		return name
+	}
+	return strings.TrimPrefix(p.url.Path, "/") + name
+}
+
+// config opens a database by its whole name.
+func (p Place) config(name string, connections int) Config {
 	config := Config{Driver: p.driver, Connections: connections}
 	switch p.driver {
 	case SQLite:
@@ -62,27 +78,72 @@ func (p Place) Config(name string, connections int) Config {
 
 // Create makes empty databases where they are missing. Names are lower-case
 // letters, digits and underscores.
-func (p Place) Create(ctx context.Context, names ...string) (err error) {
+func (p Place) Create(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`).MatchString(name) {
-			return fmt.Errorf("create database %q: use lower-case letters, digits and underscores, a letter first", name)
+		if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`).MatchString(p.named(name)) {
+			return fmt.Errorf("create database %q: use lower-case letters, digits and underscores, a letter first", p.named(name))
 		}
 	}
-	home := map[Driver]string{MariaDB: "mysql", PostgreSQL: "postgres"}[p.driver]
-	if home == "" {
+	if p.driver == SQLite {
 		return os.MkdirAll(p.url.Path, 0o700)
 	}
-	db, err := Open(ctx, p.Config(home, 1))
+	return p.administer(ctx, func(db *DB) error {
+		for _, name := range names {
+			if err := create(ctx, db, p.named(name)); err != nil {
+				return fmt.Errorf("create database %s: %w", p.named(name), err)
+			}
+		}
+		return nil
+	})
+}
+
+// administer works in the database that every server has.
+func (p Place) administer(ctx context.Context, work func(db *DB) error) error {
+	db, err := Open(ctx, p.config(p.home(), 1))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, name := range names {
-		if err := create(ctx, db, name); err != nil {
-			return fmt.Errorf("create database %s: %w", name, err)
-		}
+	return errors.Join(work(db), db.Close())
+}
+
+// home is the database that every server has.
+func (p Place) home() string {
+	if p.driver == MariaDB {
+		return "mysql"
 	}
-	return nil
+	return "postgres"
+}
+
+// Version asks the server of the place what it is.
+func (p Place) Version(ctx context.Context) (version string, err error) {
+	err = p.administer(ctx, func(db *DB) error {
+		_, err := db.One(ctx, []any{&version}, "SELECT VERSION()")
+		return err
+	})
+	return version, err
+}
+
+// Drop removes databases from the server of the place for good, with all that is in
+// them.
+func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
+	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata", PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
+	return p.administer(ctx, func(db *DB) error {
+		var names []string
+		err := db.Each(ctx, func(row Row) error {
+			var name string
+			err := row.Scan(&name)
+			if which(name) {
+				names = append(names, name)
+			}
+			return err
+		}, list)
+		for _, name := range names {
+			if _, dropped := db.Exec(ctx, "DROP DATABASE IF EXISTS "+name); dropped != nil {
+				err = errors.Join(err, fmt.Errorf("drop database %s: %w", name, dropped))
+			}
+		}
+		return err
+	})
 }
 
 // create makes one database. PostgreSQL has no IF NOT EXISTS for it.

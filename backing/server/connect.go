@@ -30,6 +30,16 @@ func (i *Instance) DSN(database string) string {
 	return address.String()
 }
 
+// URL is the address of the server as one URL with the credentials. Databases are
+// named by who uses them.
+func (i *Instance) URL() string {
+	if i.Kind != MariaDB && i.Kind != Postgres {
+		return i.DSN("")
+	}
+	address := url.URL{Scheme: string(i.Kind), User: url.UserPassword(i.user, i.password), Host: i.Address()}
+	return address.String()
+}
+
 // CreateDatabases makes databases in MariaDB or PostgreSQL; names are lower-case
 // letters, digits and underscores. Those that exist stay as they are. The other
 // servers make theirs when they are first used.

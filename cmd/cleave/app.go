@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/cleave-lab/cleave/backing/named"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
@@ -30,13 +31,21 @@ func systems() map[string]lab.System {
 	return map[string]lab.System{big.Name: big.System{}, shop.Name: shopsystem.System{}}
 }
 
-// backings are the backing services that this program can provide.
-func backings(unit string) map[string]lab.Backing {
+// backings are the backing services that this program can provide. A server that
+// the user names takes the place of a private one.
+func backings(unit string) (map[string]lab.Backing, error) {
 	all := map[string]lab.Backing{sqlite.Kind: sqlite.New()}
 	for _, b := range server.Backings(unit) {
 		all[b.Kind()] = b
 	}
-	return all
+	users, err := named.FromEnvironment(os.LookupEnv)
+	for kind, b := range users {
+		all[kind] = b
+	}
+	if err != nil {
+		return nil, withCode(exitBadPlan, "%w", err)
+	}
+	return all, nil
 }
 
 // systemOf is the system of a plan: one that this program brings, or those that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
@@ -51,6 +52,6 @@ func OpenDocuments(ctx context.Context, address string) (document.Store, error) 
 	if u.Scheme == string(document.SQLite) {
 		return document.Open(ctx, document.Config{Driver: document.SQLite, DSN: filepath.Join(u.Path, viewsName+".db")})
 	}
-	u.Path = "/" + viewsName
+	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + viewsName
 	return document.Open(ctx, document.Config{Driver: document.Mongo, DSN: u.String()})
 }
