@@ -3,17 +3,20 @@ package lab
 // Analysis is everything that is concluded from the trials of an experiment:
 // the document of --json and analysis.json.
 type Analysis struct {
-	Schema      string           `json:"schema"`
-	Study       string           `json:"study"`
-	Title       string           `json:"title"`
-	Profile     string           `json:"profile"`
-	Seed        uint64           `json:"seed"`
-	Scale       float64          `json:"scale"`
-	Blocks      int              `json:"blocks"`
-	Confidence  float64          `json:"confidence"`
-	Margin      float64          `json:"margin"`
-	Operation   string           `json:"operation"`
-	Baseline    string           `json:"baseline"`
+	Schema     string  `json:"schema"`
+	Study      string  `json:"study"`
+	Title      string  `json:"title"`
+	Profile    string  `json:"profile"`
+	Seed       uint64  `json:"seed"`
+	Scale      float64 `json:"scale"`
+	Blocks     int     `json:"blocks"`
+	Confidence float64 `json:"confidence"`
+	Margin     float64 `json:"margin"`
+	Operation  string  `json:"operation"`
+	Baseline   string  `json:"baseline"`
+	// Objective is the limit that a capacity is the highest rate under; empty
+	// where the study has none.
+	Objective   string           `json:"objective,omitempty"`
 	Answer      []Sentence       `json:"answer"`
 	Environment Environment      `json:"environment"`
 	Metrics     []Metric         `json:"metrics"`
@@ -23,24 +26,24 @@ type Analysis struct {
 	NoiseFloor  map[string]Ratio `json:"noise_floor"` // by metric
 	// Margins are the widest margins of verdicts, by metric: Margin, or the
 	// noise floor where that reaches farther.
-	Margins     map[string]float64  `json:"margins"`
-	Results     []Result            `json:"results"`
-	Comparisons []Comparison        `json:"comparisons"`
-	Averages    []Average           `json:"averages"`
-	Trends      []TrendLine         `json:"trends"`
-	Ladder      []Rung              `json:"ladder"`
-	Claims      []Judgement         `json:"claims"`
-	Published   []PublishedFigure   `json:"published"`
+	Margins     map[string]float64 `json:"margins"`
+	Results     []Result           `json:"results"`
+	Comparisons []Comparison       `json:"comparisons"`
+	Averages    []Average          `json:"averages"`
+	Trends      []TrendLine        `json:"trends"`
+	Ladder      []Rung             `json:"ladder"`
+	Claims      []Judgement        `json:"claims"`
+	Published   []PublishedFigure  `json:"published"`
 	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
 	// experiments that change one knob at a time.
-	Curves     []Curve     `json:"curves,omitempty"`
-	Spectra    []Spectrum  `json:"spectra,omitempty"`
-	Usages     []RoleUsage `json:"usages,omitempty"`
-	Paths      []TrialPath `json:"paths,omitempty"`
-	Waterfalls []Waterfall `json:"waterfalls,omitempty"`
-	Audit       map[string]AuditSum `json:"audit"` // by variant
-	Conditions  ConditionSummary    `json:"conditions"`
-	Notes       []string            `json:"notes"`
+	Curves     []Curve             `json:"curves,omitempty"`
+	Spectra    []Spectrum          `json:"spectra,omitempty"`
+	Usages     []RoleUsage         `json:"usages,omitempty"`
+	Paths      []TrialPath         `json:"paths,omitempty"`
+	Waterfalls []Waterfall         `json:"waterfalls,omitempty"`
+	Audit      map[string]AuditSum `json:"audit"` // by variant
+	Conditions ConditionSummary    `json:"conditions"`
+	Notes      []string            `json:"notes"`
 }
 
 // Sentence is one generated sentence of the answer; Figure names the part of
@@ -211,13 +214,15 @@ type Judgement struct {
 
 // PublishedFigure is one figure of the study beside what was measured here.
 type PublishedFigure struct {
-	ID         string   `json:"id"`
-	Source     string   `json:"source"`
-	Metric     string   `json:"metric"`
-	Variant    string   `json:"variant"` // the study's own name
-	Point      string   `json:"point,omitempty"`
-	Unit       string   `json:"unit"`
+	ID      string `json:"id"`
+	Source  string `json:"source"`
+	Metric  string `json:"metric"`
+	Variant string `json:"variant"` // the study's own name
+	Point   string `json:"point,omitempty"`
+	Unit    string `json:"unit"`
+	// Value is 0 and means nothing where Missing: the study prints no number.
 	Value      float64  `json:"value"`
+	Missing    bool     `json:"missing,omitempty"`
 	Status     string   `json:"status"` // what recomputation said of it
 	Note       string   `json:"note,omitempty"`
 	Recomputed *float64 `json:"recomputed"`

@@ -55,20 +55,31 @@ type Waterfall struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Steps  []Step `json:"steps"`
-	// Whole is the last variant / the first.
-	Whole Ratio `json:"whole"`
-	// Interactions are the knobs whose effect depends on the order of the steps.
+	// Whole is the last variant / the first. The product of the steps is exactly
+	// this: all are over the same blocks, those in which every variant counts.
+	Whole   Ratio             `json:"whole"`
+	Verdict ComparisonVerdict `json:"verdict"` // on the whole
+	Words   string            `json:"words"`
+	// Interactions hold each knob's effect against the one it has in another order
+	// of the steps; empty where no other order was played.
 	Interactions []Interaction `json:"interactions,omitempty"`
 }
 
 // Step is one change: Variant / Before by block.
 type Step struct {
-	Knob    string            `json:"knob"`
-	Change  string            `json:"change"` // "acid -> orchestrated"
+	Knob   string `json:"knob"`
+	Change string `json:"change"` // "acid -> orchestrated"
+	// With are the knobs that have an effect from this step on: "binding http".
+	With    string            `json:"with,omitempty"`
 	Before  string            `json:"before"`
 	Variant string            `json:"variant"`
 	Ratio   Ratio             `json:"ratio"`
 	Verdict ComparisonVerdict `json:"verdict"`
+	// Words says the verdict in words. PHolm is the two-sided p-value against a
+	// ratio of 1, adjusted over the steps; Margin what the verdict was judged with.
+	Words  string   `json:"words"`
+	Margin float64  `json:"margin"`
+	PHolm  *float64 `json:"p_holm"`
 }
 
 // Interaction is one knob's effect in two orders of the same steps.

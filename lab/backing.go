@@ -28,6 +28,13 @@ type Backing interface {
 	Close() error
 }
 
+// PermanentBacking is a Backing whose services cannot be killed and started again.
+type PermanentBacking interface {
+	Backing
+	// Permanent says why, and what can be killed instead.
+	Permanent() string
+}
+
 // Service is one backing service during one trial.
 type Service interface {
 	// Address is what clients need to use the service, as one URL with its

@@ -19,8 +19,27 @@ type Load struct {
 	Consent string `json:"consent,omitempty"`
 	// Objective is a limit such as "p99<50ms,errors<0.1%"; empty means none.
 	Objective string `json:"objective,omitempty"`
+	// Effort is what a search for the capacity may cost.
+	Effort SearchEffort `json:"search,omitzero"`
+	// Lateness is how much later than its own limit permits the generator may send
+	// 1 % of the operations before it counts as the limit, in seconds. Medians and
+	// costs bear some; percentiles in the tail do not.
+	Lateness float64 `json:"lateness_seconds,omitempty"`
 	// Cores are those of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`
+}
+
+// SearchEffort bounds what a search for the capacity costs. Zero values are those
+// of the load engine.
+type SearchEffort struct {
+	// Duration of each probe, in seconds; zero: as long as any load.
+	Duration float64 `json:"duration_seconds,omitempty"`
+	// Resolution is the ratio of the highest rate that passed and the lowest that
+	// failed at which a search ends.
+	Resolution float64 `json:"resolution,omitempty"`
+	// Votes is how many probes decide near the capacity; with 1 the capacity is not
+	// confirmed afterwards.
+	Votes int `json:"votes,omitempty"`
 }
 
 // Generator makes the unit that puts a system under load, and reads what it
@@ -45,13 +64,18 @@ type LoadJob struct {
 	// Count is a load of so many flows, as fast as the generator's connections get
 	// them answered; it replaces Rate and Users, and Duration is its limit.
 	Count int
-	Seed  uint64 // of every random choice
+	// Over spreads the flows of Count evenly over so many seconds; 0: all are due at
+	// once.
+	Over float64
+	Seed uint64 // of every random choice
 	// Search asks for the highest rate that meets the objective, from Rate on.
 	Search bool
 	Ready  ReadyCheck
-	// Settle, where it has a path, is asked once after the last operation; the
-	// load is over when the answer comes. A system whose answers come before its
-	// work is done holds it back until all is final. After Timeout the load fails.
+	// Settle, where it has a path, is asked once after the last operation, of the
+	// warm-up and of every probe of a search too; the load is over when the answer
+	// comes. A system whose answers come before its work is done holds it back until
+	// all is final. One that is not there, or says with a 5xx that it cannot tell, is
+	// asked again. After Timeout the load fails.
 	Settle ReadyCheck
 	// History is a file in the trial's directory that gets a JSON line for every
 	// attempt at an operation; empty means none.

@@ -13,6 +13,11 @@ type Metering interface {
 	// Mark notes the counters of all units now. A trial has two marks: before
 	// the start signal and after the last operation.
 	Mark() error
+	// Suspend reads the named unit for the last time before it is killed on
+	// purpose. What it has used until now counts; from now on it uses nothing.
+	Suspend(unit string) error
+	// Resume goes on with a suspended unit, which has a process of its own again.
+	Resume(unit Unit) error
 	// Stop ends sampling and returns the use between the first and last mark.
 	Stop() (Metered, error)
 }
@@ -34,6 +39,8 @@ type Metered struct {
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
 	OwnShare            float64 `json:"own_share"`
+	// Notes say what the figures do not hold.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Usage is what a group of units used between two marks.

@@ -27,14 +27,23 @@ func SpectrumShares() []float64 {
 // Path is the critical path of one operation: what it waited for, from its
 // intended start to its final state. Segments touch each other and do not overlap.
 type Path struct {
-	// Share is the quantile that the operation stands for: 0.5 or 0.99.
+	// Share is the quantile that the operation stands for: 0.5 or 0.99. PathMean
+	// stands for no operation.
 	Share     float64 `json:"share"`
 	Operation string  `json:"operation"` // its id, for the logs
 	Seconds   float64 `json:"seconds"`   // from intended start to final state
 	// Sampled is how many traced operations it was chosen from.
-	Sampled  int       `json:"sampled"`
+	Sampled int `json:"sampled"`
+	// Segments add up to Seconds. One that is shorter than a two-thousandth of the
+	// path is a part of the one before it, but not in the mean.
 	Segments []Segment `json:"segments"`
 }
+
+// PathMean is the share of the path that is the mean of all traced operations. It
+// has one segment for each unit and kind, stacked in the order of SegmentKinds:
+// how long an operation waits for that in the mean, wherever on its way. Their sum
+// is the mean time to completion.
+const PathMean = 0
 
 // Segment is a stretch of a path.
 type Segment struct {
@@ -57,3 +66,12 @@ const (
 	SegmentDatabase  SegmentKind = "database"
 	SegmentBroker    SegmentKind = "broker"
 )
+
+// SegmentKinds lists all kinds, in the order in which they are shown.
+func SegmentKinds() []SegmentKind {
+	return []SegmentKind{SegmentBusiness, SegmentEncoding, SegmentTransport, SegmentQueueing, SegmentDatabase, SegmentBroker}
+}
+
+// SegmentAttribute is the attribute of a span that holds the SegmentKind of its own
+// time: that in which none of its parts is under way.
+const SegmentAttribute = "cleave.segment"

@@ -21,11 +21,15 @@ type Study struct {
 	System   string    `json:"system"`
 	Baseline string    `json:"baseline"` // variant that the others are compared with
 	Variants []Variant `json:"variants"`
-	Points   []Point   `json:"points"`
+	// Absent are variants that the study would compare, were they possible here.
+	Absent []AbsentVariant `json:"absent,omitempty"`
+	Points []Point         `json:"points"`
 	// Trends are factors along which a straight line and an exponent are fitted.
 	Trends []Trend `json:"trends,omitempty"`
 	Design Design  `json:"design"`
 	Claims []Claim `json:"claims,omitempty"`
+	// Steps are ways from one variant to another, one knob at a time.
+	Steps []PathStep `json:"steps,omitempty"`
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
 	Load *Load `json:"load,omitempty"`
@@ -89,22 +93,40 @@ const (
 	ClaimLinear ClaimKind = "linear"
 	// ClaimGrows: the ratio Variant/Against rises along Factor.
 	ClaimGrows ClaimKind = "grows"
+	// ClaimMore is ClaimSlower for metrics that are no times: Variant has more of
+	// Metric than Against at every point.
+	ClaimMore ClaimKind = "more"
+	// ClaimEquivalent: the ratio Variant/Against lies within Low..High at every
+	// point; without them within the margin of the design.
+	ClaimEquivalent ClaimKind = "equivalent"
+	// ClaimLevel: the mean of Metric of Variant lies within Low..High at every point.
+	ClaimLevel ClaimKind = "level"
 )
 
 // Claim is a sentence that data can support, contradict or leave undecided.
 type Claim struct {
-	ID        string    `json:"id"`
-	Text      string    `json:"text"`
-	Source    string    `json:"source"` // table, figure or section of the study
-	Kind      ClaimKind `json:"kind"`
-	Metric    string    `json:"metric"`
-	Variant   string    `json:"variant"`
-	Against   string    `json:"against,omitempty"`
-	Factor    string    `json:"factor,omitempty"`
-	Points    []string  `json:"points,omitempty"` // empty: all that both variants ran
-	Low       float64   `json:"low,omitempty"`
-	High      float64   `json:"high,omitempty"`
-	Published float64   `json:"published,omitempty"` // the study's own number, 0: none
+	ID      string    `json:"id"`
+	Text    string    `json:"text"`
+	Source  string    `json:"source"` // table, figure or section of the study
+	Kind    ClaimKind `json:"kind"`
+	Metric  string    `json:"metric"`
+	Variant string    `json:"variant"`
+	Against string    `json:"against,omitempty"`
+	// AgainstMetric is that of Against where it is another than Metric; Against may
+	// be Variant itself then.
+	AgainstMetric string   `json:"against_metric,omitempty"`
+	Factor        string   `json:"factor,omitempty"`
+	Points        []string `json:"points,omitempty"` // empty: all that both variants ran
+	Low           float64  `json:"low,omitempty"`
+	High          float64  `json:"high,omitempty"`
+	Published     float64  `json:"published,omitempty"` // the study's own number, 0: none
+}
+
+// AbsentVariant is a variant that cannot be built here, with the reason.
+type AbsentVariant struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary,omitempty"`
+	Reason  string `json:"reason"`
 }
 
 // Plan is a study expanded into trials in the order in which they are played.

@@ -32,6 +32,8 @@ type SystemInfo struct {
 	// Metrics are what trials of the system are compared in, the headline first;
 	// empty means JobMetrics. A system that has some is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`
+	// Restartable: units may be killed and started again while the load goes on.
+	Restartable bool `json:"restartable,omitempty"`
 }
 
 // LiveAuditor is a System whose audit reads the backing services and the trial's
@@ -48,6 +50,9 @@ type Leftover struct {
 	Addresses map[string]string
 	// Dir is the directory that the units shared.
 	Dir string
+	// Faults are what was done to the trial. The report of a unit that was killed
+	// tells of its last life only.
+	Faults []FaultRecord
 }
 
 // Measurer is a System with metrics of its own.
@@ -161,6 +166,9 @@ type UnitSpec struct {
 	Role string // what metering sums over: "core", "worker"
 	// Program is the file to run; empty means the deployer's own unit program.
 	Program string
+	// Install is the command that brings a foreign Program where it is missing;
+	// empty means that nobody knows one.
+	Install string
 	Args    []string
 	// Foreign units are not ours: they speak no control protocol, are ended by
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,

@@ -115,12 +115,11 @@ func (b *builder) structure(t reflect.Type) object {
 			required = append(required, name)
 		}
 	})
-	return object{
-		{"type", "object"},
-		{"properties", properties},
-		{"required", required},
-		{"additionalProperties", false},
+	schema := object{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 { // the keyword takes no null
+		schema = append(schema, member{"required", required})
 	}
+	return append(schema, member{"additionalProperties", false})
 }
 
 // fields visits the fields that are marshalled, those of embedded structures
@@ -136,7 +135,7 @@ func (b *builder) fields(t reflect.Type, visit func(owner reflect.Type, f reflec
 		case name == "":
 			b.err = fmt.Errorf("%s.%s has no name in JSON", t, f.Name)
 		default:
-			visit(t, f, name, tagged && strings.Contains(options, "omitempty"))
+			visit(t, f, name, tagged && strings.Contains(options, "omit"))
 		}
 	}
 }

@@ -52,6 +52,9 @@ func TestWriteWritesAllSchemas(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	type word string
+	type extra struct {
+		Tip float64 `json:"tip,omitempty"`
+	}
 	type inner struct {
 		N int `json:"n"`
 	}
@@ -62,6 +65,7 @@ func TestBuild(t *testing.T) {
 		Low    *float64           `json:"low"`
 		At     time.Time          `json:"at"`
 		Secret string             `json:"-"`
+		Extra  extra              `json:"extra"`
 	}
 	known := comments{about: map[string]string{"sample.Low": "Low is low."}, constants: map[string][]string{"word": {"yes", "no"}}}
 	got, err := schemaOf(document{"sample", "Sample", reflect.TypeFor[sample]()}, known)
@@ -76,7 +80,8 @@ func TestBuild(t *testing.T) {
 		`"shares": { "type": "object", "additionalProperties": { "type": "number" } }`,
 		`"low": { "description": "Low is low.", "anyOf": [ { "type": "number" }, { "type": "null" } ] }`,
 		`"at": { "type": "string", "format": "date-time" }`,
-		`"required": [ "n", "word", "low", "at" ], "additionalProperties": false`,
+		`"required": [ "n", "word", "low", "at", "extra" ], "additionalProperties": false`,
+		`"extra": { "type": "object", "properties": { "tip": { "type": "number" } }, "additionalProperties": false } }`,
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("schema lacks %s:\n%s", want, got)

@@ -1,0 +1,54 @@
+package lab
+
+import "strings"
+
+// PathStep is one step on a way from one variant to another. The steps of a way
+// follow each other: what one leads to is what the next begins with.
+type PathStep struct {
+	// Order tells ways apart that take the same changes in another order: 1 is the
+	// one that is shown, 2 the one that interactions are looked for with.
+	Order int `json:"order"`
+	// Changes is one change; two where neither is possible before the other.
+	Changes []KnobChange `json:"changes"`
+	Before  string       `json:"before"` // variants of the study
+	Variant string       `json:"variant"`
+}
+
+// KnobChange is one knob turned from a value to another.
+type KnobChange struct {
+	Knob string `json:"knob"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	// With names the knobs that have an effect from here on and had none before,
+	// with their values: "binding http".
+	With string `json:"with,omitempty"`
+}
+
+// Knob names what the step turns: "placement", "data and placement".
+func (s PathStep) Knob() string {
+	var names []string
+	for _, c := range s.Changes {
+		names = append(names, c.Knob)
+	}
+	return strings.Join(names, " and ")
+}
+
+// Change shows from where to where: "shared -> databases".
+func (s PathStep) Change() string {
+	var parts []string
+	for _, c := range s.Changes {
+		parts = append(parts, c.From+" -> "+c.To)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// With names what comes with the step: "binding http".
+func (s PathStep) With() string {
+	var parts []string
+	for _, c := range s.Changes {
+		if c.With != "" {
+			parts = append(parts, c.With)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
