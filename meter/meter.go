@@ -42,12 +42,12 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	}
 	run := &metering{
 		ctx:   ctx,
-		marks: make(chan chan error, 1),
+		asked: make(chan request, 1),
 		stop:  make(chan struct{}),
 		ended: make(chan struct{}),
 		work:  w,
 	}
-	w.interrupted = func() bool { return len(run.marks) > 0 }
+	w.interrupted = func() bool { return len(run.asked) > 0 }
 	begun := make(chan error, 1)
 	go run.loop(begun)
 	if err := <-begun; err != nil {

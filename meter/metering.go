@@ -16,7 +16,7 @@ import (
 // thread's CPU clock is the meter's own cost.
 type metering struct {
 	ctx   context.Context // of Watch: metering ends with it
-	marks chan chan error // a mark is wanted; the answer goes into the inner channel
+	asked chan request    // what is wanted besides sampling
 	stop  chan struct{}
 	once  sync.Once
 	ended chan struct{}
@@ -24,30 +24,49 @@ type metering struct {
 	work *worker
 }
 
+// request is something that the reading goroutine is to do.
+type request struct {
+	do     func() error
+	answer chan error
+}
+
 // Mark notes the counters of all units now. The first mark samples memory
 // before it reads the counters, the second one after: sampling at the marks
 // lies outside the measured window. A third mark is refused.
-func (m *metering) Mark() error {
-	answer := make(chan error, 1)
+func (m *metering) Mark() error { return m.ask(m.work.mark) }
+
+// Suspend implements lab.Metering.
+func (m *metering) Suspend(unit string) error {
+	return m.ask(func() error { return m.work.suspend(unit) })
+}
+
+// Resume implements lab.Metering.
+func (m *metering) Resume(unit lab.Unit) error {
+	return m.ask(func() error { return m.work.resume(unit) })
+}
+
+// ask has the reading goroutine do something and waits until it is done.
+func (m *metering) ask(do func() error) error {
+	wanted := request{do, make(chan error, 1)}
 	select {
-	case m.marks <- answer:
+	case m.asked <- wanted:
 	case <-m.ended:
 		return m.over()
 	}
 	select {
-	case err := <-answer:
+	case err := <-wanted.answer:
 		return err
 	case <-m.ended:
 		return m.over()
 	}
 }
 
-// over is the error of a mark that comes after the end.
+// over is the error of what is asked for after the end.
 func (m *metering) over() error {
 	if err := context.Cause(m.ctx); err != nil {
 		return fmt.Errorf("no mark is taken any more: %w", err)
 	}
-	return errors.New("mark after the end of metering")
+	return errors.New("metering has ended")
 }
 
 // Stop ends sampling and returns the use between the two marks.
@@ -57,7 +76,7 @@ func (m *metering) Stop() (lab.Metered, error) {
 	return m.work.result()
 }
 
-// loop samples, takes marks when asked, and ends with ctx or Stop.
+// loop samples, does what it is asked, and ends with ctx or Stop.
 func (m *metering) loop(begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -78,8 +97,8 @@ func (m *metering) loop(begun chan<- error) {
 		case <-m.stop:
 			m.work.finish()
 			return
-		case answer := <-m.marks:
-			answer <- m.work.mark()
+		case wanted := <-m.asked:
+			wanted.answer <- wanted.do()
 		case <-timer.C:
 			m.work.round()
 		}

@@ -17,8 +17,8 @@ type worker struct {
 	roles   []string // distinct, in order of appearance
 	roleOf  []int    // index into roles, one per unit
 	scratch *scratch
-	// interrupted says that a mark waits: a sampling round then gives up, since
-	// a late mark would count what units do after the last operation.
+	// interrupted says that a mark or something else waits: a sampling round then
+	// gives up, since a late mark would count what units do after the last operation.
 	interrupted func() bool
 
 	started    time.Time
@@ -31,6 +31,7 @@ type worker struct {
 	current []int64
 	memory  memory
 	samples []lab.UsageSample
+	notes   []string // what the figures do not hold
 }
 
 // mark is one reading of all units.

@@ -16,12 +16,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. All fields but Backings must be set.
+// Conductor joins the rooms that a trial needs. All fields but Backings must be set,
+// and Injector for studies with faults only.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
 	Backings  map[string]lab.Backing  // by kind
 	Meter     lab.Meter
+	Injector  lab.Injector
 	Host      lab.Host
 	Store     lab.TrialStore
 	Progress  lab.Progress
@@ -95,7 +97,7 @@ const shownProblems = 3
 
 // Preflight refuses a plan of which this host cannot carry every part, before
 // anything is started. The part that needs most is named first. Its error is a
-// MissingPartError.
+// MissingPartError, or a PlanError where the plan asks for faults that cannot be.
 func (c *Conductor) Preflight(plan lab.Plan) error {
 	e := experiment{Conductor: c, plan: plan}
 	var problems []shortcoming
@@ -108,6 +110,9 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		seen[key] = true
 		setting, err := e.setting(planned)
 		if err == nil {
+			if refused := c.checkFaults(plan.Study.Faults, setting.layout); refused != nil {
+				return &PlanError{fmt.Errorf("%s: %w", key, refused)}
+			}
 			err = errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout))
 		}
 		if err != nil {

@@ -23,16 +23,17 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, services.introduce(s.layout), dir)
 	if err != nil {
-		return nil, err, nil
+		return nil, fullDisk(e.Scratch, err), nil
 	}
 	trial.Units = len(deployment.Units())
-	reports, played := e.work(ctx, deployment, services, host, trial)
+	reports, played := e.work(ctx, s.layout.Lead, deployment, services, host, trial)
+	played = fullDisk(e.Scratch, played)
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir}
+	left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
-		trial.Audit = live.AuditLive(ctx, s.variant, s.point, left)
+		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {
-		trial.Audit = e.System.Audit(s.variant, s.point, reports)
+		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, reports), trial.Faults)
 	}
 	if played == nil {
 		played = e.measure(ctx, s, left, trial)
@@ -53,7 +54,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 }
 
 // work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, deployment lab.Deployment, services services, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
+func (e *experiment) work(ctx context.Context, lead string, deployment lab.Deployment, services services, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,12 @@ func (e *experiment) work(ctx context.Context, deployment lab.Deployment, servic
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
-	finished, err := job(ctx, deployment, metering, host)
+	w := window{deployment: deployment, metering: metering, host: host, faults: e.plan.Study.Faults, injector: e.Injector}
+	if len(w.faults) > 0 {
+		w.targets = targets(deployment, services, lead, metering)
+	}
+	finished, records, err := w.job(ctx)
+	trial.Faults = records
 	metered, stopped := metering.Stop()
 	if err != nil {
 		return nil, err // what the meter misses for it is no news
@@ -76,25 +82,57 @@ func (e *experiment) work(ctx context.Context, deployment lab.Deployment, servic
 	return deployment.Reports(ctx)
 }
 
-// job is the measured window: from just before the start command until just
-// after the last operation.
-func job(ctx context.Context, deployment lab.Deployment, metering lab.Metering, host lab.Observation) (lab.Event, error) {
-	if err := metering.Mark(); err != nil {
-		return lab.Event{}, fmt.Errorf("meter: %w", err)
+// window is the measured part of a trial.
+type window struct {
+	deployment lab.Deployment
+	metering   lab.Metering
+	host       lab.Observation
+	faults     []lab.Fault
+	injector   lab.Injector
+	targets    []lab.FaultTarget
+}
+
+// job runs from just before the start command until just after the last
+// operation. What is killed meanwhile is started again before it returns.
+func (w window) job(ctx context.Context) (lab.Event, []lab.FaultRecord, error) {
+	if err := w.mark(); err != nil {
+		return lab.Event{}, nil, err
 	}
-	host.Open()
-	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		return lab.Event{}, err
+	w.host.Open()
+	if err := w.deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		return lab.Event{}, nil, err
 	}
-	finished, err := deployment.Await(ctx, lab.EventFinished)
+	if len(w.faults) == 0 {
+		finished, err := w.finish(ctx)
+		return finished, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	injection := w.injector.Begin(ctx, w.faults, w.targets)
+	finished, err := w.finish(ctx)
+	if err != nil {
+		cancel() // nothing is healed in a trial that has failed
+		return finished, injection.End(), err
+	}
+	records := injection.End()
+	return finished, records, unhealed(records)
+}
+
+// finish waits for the last operation.
+func (w window) finish(ctx context.Context) (lab.Event, error) {
+	finished, err := w.deployment.Await(ctx, lab.EventFinished)
 	if err != nil {
 		return finished, err
 	}
-	host.Close()
-	if err := metering.Mark(); err != nil {
-		return finished, fmt.Errorf("meter: %w", err)
+	w.host.Close()
+	return finished, w.mark()
+}
+
+func (w window) mark() error {
+	if err := w.metering.Mark(); err != nil {
+		return fmt.Errorf("meter: %w", err)
 	}
-	return finished, nil
+	return nil
 }
 
 // judge says whether the trial counts.

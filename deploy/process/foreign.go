@@ -108,11 +108,11 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 	if err != nil {
 		return err
 	}
-	u := &unit{spec: spec, command: command, prepares: true}
-	err = running.launch(u)
-	if err != nil {
+	u := &unit{spec: spec, command: command, prepares: true, log: &tail{}}
+	if err := running.launch(u); err != nil {
 		return err
 	}
+	running.prepared = append(running.prepared, u)
 	select {
 	case <-u.ended:
 	case <-ctx.Done():
@@ -133,7 +133,7 @@ func (d *deployment) judgeForeign(u *unit, err error) {
 	if err != nil {
 		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.spec.Name, err, u.log.lastWords())
 	}
-	if d.isEnding() || u.prepares {
+	if d.isEnding() || u.prepares || d.isDoomed(u) {
 		return
 	}
 	how := u.failure

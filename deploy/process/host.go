@@ -46,7 +46,11 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		if !spec.Foreign || spec.Compose != nil {
 			continue
 		}
-		if _, err := findProgram(spec.Program, spec.Dir); err != nil {
+		_, err := findProgram(spec.Program, spec.Dir)
+		if err != nil && spec.Install != "" {
+			err = fmt.Errorf("%w: type: %s", err, spec.Install)
+		}
+		if err != nil {
 			problems = append(problems, err)
 		}
 	}

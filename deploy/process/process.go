@@ -63,6 +63,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 		return nil, err
 	}
 	running := newDeployment(layout, group)
+	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, addresses, dir) }
 	if err := d.startUnits(ctx, layout, running, addresses, dir); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}
@@ -94,15 +95,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment, addresses map[string]string, dir string) error {
-	var command *exec.Cmd
-	var err error
-	if spec.Foreign {
-		if command, err = d.keeperCommand(spec, addresses, dir); err == nil {
-			err = checkBinds(spec)
-		}
-	} else {
-		command = d.unitCommand(spec, memory, addresses, dir)
-	}
+	command, err := d.command(spec, memory, addresses, dir)
 	if err != nil {
 		return err
 	}
@@ -111,10 +104,24 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 		}
 	}
-	if err := running.launch(&unit{spec: spec, command: command}); err != nil {
+	u := &unit{spec: spec, command: command, log: &tail{}}
+	if err := running.launch(u); err != nil {
 		return fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
 	}
+	running.add(u)
 	return nil
+}
+
+// command is that of any unit, whose own addresses must be free.
+func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, addresses map[string]string, dir string) (*exec.Cmd, error) {
+	if !spec.Foreign {
+		return d.unitCommand(spec, memory, addresses, dir), nil
+	}
+	command, err := d.keeperCommand(spec, addresses, dir)
+	if err != nil {
+		return nil, err
+	}
+	return command, checkBinds(spec)
 }
 
 // unitCommand is the command of a unit of our own.
@@ -155,12 +162,15 @@ type deployment struct {
 	lead     string
 	group    *group
 	launcher *launcher
-	units    []*unit
-	prepared []*unit // commands that ran before them
+	prepared []*unit // commands that ran before the units
+	shares   bool    // the units share memory
+	// restart is the command of a unit that is started once more.
+	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
 	events   chan lab.Event // from the lead unit
 	failures chan error     // the first failure of any unit
 	mu       sync.Mutex
+	units    []*unit
 	stopping bool // the units may end
 	ending   bool // the foreign ones too
 	stopOnce sync.Once
@@ -170,14 +180,28 @@ type deployment struct {
 func newDeployment(layout lab.Layout, group *group) *deployment {
 	return &deployment{
 		lead: layout.Lead, group: group, launcher: newLauncher(),
-		events: make(chan lab.Event, 4), failures: make(chan error, 1),
+		shares: layout.SharedMemory > 0, events: make(chan lab.Event, 4), failures: make(chan error, 1),
 	}
+}
+
+// add takes a unit into the layout that runs.
+func (d *deployment) add(u *unit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.units = append(d.units, u)
+}
+
+// all are the units as they are now.
+func (d *deployment) all() []*unit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.units)
 }
 
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
-	units := make([]lab.Unit, 0, len(d.units))
-	for _, u := range d.units {
+	var units []lab.Unit
+	for _, u := range d.all() {
 		span := lab.Span("")
 		if u.spec.Foreign {
 			span = lab.SpanBelow
@@ -216,13 +240,17 @@ func (d *deployment) Command(command lab.Command) error {
 	return lead.send(command)
 }
 
-// leadUnit returns nil where the layout has none.
-func (d *deployment) leadUnit() *unit {
-	i := slices.IndexFunc(d.units, func(u *unit) bool { return u.spec.Name == d.lead })
+// leadUnit is nil where the layout has none.
+func (d *deployment) leadUnit() *unit { return d.named(d.lead) }
+
+// named is nil where no unit has the name.
+func (d *deployment) named(name string) *unit {
+	units := d.all()
+	i := slices.IndexFunc(units, func(u *unit) bool { return u.spec.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return d.units[i]
+	return units[i]
 }
 
 // Reports implements lab.Deployment.
@@ -232,13 +260,14 @@ func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 			return nil, err
 		}
 	}
-	for _, u := range d.units {
+	units := d.all()
+	for _, u := range units {
 		if !u.spec.Foreign && u.spec.Name != d.lead {
 			_ = u.send(lab.Command{Command: lab.CommandStop}) // refused by those that have ended
 		}
 	}
 	var reports []lab.UnitReport
-	for _, u := range d.units {
+	for _, u := range units {
 		if u.spec.Foreign {
 			continue
 		}
@@ -260,7 +289,7 @@ func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
 	logs := map[string]string{}
-	for _, u := range slices.Concat(d.prepared, d.units) {
+	for _, u := range slices.Concat(d.prepared, d.all()) {
 		if text := u.log.String(); text != "" {
 			logs[u.spec.Name] = text
 		}
@@ -274,7 +303,7 @@ func (d *deployment) Stop() error {
 		d.mu.Lock()
 		d.stopping, d.ending = true, true
 		d.mu.Unlock()
-		all := slices.Concat(d.prepared, d.units)
+		all := slices.Concat(d.prepared, d.all())
 		for _, u := range all {
 			if u.spec.Foreign {
 				_ = u.commands.Close() // the keeper's signal; it may have ended

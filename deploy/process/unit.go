@@ -21,6 +21,7 @@ type unit struct {
 	command  *exec.Cmd
 	commands io.WriteCloser
 	prepares bool // it is a command that runs before the units
+	doomed   bool // it is killed on purpose; guarded by the deployment's mutex
 	log      *tail
 	ended    chan struct{} // closed when the process is reaped and its output read
 	report   json.RawMessage
@@ -32,7 +33,7 @@ type unit struct {
 // group, or the keeper of a foreign one beside it.
 func (d *deployment) launch(u *unit) error {
 	command := u.command
-	u.log, u.ended = &tail{}, make(chan struct{})
+	u.ended = make(chan struct{})
 	command.Stderr = u.log
 	if u.spec.Foreign {
 		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
@@ -49,11 +50,6 @@ func (d *deployment) launch(u *unit) error {
 	if err := d.launcher.start(command, u.spec.Cores); err != nil {
 		return err
 	}
-	if u.prepares {
-		d.prepared = append(d.prepared, u)
-	} else {
-		d.units = append(d.units, u)
-	}
 	go d.listen(u, events)
 	return nil
 }
@@ -65,7 +61,7 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 	for {
 		var event lab.Event
 		if err := decoder.Decode(&event); err != nil {
-			if !errors.Is(err, io.EOF) {
+			if !errors.Is(err, io.EOF) && !d.isDoomed(u) {
 				d.fail(fmt.Errorf("unit %s wrote what is no event: %w", u.spec.Name, err))
 				_, _ = io.Copy(io.Discard, events) // or the unit blocks on a full pipe
 			}
@@ -74,11 +70,12 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		d.handle(u, event)
 	}
 	ended := u.command.Wait()
-	if u.spec.Foreign {
+	switch {
+	case u.spec.Foreign:
 		d.judgeForeign(u, ended)
-		return
+	case !d.isDoomed(u):
+		d.judgeExit(u, ended)
 	}
-	d.judgeExit(u, ended)
 }
 
 func (d *deployment) handle(u *unit, event lab.Event) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -94,6 +96,18 @@ func playUnit(part string) {
 		_ = json.NewDecoder(os.Stdin).Decode(&command)
 		data, _ := json.Marshal(command.Command)
 		tell(lab.Event{Event: lab.EventReport, Data: data})
+	case "listener":
+		playListener("tcp", os.Getenv("CLEAVE_ADDRESS"))
+	case "socket": // listens on a file, whatever its address is
+		playListener("unix", filepath.Join(os.Getenv("CLEAVE_DIR"), "socket"))
+	case "once": // works the first time only
+		path := filepath.Join(os.Getenv("CLEAVE_DIR"), "used")
+		if exists(path) {
+			fmt.Fprintln(os.Stderr, "worn out")
+			os.Exit(3)
+		}
+		touch(path)
+		playListener("tcp", os.Getenv("CLEAVE_ADDRESS"))
 	case "wait":
 		time.Sleep(time.Hour)
 	case "fail":
@@ -114,6 +128,20 @@ func playUnit(part string) {
 	case "chatter":
 		fmt.Fprint(os.Stderr, strings.Repeat("blah blah\n", 20_000)+"the end\n")
 		os.Exit(1)
+	}
+}
+
+// playListener listens until it is told to stop, and reports.
+func playListener(network, address string) {
+	if network == "unix" {
+		_ = os.Remove(address) // of a former life
+	}
+	_, err := net.Listen(network, address)
+	must(err)
+	fmt.Fprintln(os.Stderr, "listening")
+	var command lab.Command
+	if json.NewDecoder(os.Stdin).Decode(&command) == nil {
+		report(look())
 	}
 }
 
@@ -152,6 +180,9 @@ func playWorker() {
 	report(look())
 }
 
+// restarted is the name of a first unit that playConductor kills and starts again.
+const restarted = "restarted"
+
 // playConductor deploys the units of a layout, given as JSON, tells about them and waits to be killed.
 func playConductor(dir, text string) {
 	own, err := os.Executable()
@@ -165,6 +196,10 @@ func playConductor(dir, text string) {
 	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"}, "test").Deploy(context.Background(), layout, dir)
 	if err != nil {
 		panic(err)
+	}
+	if layout.Units[0].Name == restarted {
+		parts := deployment.(lab.Restarter)
+		must(errors.Join(parts.Kill(restarted), parts.Restart(context.Background(), restarted)))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
 		panic(err)

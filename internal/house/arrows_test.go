@@ -51,7 +51,7 @@ func rules() []rule {
 			"a program that measures joins the rooms, as cmd does; nobody imports it"},
 		{"binding", noun, any, nil,
 			"a binding carries calls; it must serve every system and every deployment alike"},
-		{"binding/event", []string{"lab", "backing"}, any, nil,
+		{"binding/event", []string{"lab", "backing", "binding/spans"}, any, nil,
 			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a broker"},
 		{"backing", noun, any, nil,
 			"a backing service is started and reset without knowing who uses it"},

@@ -1,0 +1,217 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// withUnit is a lead that has nothing to do and a unit that plays a part.
+func withUnit(part string) lab.Layout {
+	return lab.Layout{Lead: "core", Units: []lab.UnitSpec{
+		{Name: "core", Args: []string{"unit", "brief"}},
+		{Name: "shop", Role: "shop", Args: []string{"unit", part}, Listens: true},
+	}}
+}
+
+// killed kills the unit shop and returns what it was.
+func killed(t *testing.T, d lab.Deployment) (parts lab.Restarter, before lab.Unit) {
+	t.Helper()
+	before = d.Units()[1]
+	parts = d.(lab.Restarter)
+	if err := parts.Kill("shop"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("process %d is still there after Kill", before.PID)
+	}
+	return parts, before
+}
+
+// TestAKilledUnitIsStartedAgain: with its address, as a part of the trial like any
+// other, and its absence was no failure.
+func TestAKilledUnitIsStartedAgain(t *testing.T) {
+	for _, part := range []string{"listener", "socket"} {
+		d, _ := deploy(t, withUnit(part))
+		awaitListener(t, d.Units()[1].PID)
+		parts, before := killed(t, d)
+		if err := parts.Restart(within(t), "shop"); err != nil {
+			t.Fatal(err)
+		}
+		after := d.Units()[1]
+		if after.PID == before.PID || after.Name != before.Name || after.Role != before.Role {
+			t.Errorf("%s: unit %+v, before %+v", part, after, before)
+		}
+		if _, err := d.Await(within(t), lab.EventReady); err != nil {
+			t.Errorf("%s: the trial has failed: %v", part, err)
+		}
+		if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+			t.Fatal(err)
+		}
+		reports, err := d.Reports(within(t))
+		if err != nil || len(reports) != 1 || reports[0].PID != after.PID {
+			t.Fatalf("%s: reports %v (%v), want one of process %d", part, reports, err, after.PID)
+		}
+		var s seen
+		if err := json.Unmarshal(reports[0].Data, &s); err != nil || s.PID != after.PID || s.Address == "" {
+			t.Errorf("%s: report %+v (%v)", part, s, err)
+		}
+		if log := d.Logs()["shop"]; strings.Count(log, "listening") != 2 {
+			t.Errorf("%s: log %q, want what both lives wrote", part, log)
+		}
+
+	}
+}
+
+// awaitListener waits until a process listens, by the same means as the deployer.
+func awaitListener(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !listens(pid); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d does not listen", pid)
+		}
+	}
+}
+
+func TestARestartedUnitHasItsAddress(t *testing.T) {
+	d, _ := deploy(t, withUnit("listener"))
+	address := func() string {
+		environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.Units()[1].PID), "environ"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(environment), "CLEAVE_ADDRESS=")
+		found, _, _ := strings.Cut(rest, "\x00")
+		return found
+	}
+	want := address()
+	awaitListener(t, d.Units()[1].PID)
+	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	parts, _ := killed(t, d)
+	if err := parts.Restart(within(t), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	if got := address(); got != want {
+		t.Errorf("the address is %s, was %s", got, want)
+	}
+	again, err := net.Dial("tcp", want)
+	if err != nil {
+		t.Fatalf("Restart has returned, and the unit does not listen: %v", err)
+	}
+	_ = again.Close()
+}
+
+// TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones.
+func TestKillEndsAllOfAForeignUnit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "daemons")
+	l := withForeign(t, "daemons", path)
+	l.Units[1].Name, l.Units[1].Listens = "shop", false // these daemons do not listen
+	d, _ := deploy(t, l)
+	first := daemonIDs(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	parts, _ := killed(t, d)
+	if anyAlive(first) {
+		t.Errorf("of %v some still run", first)
+	}
+	if err := parts.Restart(within(t), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	second := daemonIDs(t, path)
+	select {
+	case err := <-d.(*deployment).failures:
+		t.Errorf("the trial has failed: %v", err)
+	default:
+	}
+	if err := d.Stop(); err != nil || anyAlive(second) {
+		t.Errorf("after Stop (%v) %v are left", err, second)
+	}
+}
+
+func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
+	d, _ := deploy(t, withUnit("listener"))
+	awaitListener(t, d.Units()[1].PID)
+	parts, _ := killed(t, d)
+	if err := parts.Restart(within(t), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Await(within(t), lab.EventFinished); err == nil || !strings.Contains(err.Error(), "ready") {
+		t.Fatalf("the lead's first word: %v", err)
+	}
+	if _, err := d.Await(within(t), lab.EventFinished); err == nil || !strings.Contains(err.Error(), "unit shop ended: signal: killed") {
+		t.Errorf("Await: %v, want the death that nobody planned", err)
+	}
+}
+
+func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
+	shared := withUnit("listener")
+	shared.SharedMemory = 4096
+	for name, c := range map[string]struct {
+		layout lab.Layout
+		do     func(t *testing.T, d lab.Deployment, parts lab.Restarter) error
+		want   string
+	}{
+		"the lead":   {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("core") }, "leads the trial"},
+		"nobody":     {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("ghost") }, `no unit "ghost"`},
+		"memory":     {shared, func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("shop") }, "shares memory"},
+		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Restart(t.Context(), "shop") }, "was not killed"},
+		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Restarter) error {
+			<-d.(*deployment).named("shop").ended
+			return p.Kill("shop")
+		}, "has ended before"},
+		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Restarter) error {
+			awaitListener(t, d.Units()[1].PID)
+			p, _ := killed(t, d)
+			return p.Restart(within(t), "shop")
+		}, "worn out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := deploy(t, c.layout)
+			if err := c.do(t, d, d.(lab.Restarter)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9: a second life is
+// tied to the conductor as the first was.
+func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := withUnit("socket")
+	l.Units[1].Name = restarted
+	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor, units := startConductor(t, dir, string(text))
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	assertGone(t, units, dir)
+}

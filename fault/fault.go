@@ -1,0 +1,183 @@
+// Package fault does faults to a running trial: at a given time after the start
+// of the load it kills a unit or a backing service, looks whether that is really
+// gone, and has it started again after a while. It keeps a record of each.
+//
+// It does not know what it kills, nor whether the trial survives: those who
+// started the parts kill and restart them (lab.Restarter), and the system's audit
+// judges what came of it.
+//
+// Entry points: Injector.Check before a trial, Injector.Begin in it.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Injector plays faults by the clock.
+type Injector struct{}
+
+var _ lab.Injector = Injector{}
+
+// Check implements lab.Injector.
+func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
+	var problems []error
+	for _, f := range faults {
+		if err := check(f, layout); err != nil {
+			problems = append(problems, fmt.Errorf("fault %s of %q: %w", f.Kind, f.Target, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func check(f lab.Fault, layout lab.Layout) error {
+	var known []string
+	for _, u := range layout.Units {
+		if u.Name != layout.Lead {
+			known = append(known, u.Name)
+		}
+	}
+	units := len(known)
+	for _, s := range layout.Services {
+		known = append(known, s.Name)
+	}
+	switch {
+	case f.Kind != lab.FaultKill:
+		return fmt.Errorf("there is no fault %q; there is: %s", f.Kind, lab.FaultKill)
+	case f.Target == layout.Lead:
+		return errors.New("it leads the trial: without it there is no load")
+	case f.Target == lab.EveryUnit && units == 0:
+		return errors.New("there is no unit but the one that leads the trial")
+	case f.Target != lab.EveryUnit && !slices.Contains(known, f.Target):
+		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s", strings.Join(known, ", "), lab.EveryUnit)
+	case f.After < 0 || f.Heal < 0:
+		return fmt.Errorf("it begins after %g s and lasts %g s: neither can be negative", f.After, f.Heal)
+	}
+	return nil
+}
+
+// Begin implements lab.Injector. Faults of different targets may overlap.
+func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
+	p := &injection{ctx: ctx, targets: targets, start: time.Now(), over: make(chan struct{})}
+	for _, f := range faults {
+		p.playing.Go(func() { p.play(f) })
+	}
+	return p
+}
+
+// injection is faults being played.
+type injection struct {
+	ctx     context.Context // of the trial
+	targets []lab.FaultTarget
+	start   time.Time
+	over    chan struct{} // closed when the load is over
+	ended   sync.Once
+	playing sync.WaitGroup
+
+	mu      sync.Mutex
+	records []*lab.FaultRecord
+}
+
+// End implements lab.Injection.
+func (p *injection) End() []lab.FaultRecord {
+	p.ended.Do(func() { close(p.over) })
+	p.playing.Wait()
+	done := make([]lab.FaultRecord, 0, len(p.records))
+	for _, r := range p.records {
+		done = append(done, *r)
+	}
+	return done
+}
+
+// now is the time in seconds since the start of the load.
+func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
+
+// play does a fault to its target, or to every unit in turn.
+func (p *injection) play(f lab.Fault) {
+	chosen := p.chosen(f.Target)
+	if len(chosen) == 0 {
+		p.record(f).Error = "there is no such unit or backing service"
+	}
+	for _, target := range chosen {
+		f.Target = target.Name
+		p.one(f, target)
+		f.After = max(f.After+2*f.Heal, p.now()+f.Heal)
+	}
+}
+
+// chosen are the parts that a name stands for.
+func (p *injection) chosen(name string) []lab.FaultTarget {
+	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
+		return t.Name != name && !(name == lab.EveryUnit && t.Unit)
+	})
+}
+
+// record begins the record of a fault.
+func (p *injection) record(f lab.Fault) *lab.FaultRecord {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &lab.FaultRecord{Fault: f}
+	p.records = append(p.records, r)
+	return r
+}
+
+// one does a fault to one target and heals it.
+func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
+	due := p.await(f.After, p.over)
+	r := p.record(f)
+	if !due {
+		r.Error = fmt.Sprintf("the load was over after %.3g s, before it was due", p.now())
+		return
+	}
+	if err := kill(target); err != nil {
+		r.Error = err.Error()
+		return
+	}
+	r.Began, r.Effective = p.now(), true
+	p.await(r.Began+f.Heal, nil)
+	if err := target.Parts.Restart(p.ctx, target.Name); err != nil {
+		r.Error = fmt.Sprintf("it could not be started again: %v", err)
+		return
+	}
+	r.Healed = p.now()
+}
+
+// await waits until so many seconds after the start, and reports whether they
+// have come before the trial ended, or what else there is to be waited for.
+func (p *injection) await(seconds float64, or <-chan struct{}) bool {
+	timer := time.NewTimer(time.Duration((seconds - p.now()) * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-p.ctx.Done():
+		return false
+	case <-or:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// kill ends the target and sees for itself that none of its processes is left.
+func kill(target lab.FaultTarget) error {
+	processes := target.Processes()
+	if len(processes) == 0 {
+		return errors.New("it has no process that could be killed")
+	}
+	if err := target.Parts.Kill(target.Name); err != nil {
+		return err
+	}
+	for _, process := range processes {
+		if err := syscall.Kill(process.PID, 0); !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("it did not take effect: process %d of %s still runs", process.PID, process.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// nobody is a process number that no host gives.
+const nobody = math.MaxInt32 - 1
+
+// parts are stand-ins that note what is done to them, and when.
+type parts struct {
+	begun time.Time
+	pid   int           // of every part
+	takes time.Duration // to start again
+	kill  error
+	start error
+	mu    sync.Mutex
+	log   []string
+}
+
+func (p *parts) note(what, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log = append(p.log, fmt.Sprintf("%g %s %s", time.Since(p.begun).Seconds(), what, name))
+}
+
+func (p *parts) Kill(name string) error { p.note("kill", name); return p.kill }
+
+func (p *parts) Restart(_ context.Context, name string) error {
+	time.Sleep(p.takes)
+	p.note("start", name)
+	return p.start
+}
+
+func (p *parts) targets(names ...string) []lab.FaultTarget {
+	var all []lab.FaultTarget
+	for _, name := range names {
+		processes := func() []lab.Unit { return []lab.Unit{{Name: name, PID: p.pid}} }
+		if p.pid == 0 {
+			processes = func() []lab.Unit { return nil }
+		}
+		all = append(all, lab.FaultTarget{Name: name, Unit: name != "database", Processes: processes, Parts: p})
+	}
+	return all
+}
+
+func TestFaultsArePlayedByTheClock(t *testing.T) {
+	every := lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 2, Heal: 1}
+	one := lab.Fault{Target: "database", Kind: lab.FaultKill, After: 2.5, Heal: 4}
+	for name, c := range map[string]struct {
+		faults []lab.Fault
+		takes  time.Duration
+		want   string
+	}{
+		"every unit in turn":      {[]lab.Fault{every}, 0, "2 kill a, 3 start a, 4 kill b, 5 start b"},
+		"slow to start again":     {[]lab.Fault{every}, 3 * time.Second, "2 kill a, 6 start a, 7 kill b, 11 start b"},
+		"two targets may overlap": {[]lab.Fault{every, one}, 0, "2 kill a, 2.5 kill database, 3 start a, 4 kill b, 5 start b, 6.5 start database"},
+		"no such target":          {[]lab.Fault{{Target: "attic", Kind: lab.FaultKill}}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &parts{begun: time.Now(), pid: nobody, takes: c.takes}
+				injection := Injector{}.Begin(t.Context(), c.faults, p.targets("a", "b", "database"))
+				time.Sleep(time.Minute)
+				records := injection.End()
+				if got := strings.Join(p.log, ", "); got != c.want {
+					t.Errorf("played %s, want %s", got, c.want)
+				}
+				for _, r := range records {
+					if effective := r.Error == "" && r.Effective && r.Healed >= r.Began+r.Heal && r.Began >= r.After; effective != (c.want != "") {
+						t.Errorf("record %+v", r)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhatSpoilsAFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		parts     *parts
+		effective bool
+		want      string
+	}{
+		"it cannot be killed":        {&parts{pid: nobody, kill: errors.New("it had ended before")}, false, "it had ended before"},
+		"it is not gone":             {&parts{pid: os.Getpid()}, false, "still runs"},
+		"it has no process":          {&parts{}, false, "no process that could be killed"},
+		"it does not start":          {&parts{pid: nobody, start: errors.New("port taken")}, true, "could not be started again: port taken"},
+		"the load is over before it": {&parts{pid: nobody}, false, "the load was over after 5 s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.parts.begun = time.Now()
+				after := 1.0
+				if strings.Contains(name, "over") {
+					after = 6
+				}
+				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: after, Heal: 1}}, c.parts.targets("a"))
+				time.Sleep(5 * time.Second)
+				r := injection.End()[0]
+				if r.Effective != c.effective || !strings.Contains(r.Error, c.want) {
+					t.Errorf("record %+v, want %q", r, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndWaitsForTheHealing: what was killed in the load is started again before
+// anything else happens; nothing else is killed.
+func TestTheEndWaitsForTheHealing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &parts{begun: time.Now(), pid: nobody}
+		injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 1, Heal: 10}}, p.targets("a", "b"))
+		time.Sleep(2 * time.Second)
+		records := injection.End()
+		if got := strings.Join(p.log, ", "); got != "1 kill a, 11 start a" || len(records) != 2 || records[0].Healed != 11 || records[1].Error == "" {
+			t.Errorf("played %s, recorded %+v", got, records)
+		}
+	})
+}
+
+func TestFaultsThatCannotBeDone(t *testing.T) {
+	layout := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "shop"}, {Name: "generator"}}, Services: []lab.ServiceSpec{{Name: "database"}}}
+	for _, c := range []struct {
+		fault  lab.Fault
+		layout lab.Layout
+		want   string // empty: it can
+	}{
+		{lab.Fault{Target: "shop", Kind: lab.FaultKill}, layout, ""},
+		{lab.Fault{Target: "database", Kind: lab.FaultKill}, layout, ""},
+		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, layout, ""},
+		{lab.Fault{Target: "broker", Kind: lab.FaultKill}, layout, "there are shop, database, and every-unit"},
+		{lab.Fault{Target: "generator", Kind: lab.FaultKill}, layout, "it leads the trial"},
+		{lab.Fault{Target: "shop", Kind: "bribe"}, layout, `no fault "bribe"`},
+		{lab.Fault{Target: "shop", Kind: lab.FaultKill, After: -1}, layout, "negative"},
+		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},
+	} {
+		err := Injector{}.Check([]lab.Fault{c.fault}, c.layout)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.fault, err, c.want)
+		}
+	}
+}

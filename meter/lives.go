@@ -1,0 +1,161 @@
+package meter
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// lives is a unit that is killed and started again while it is metered. What
+// its former lives used stays in its accounts; between two lives it uses nothing.
+type lives struct {
+	unit    lab.Unit
+	present source   // nil between two lives
+	former  counters // of all lives before
+	ended   int      // how many lives those were
+}
+
+// lifeShift keeps the threads of several lives apart: the kernel may give the
+// same number again.
+const lifeShift = 32
+
+// metered implements source.
+func (l *lives) metered() lab.Unit { return l.unit }
+
+// close implements source.
+func (l *lives) close() {
+	if l.present != nil {
+		l.present.close()
+	}
+}
+
+// cpu implements source.
+func (l *lives) cpu(s *scratch) (int64, error) {
+	if l.present == nil {
+		return l.former.cpu, nil
+	}
+	now, err := l.present.cpu(s)
+	return l.former.cpu + now, err
+}
+
+// accounts implements source.
+func (l *lives) accounts(s *scratch, c *counters) error {
+	cpu := c.cpu
+	*c = l.former
+	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
+	for metric, reason := range l.former.missing {
+		c.miss(reason, metric)
+	}
+	c.stat.threads = 0 // of the dead
+	if l.present == nil {
+		return nil
+	}
+	var now counters
+	if err := l.present.accounts(s, &now); err != nil {
+		return err
+	}
+	c.add(now, l.ended)
+	return nil
+}
+
+// add puts the accounts of one more life to those of the lives before.
+func (c *counters) add(now counters, life int) {
+	c.stat.userTicks += now.stat.userTicks
+	c.stat.systemTicks += now.stat.systemTicks
+	c.stat.threads += now.stat.threads
+	for _, t := range now.tasks {
+		t.id += life << lifeShift
+		c.tasks = append(c.tasks, t)
+	}
+	c.read += now.read
+	c.written += now.written
+	c.largest = max(c.largest, now.largest)
+	for metric, reason := range now.missing {
+		c.miss(reason, metric)
+	}
+}
+
+// memory implements source.
+func (l *lives) memory(s *scratch) (int64, error) {
+	if l.present == nil {
+		return 0, nil
+	}
+	return l.present.memory(s)
+}
+
+// memoryMissing implements source.
+func (l *lives) memoryMissing() string {
+	if l.present == nil {
+		return ""
+	}
+	return l.present.memoryMissing()
+}
+
+// end reads the present life for the last time.
+func (l *lives) end(s *scratch) error {
+	if l.present == nil {
+		return fmt.Errorf("unit %q is suspended already", l.unit.Name)
+	}
+	var last counters
+	if err := l.present.accounts(s, &last); err != nil {
+		return err
+	}
+	cpu, err := l.present.cpu(s) // last: it is the account that matters most
+	if err != nil {
+		return err
+	}
+	l.former.cpu += cpu
+	l.former.add(last, l.ended)
+	l.ended++
+	l.present.close()
+	l.present = nil
+	return nil
+}
+
+// suspend ends a life of the named unit.
+func (w *worker) suspend(name string) error {
+	i, err := w.find(name)
+	if err != nil {
+		return err
+	}
+	unit, known := w.probes[i].(*lives)
+	if !known {
+		unit = &lives{unit: w.probes[i].metered(), present: w.probes[i]}
+		w.probes[i] = unit
+	}
+	if err := unit.end(w.scratch); err != nil {
+		return err
+	}
+	w.notes = append(w.notes, fmt.Sprintf("unit %s was read for the last time %.3f s after metering began and then killed: what it used between the reading and its end is in no figure",
+		name, time.Since(w.started).Seconds()))
+	return nil
+}
+
+// resume begins a new life of a suspended unit.
+func (w *worker) resume(unit lab.Unit) error {
+	i, err := w.find(unit.Name)
+	if err != nil {
+		return err
+	}
+	dead, suspended := w.probes[i].(*lives)
+	if !suspended || dead.present != nil {
+		return fmt.Errorf("unit %q cannot be resumed: it is not suspended", unit.Name)
+	}
+	present, err := openSource(unit)
+	if err != nil {
+		return err
+	}
+	dead.unit, dead.present = unit, present
+	return nil
+}
+
+// find is the place of a unit in the order of Watch.
+func (w *worker) find(name string) (int, error) {
+	i := slices.IndexFunc(w.probes, func(p source) bool { return p.metered().Name == name })
+	if i < 0 {
+		return i, fmt.Errorf("there is no unit %q among those that are metered", name)
+	}
+	return i, nil
+}

@@ -1,0 +1,90 @@
+package meter
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed: both lives count, the time
+// before the first mark does not, and the dead use nothing.
+func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
+	first, other := startChild(t, "orders", "shop"), startChild(t, "stock", "shop")
+	first.do("burn 100") // before the window
+	metering := watch(t, first, other)
+	if err := metering.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	first.do("burn 60")
+	first.do("write 5000000")
+	if err := metering.Suspend("orders"); err != nil {
+		t.Fatal(err)
+	}
+	first.leave()
+	second := startChild(t, "orders", "shop")
+	if err := metering.Resume(second.unit); err != nil {
+		t.Fatal(err)
+	}
+	second.do("burn 40")
+	second.do("write 3000000")
+	if err := metering.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	metered, err := metering.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := metered.Units[0]
+	if killed.Unit.PID != second.unit.PID || killed.CPUSeconds < 0.1 || killed.CPUSeconds > 0.19 {
+		t.Errorf("unit %+v used %.3f s, want the second life's number and both lives' 0.1 s", killed.Unit, killed.CPUSeconds)
+	}
+	if killed.WrittenBytes < 8_000_000 {
+		t.Errorf("%d bytes written, want those of both lives", killed.WrittenBytes)
+	}
+	if len(metered.Notes) != 1 || !strings.Contains(metered.Notes[0], "unit orders was read for the last time") {
+		t.Errorf("notes %q, want one on what was not seen", metered.Notes)
+	}
+}
+
+func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
+	c := startChild(t, "orders", "shop")
+	metering := watch(t, c)
+	if err := metering.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	c.do("burn 50")
+	if err := metering.Suspend("orders"); err != nil {
+		t.Fatal(err)
+	}
+	c.leave()
+	if err := metering.Mark(); err != nil {
+		t.Fatalf("mark while the unit is dead: %v", err)
+	}
+	metered, err := metering.Stop()
+	if err != nil || metered.Total.CPUSeconds < 0.05 || metered.Samples[len(metered.Samples)-1].MemoryBytes != 0 {
+		t.Errorf("%.3f s, samples %v (%v), want the first life's 0.05 s and no memory of the dead", metered.Total.CPUSeconds, metered.Samples, err)
+	}
+}
+
+func TestWhatCannotBeSuspendedOrResumed(t *testing.T) {
+	c := startChild(t, "orders", "shop")
+	metering := watch(t, c)
+	for _, step := range []struct {
+		want string // empty: it can
+		err  error
+	}{
+		{`no unit "cellar"`, metering.Suspend("cellar")},
+		{"it is not suspended", metering.Resume(c.unit)},
+		{`no unit "attic"`, metering.Resume(lab.Unit{Name: "attic"})},
+		{"", metering.Suspend("orders")},
+		{`"orders" is suspended`, metering.Suspend("orders")},
+		{"pid 2147483646) has gone", metering.Resume(lab.Unit{Name: "orders", PID: 2147483646})},
+		{"", metering.Resume(c.unit)},
+		{"it is not suspended", metering.Resume(c.unit)},
+	} {
+		if step.want == "" && step.err != nil || step.want != "" && (step.err == nil || !strings.Contains(step.err.Error(), step.want)) {
+			t.Errorf("%v, want %q", step.err, step.want)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package run
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// fullBelow is how many free bytes make a disk full: no log or database grows by less.
+const fullBelow = 1 << 20
+
+// fullDisk is the error of a trial, which may be nil, with what lies behind it where
+// the disk of a directory is full: units and servers seldom tell which one it is. It
+// is asked while what they have written is still there.
+func fullDisk(dir string, err error) error {
+	var disk syscall.Statfs_t
+	if syscall.Statfs(dir, &disk) != nil {
+		return err // then there is no disk to be full
+	}
+	free := disk.Bavail * uint64(disk.Bsize)
+	switch {
+	case free >= fullBelow:
+		return err
+	case err == nil:
+		return fmt.Errorf("the disk that holds %s is full (%d bytes are free): make room, or have another used with TMPDIR", dir, free)
+	}
+	return fmt.Errorf("%w: %w", fullDisk(dir, nil), err)
+}

@@ -1,0 +1,202 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// parts are units and services that can be killed and started again. They note
+// what happens to them.
+type parts struct {
+	log   []string
+	stuck string // the part that does not start again
+}
+
+func (p *parts) Kill(name string) error {
+	p.log = append(p.log, "kill "+name)
+	return nil
+}
+
+func (p *parts) Restart(_ context.Context, name string) error {
+	if name == p.stuck {
+		return errors.New("its port is taken")
+	}
+	p.log = append(p.log, "start "+name)
+	return nil
+}
+
+// notes is a meter that notes what it is told in the same log.
+type notes struct {
+	metering
+	parts *parts
+}
+
+func (n notes) Suspend(unit string) error {
+	n.parts.log = append(n.parts.log, "suspend "+unit)
+	return nil
+}
+
+func (n notes) Resume(unit lab.Unit) error {
+	n.parts.log = append(n.parts.log, fmt.Sprintf("resume %s %d", unit.Name, unit.PID))
+	return nil
+}
+
+// world is a shop on a database, both of which can be killed, and the room that
+// does so: all faults at once.
+type world struct {
+	*shop
+	parts   *parts
+	late    bool // the faults would come after the load
+	refused error
+	left    []lab.FaultRecord // what the audit was told
+}
+
+func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	running, err := w.shop.Deploy(ctx, layout, dir)
+	return struct {
+		lab.Deployment
+		lab.Restarter
+	}{running, w.parts}, err
+}
+
+func (w *world) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
+	return notes{parts: w.parts}, nil
+}
+
+func (w *world) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	w.left = left.Faults
+	return w.shop.AuditLive(ctx, v, p, left)
+}
+
+// backingOfWorld is the database.
+type backingOfWorld struct {
+	backingOf
+	parts *parts
+}
+
+func (b backingOfWorld) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
+	return struct {
+		service
+		lab.Restarter
+	}{service{b.shop}, b.parts}, nil
+}
+
+func (w *world) Check([]lab.Fault, lab.Layout) error { return w.refused }
+
+func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
+	var done injected
+	for _, f := range faults {
+		r := lab.FaultRecord{Fault: f, Error: "the load was over"}
+		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
+		if i >= 0 && !w.late {
+			r.Effective, r.Error = true, ""
+			if err := errors.Join(targets[i].Parts.Kill(f.Target), targets[i].Parts.Restart(ctx, f.Target)); err != nil {
+				r.Error = err.Error()
+			}
+		}
+		done = append(done, r)
+	}
+	return done
+}
+
+// injected are faults that were played.
+type injected []lab.FaultRecord
+
+func (i injected) End() []lab.FaultRecord { return i }
+
+// newWorld has a plan with a kill of a unit and one of the database.
+func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
+	s, c := newShop(t)
+	w := &world{shop: s, parts: &parts{}}
+	c.System, c.Deployers, c.Meter, c.Injector = w, map[string]lab.Deployer{"process": w}, w, w
+	c.Backings = map[string]lab.Backing{"mariadb": backingOfWorld{backingOf{s}, w.parts}}
+	p := plan(1)
+	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}, {Target: "database", Kind: lab.FaultKill}}
+	return w, c, p
+}
+
+// TestFaultsAreDoneToUnitsAndServices: the meter reads the last of a process before
+// it is killed and the first of the next; the audit knows what was done.
+func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
+	w, c, p := newWorld(t)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"suspend one", "kill one", "start one", "resume one 1",
+		"suspend mariadb", "kill database", "start database", "resume mariadb 7",
+	}
+	if !slices.Equal(w.parts.log, want) {
+		t.Errorf("order %q, want %q", w.parts.log, want)
+	}
+	if trial := w.saved[0]; !trial.Valid || len(trial.Faults) != 2 || len(w.left) != 2 {
+		t.Errorf("valid %v (%s), faults %+v, the audit was told of %+v", trial.Valid, trial.Reason, trial.Faults, w.left)
+	}
+}
+
+func TestFaultsThatSpoilATrial(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"not started again": {func(w *world) { w.parts.stuck = "one" }, "fault kill of one: its port is taken"},
+		"without effect":    {func(w *world) { w.late = true }, "audit unknown: [fault kill of one did not take effect: the load was over"},
+		"in a failed trial": {func(w *world) { w.spoil = map[int]error{1: errors.New("unit two died")} }, "unit two died"},
+	} {
+		w, conductor, p := newWorld(t)
+		p.Study.Design.MaxRepeats = 0
+		c.change(w)
+		if err := conductor.Play(t.Context(), p); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if trial := w.saved[0]; trial.Valid || !strings.HasPrefix(trial.Reason, c.want) || len(trial.Faults) != 2 {
+			t.Errorf("%s: valid %v, reason %q, faults %+v, want %q", name, trial.Valid, trial.Reason, trial.Faults, c.want)
+		}
+	}
+}
+
+// embedded is a backing without processes.
+type embedded struct{ lab.Backing }
+
+func (embedded) Permanent() string { return "it is part of the units" }
+
+func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world, *Conductor)
+		want   string
+	}{
+		"no such target": {func(w *world, _ *Conductor) { w.refused = errors.New("there is no cellar") }, "a at s1: there is no cellar"},
+		"embedded": {func(_ *world, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
+			`fault of "database": it is part of the units`},
+		"nobody does it": {func(_ *world, c *Conductor) { c.Injector = nil }, "nothing here can do faults"},
+	} {
+		w, conductor, p := newWorld(t)
+		c.change(w, conductor)
+		err := conductor.Play(t.Context(), p)
+		var refused *PlanError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(w.saved) > 0 {
+			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
+		}
+	}
+}
+
+func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
+	s, c := newShop(t)
+	w := &world{shop: s, parts: &parts{}}
+	c.Injector = w
+	p := plan(1)
+	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}}
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason, "what runs it cannot kill it and start it again") {
+		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
+	}
+}
