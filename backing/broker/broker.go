@@ -50,6 +50,9 @@ type Delivery struct {
 	// Attempt counts how often the message was handed to a handler, this time
 	// included, as far as the broker and this client know.
 	Attempt int
+	// Received is when this client got the message, of one that has headers: what
+	// waits for its handler can be told from what waits in the broker.
+	Received time.Time
 }
 
 // Handler does a consumer's work on deliveries of one lane, in their order: one,

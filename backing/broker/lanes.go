@@ -13,6 +13,9 @@ import (
 type received struct {
 	Delivery
 	ack func() error // the broker forgets the message
+	// ackAll forgets the message and all that came before it; nil where the broker
+	// has no such word.
+	ackAll func() error
 	// release gives the message back; nil where the end of the session does.
 	release func()
 	// extend tells the broker that the message is still being worked on; nil
@@ -66,6 +69,9 @@ func (l *lanes) start(ctx context.Context) {
 // put hands a message to the lane of its key; one without a key goes by its ID.
 func (l *lanes) put(r *received) {
 	l.counters.receiving(r.Delivery)
+	if len(r.Headers) > 0 {
+		r.Received = time.Now()
+	}
 	if r.extend != nil {
 		l.mu.Lock()
 		l.unsettled[r] = struct{}{}
@@ -165,8 +171,15 @@ func (l *lanes) handleOne(r *received) {
 // settle acknowledges what was handled. When that does not reach the broker it
 // hands the message out again: this is what at least once means.
 func (l *lanes) settle(batch []*received) {
+	// The only lane settles in the order in which messages came, so all before are
+	// settled: one it left unsettled was its last.
+	last := batch[len(batch)-1]
+	together := len(batch) > 1 && len(l.inputs) == 1 && last.ackAll != nil
+	if together && last.ackAll() == nil {
+		l.counters.acked.Add(int64(len(batch)))
+	}
 	for _, r := range batch {
-		if r.ack() == nil {
+		if !together && r.ack() == nil {
 			l.counters.acked.Add(1)
 		}
 		l.forget(r)

@@ -48,6 +48,7 @@ type link struct {
 	url        string
 	mu         sync.Mutex
 	connection *amqp.Connection
+	wire       *wire // of the connection
 	closed     bool
 }
 
@@ -81,15 +82,30 @@ func (l *link) tryChannel() (*amqp.Channel, error) {
 		return nil, ErrClosed
 	}
 	if l.connection == nil || l.connection.IsClosed() {
-		connection, err := amqp.DialConfig(l.url, amqp.Config{
-			Heartbeat: heartbeat, Dial: amqp.DefaultDial(dialWithin), Properties: amqp.Table{"product": "cleave"},
-		})
+		connection, err := amqp.DialConfig(l.url, amqp.Config{Heartbeat: heartbeat, Dial: l.dial, Properties: amqp.Table{"product": "cleave"}})
 		if err != nil {
 			return nil, err
 		}
 		l.connection = connection
 	}
 	return l.connection.Channel()
+}
+
+// dial is called while a connection is made.
+func (l *link) dial(network, address string) (net.Conn, error) {
+	connection, err := amqp.DefaultDial(dialWithin)(network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.wire = &wire{Conn: connection}
+	return l.wire, nil
+}
+
+// current is the wire of the connection there is.
+func (l *link) current() *wire {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wire
 }
 
 func (l *link) close() error {

@@ -80,6 +80,7 @@ func (l *lanes) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 			l.put(&received{
 				Delivery: Delivery{Message: fromAMQP(m), Queue: l.subscription.Queue, Attempt: attempt(m)},
 				ack:      func() error { return m.Ack(false) },
+				ackAll:   func() error { return m.Ack(true) },
 			})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // confirming is a channel in confirm mode. One Publish uses it at a time.
 type confirming struct {
 	channel *amqp.Channel
+	wire    *wire
 	// returned gets the messages that no queue took. The broker sends one back
 	// before it confirms it, and the library hands it over before it looks at the
 	// confirmation; there is room for all that can be on their way.
@@ -35,9 +36,12 @@ func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 	return failed.result()
 }
 
+// outgoing is the n-th message of a Publish and where it goes.
+type outgoing func(n int) (exchange, key string, m amqp.Publishing)
+
 // publishAll publishes n messages over one channel and waits for their
 // confirmations, with up to Window messages on their way.
-func (r *rabbit) publishAll(ctx context.Context, n int, message func(n int) (exchange, key string, m amqp.Publishing)) *PublishError {
+func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *PublishError {
 	if n == 0 {
 		return nil
 	}
@@ -46,21 +50,7 @@ func (r *rabbit) publishAll(ctx context.Context, n int, message func(n int) (exc
 		return missing(0, n, err)
 	}
 	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n), unrouted: map[string]bool{}, ids: make([]string, n)}
-	for next := range n {
-		if next >= r.config.Window {
-			p.await(next - r.config.Window)
-		}
-		exchange, key, m := message(next)
-		p.ids[next] = m.MessageId
-		// mandatory: a message that no queue takes comes back.
-		p.waiting[next], err = channel.channel.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, m)
-		if err != nil {
-			p.failed = p.failed.add(next, err)
-		}
-	}
-	for next := max(0, n-r.config.Window); next < n; next++ {
-		p.await(next)
-	}
+	p.publish(n, r.config.Window, message)
 	r.give(channel, p.failed)
 	return p.failed
 }
@@ -73,6 +63,37 @@ type batch struct {
 	waiting  []*amqp.DeferredConfirmation // nil: was not sent
 	unrouted map[string]bool              // by ID
 	failed   *PublishError
+}
+
+// publish sends all messages and waits for the confirmations. It sends as many as
+// may be on their way, then waits for half of them, so that messages leave in
+// batches and the broker is never idle.
+func (b *batch) publish(n, window int, message outgoing) {
+	awaited := 0
+	for next := 0; next < n; {
+		b.wire.gather()
+		for ; next < n && next-awaited < window; next++ {
+			b.send(next, message)
+		}
+		b.wire.send()
+		for enough := max(0, next-window/2); next < n && awaited < enough; awaited++ {
+			b.await(awaited)
+		}
+	}
+	for ; awaited < n; awaited++ {
+		b.await(awaited)
+	}
+}
+
+// send sends the n-th message. It is mandatory: one that no queue takes comes back.
+func (b *batch) send(n int, message outgoing) {
+	exchange, key, m := message(n)
+	b.ids[n] = m.MessageId
+	var err error
+	b.waiting[n], err = b.channel.PublishWithDeferredConfirmWithContext(b.ctx, exchange, key, true, false, m)
+	if err != nil {
+		b.failed = b.failed.add(n, err)
+	}
 }
 
 // await waits for the confirmation of the n-th message.
@@ -154,7 +175,9 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 		return nil, fmt.Errorf("ask rabbitmq for confirmations: %w", err)
 	}
 	returned := channel.NotifyReturn(make(chan amqp.Return, r.config.Window+1))
-	return &confirming{channel: channel, returned: returned}, nil
+	// Where the connection was lost since, this is another's wire, and the channel of
+	// no use.
+	return &confirming{channel: channel, wire: r.publishing.current(), returned: returned}, nil
 }
 
 // give takes a channel back. After a failure it may still get confirmations that

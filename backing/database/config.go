@@ -131,7 +131,11 @@ func openPostgreSQL(dsn string, connections int) (*sql.DB, error) {
 	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.RuntimeParams["synchronous_commit"] = "on"
 	// This driver keeps prepared statements by itself.
-	return pool(stdlib.GetConnector(*config), connections), nil
+	handedOut := func(ctx context.Context, _ *pgx.Conn) error {
+		gotConnection(ctx)
+		return nil
+	}
+	return pool(stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut), stdlib.OptionResetSession(handedOut)), connections), nil
 }
 
 // pool keeps its connections: they are opened once and hold prepared statements.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
@@ -30,6 +31,7 @@ func TestDatabases(t *testing.T) {
 			"rows in order of keys":    checkKeyOrder,
 			"snapshots do not change":  checkSnapshot,
 			"counters and observer":    checkCounters,
+			"forced to the disk":       checkSyncs,
 			"cancelled contexts":       checkCancelled,
 			"more texts than are kept": checkManyTexts,
 		} {
@@ -266,9 +268,85 @@ func checkCounters(t *testing.T, config database.Config) {
 	if want := []int64{2, 3, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("statements, rows changed, rows read, commits = %v, want %v", got, want)
 	}
+	if writes := after.Writes - before.Writes; writes != 1 {
+		t.Errorf("%d commits have changed rows, want 1", writes)
+	}
 	want := []string{"begin [] 0", "exec [5] 3", "query [c] 2", "commit [] 0"}
 	if !slices.Equal(seen.lines, want) {
 		t.Errorf("observed %q, want %q", seen.lines, want)
+	}
+	checkWrites(t, db)
+}
+
+// checkWrites counts commits that have changed rows, of transactions and of single
+// statements, and no others.
+func checkWrites(t *testing.T, db *database.DB) {
+	ctx, no := context.Background(), errors.New("no")
+	update := func(to int, name string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := db.Exec(ctx, "UPDATE items SET amount = amount + ? WHERE name = ?", to, name)
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want int64
+	}{
+		{"a statement", func() error { return update(1, "a")(ctx) }, 1},
+		{"a statement that changes nothing", func() error { return update(1, "nobody")(ctx) }, 0},
+		{"a transaction that changes nothing", func() error { return db.Do(ctx, update(1, "nobody")) }, 0},
+		{"a transaction of two statements", func() error {
+			return db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), update(1, "b")(ctx)) })
+		}, 1},
+		{"a transaction that fails", func() error {
+			err := db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), no) })
+			if errors.Is(err, no) {
+				return nil
+			}
+			return err
+		}, 0},
+	} {
+		before := db.Counters().Writes
+		if err := c.do(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := db.Counters().Writes - before; got != c.want {
+			t.Errorf("%s: %d commits have changed rows, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// checkSyncs: a server knows how often it has forced its files to the disk, and
+// commits do.
+func checkSyncs(t *testing.T, config database.Config) {
+	ctx := context.Background()
+	db := table(t, config)
+	before, known, err := db.Syncs(ctx)
+	if err != nil || known != (db.Driver() != database.SQLite) {
+		t.Fatalf("syncs known %v, %v", known, err)
+	}
+	if !known {
+		return
+	}
+	const commits = 5
+	for n := range commits {
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = ?", 1000+n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil { // PostgreSQL tells of a session when it is over
+		t.Fatal(err)
+	}
+	again := databasetest.Open(t, config)
+	var after int64
+	for deadline := time.Now().Add(20 * time.Second); after < before+commits && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if after, _, err = again.Syncs(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after < before+commits {
+		t.Errorf("%d syncs before %d commits and %d after", before, commits, after)
 	}
 }
 

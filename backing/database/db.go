@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // DB is a database. Its methods may be called from several goroutines; within
@@ -52,14 +51,14 @@ type Row interface {
 // that they always change the rows they match. Outside of Do it commits by itself.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	query = db.rebind(query)
-	began := db.clock()
+	ctx, began := db.begin(ctx)
 	result, err := db.executor(ctx, db.writers).ExecContext(ctx, query, args...)
 	var changed int64
 	if err == nil {
 		changed, err = result.RowsAffected()
 	}
 	db.counters.statements.Add(1)
-	db.counters.rowsChanged.Add(changed)
+	db.changed(ctx, changed)
 	return changed, db.observe(ctx, Statement{Kind: KindExec, Text: query, Args: args, Rows: changed, Err: err}, began)
 }
 
@@ -83,7 +82,7 @@ func (db *DB) Each(ctx context.Context, scan func(Row) error, query string, args
 // each hands rows to scan until it wants no more.
 func (db *DB) each(ctx context.Context, query string, args []any, scan func(Row) (bool, error)) error {
 	query = db.rebind(query)
-	began := db.clock()
+	ctx, began := db.begin(ctx)
 	count, err := readRows(ctx, db.executor(ctx, db.readers), query, args, scan)
 	db.counters.statements.Add(1)
 	db.counters.rowsRead.Add(count)
@@ -152,6 +151,15 @@ func (db *DB) KeepExisting(column string) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
+// ForUpdate is the end of a SELECT whose rows nobody else changes until the
+// transaction ends, locked in the order of the key.
+func (db *DB) ForUpdate(key string) string {
+	if db.driver == SQLite {
+		return "" // it has one writer
+	}
+	return " ORDER BY " + key + " FOR UPDATE"
+}
+
 // InKeyOrder is a condition of an UPDATE: the key is one of that many values, and
 // the rows are locked in the order of the key. Transactions that update several
 // rows of a table by this condition do not wait for each other in a circle.
@@ -163,12 +171,4 @@ func (db *DB) InKeyOrder(table, key string, values int) string {
 	// PostgreSQL updates rows as they happen to lie in the table; what it would
 	// wait for is locked beforehand, in order, in the same round trip.
 	return key + " = ANY (ARRAY(SELECT " + key + " FROM " + table + " WHERE " + in + " ORDER BY " + key + " FOR UPDATE))"
-}
-
-// clock reads the time only where somebody observes.
-func (db *DB) clock() time.Time {
-	if db.observer == nil {
-		return time.Time{}
-	}
-	return time.Now()
 }

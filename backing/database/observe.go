@@ -35,10 +35,11 @@ type Observer interface {
 	Observe(ctx context.Context, statement Statement)
 }
 
-// observe tells the observer and returns the error as this package's.
-func (db *DB) observe(ctx context.Context, statement Statement, began time.Time) error {
+// observe tells the trace and the observer and returns the error as this package's.
+func (db *DB) observe(ctx context.Context, statement Statement, began begun) error {
+	db.note(ctx, statement, began)
 	if db.observer != nil {
-		statement.Began, statement.Took = began, time.Since(began)
+		statement.Began, statement.Took = began.at, time.Since(began.at)
 		db.observer.Observe(ctx, statement)
 	}
 	return db.failed(statement.Text, statement.Err)
@@ -50,12 +51,27 @@ type Counters struct {
 	RowsRead    int64 `json:"rows_read"`
 	RowsChanged int64 `json:"rows_changed"`
 	Commits     int64 `json:"commits"`   // of transactions; single statements commit by themselves
+	Writes      int64 `json:"writes"`    // commits that changed rows, single statements among them
 	Rollbacks   int64 `json:"rollbacks"` // of transactions
 	Retries     int64 `json:"retries"`   // of transactions that others got in the way of
 }
 
 type counters struct {
-	statements, rowsRead, rowsChanged, commits, rollbacks, retries atomic.Int64
+	statements, rowsRead, rowsChanged, commits, writes, rollbacks, retries atomic.Int64
+}
+
+// changed counts rows that a statement has changed, for its transaction where it
+// is in one.
+func (db *DB) changed(ctx context.Context, rows int64) {
+	if rows <= 0 {
+		return
+	}
+	db.counters.rowsChanged.Add(rows)
+	if current := db.ambient(ctx); current != nil {
+		current.writes = true
+		return
+	}
+	db.counters.writes.Add(1)
 }
 
 // Counters reads the counters.
@@ -63,6 +79,6 @@ func (db *DB) Counters() Counters {
 	c := &db.counters
 	return Counters{
 		Statements: c.statements.Load(), RowsRead: c.rowsRead.Load(), RowsChanged: c.rowsChanged.Load(),
-		Commits: c.commits.Load(), Rollbacks: c.rollbacks.Load(), Retries: c.retries.Load(),
+		Commits: c.commits.Load(), Writes: c.writes.Load(), Rollbacks: c.rollbacks.Load(), Retries: c.retries.Load(),
 	}
 }

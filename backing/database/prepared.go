@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"modernc.org/sqlite"
 )
 
 // maxPrepared bounds the statements that a connection keeps prepared. A program
@@ -27,6 +29,7 @@ func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	gotConnection(ctx)
 	able, ok := inner.(connection)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("driver connection %T lacks methods that this package needs", inner), inner.Close())
@@ -57,6 +60,13 @@ type cachingConn struct {
 	connection
 	unwatched bool
 	prepared  map[string]statement
+}
+
+// ResetSession implements driver.SessionResetter: the pool hands the connection out
+// again.
+func (c *cachingConn) ResetSession(ctx context.Context) error {
+	gotConnection(ctx)
+	return c.connection.ResetSession(ctx)
 }
 
 // CheckNamedValue implements driver.NamedValueChecker with what the driver has.
@@ -136,5 +146,10 @@ func (c *cachingConn) Close() error {
 		failures = append(failures, prepared.Close())
 	}
 	clear(c.prepared)
-	return errors.Join(append(failures, c.connection.Close())...)
+	err := errors.Join(append(failures, c.connection.Close())...)
+	var ofFile *sqlite.Error
+	if errors.As(err, &ofFile) {
+		return err
+	}
+	return nil // a server lets go of a connection also when it cannot be told so, as one that was restarted
 }

@@ -27,6 +27,7 @@ type transaction struct {
 	tx     *sql.Tx
 	doomed error    // the failure of a part
 	parts  int      // savepoints that are open, see Try
+	writes bool     // it has changed rows
 	after  []func() // to be called once it is committed
 }
 
@@ -38,6 +39,9 @@ func (db *DB) ambient(ctx context.Context) *transaction {
 	current, _ := ctx.Value(carried{db}).(*transaction)
 	return current
 }
+
+// InTransaction reports whether the context carries a transaction of this database.
+func (db *DB) InTransaction(ctx context.Context) bool { return db.ambient(ctx) != nil }
 
 // Do runs work in a transaction and commits it when work returns nil. Where the
 // context already carries a transaction of this database, work becomes a part of
@@ -104,9 +108,9 @@ func pause(ctx context.Context, tried int) error {
 
 // attempt runs work once in a new transaction.
 func (db *DB) attempt(ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error) error {
-	began := db.clock()
-	tx, err := on.BeginTx(ctx, options)
-	if err := db.observe(ctx, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {
+	waiting, began := db.begin(ctx)
+	tx, err := on.BeginTx(waiting, options)
+	if err := db.observe(waiting, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {
 		return err
 	}
 	current := &transaction{tx: tx}
@@ -119,13 +123,16 @@ func (db *DB) attempt(ctx context.Context, on *sql.DB, options *sql.TxOptions, w
 	if err == nil && current.doomed != nil {
 		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
 	}
-	after := current.after
+	after, writes := current.after, current.writes
 	current = nil
 	if err != nil {
 		return db.rollback(ctx, tx, err)
 	}
 	if err := db.commit(ctx, tx); err != nil {
 		return err
+	}
+	if writes {
+		db.counters.writes.Add(1)
 	}
 	for _, call := range after {
 		call()
@@ -146,7 +153,7 @@ func (db *DB) AfterCommit(ctx context.Context, call func()) {
 }
 
 func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
-	began := db.clock()
+	ctx, began := db.begin(ctx)
 	err := tx.Commit()
 	if err == nil {
 		db.counters.commits.Add(1)
@@ -158,7 +165,7 @@ func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 
 // rollback keeps the cause. A connection that is gone has rolled back already.
 func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
-	began := db.clock()
+	ctx, began := db.begin(ctx)
 	err := tx.Rollback()
 	db.counters.rollbacks.Add(1)
 	if errors.Is(err, sql.ErrTxDone) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cleave-lab/cleave/backing/database"
 )
@@ -14,8 +16,12 @@ import (
 type sqlite struct {
 	counters
 	collections
-	db *database.DB
+	db      *database.DB
+	upserts sync.Map // of Upsert by number of documents, by collection
 }
+
+// upsertMost is how many documents one statement writes.
+const upsertMost = 64
 
 func openSQLite(ctx context.Context, config Config) (Store, error) {
 	db, err := database.Open(ctx, database.Config{Driver: database.SQLite, DSN: config.DSN, Connections: config.Connections})
@@ -42,6 +48,10 @@ func (s *sqlite) Declare(ctx context.Context, declared ...Collection) error {
 				return fmt.Errorf("declare collection %s: %w", c.Name, err)
 			}
 		}
+		s.upserts.Store(c.Name, database.Texts(upsertMost, func(n int) string {
+			return fmt.Sprintf("INSERT INTO %q (id, version, body) VALUES %s "+
+				"ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body WHERE excluded.version > version", c.Name, database.Values(n, 3))
+		}))
 		s.add(c)
 	}
 	return nil
@@ -52,23 +62,25 @@ func path(field string) string { return "json_extract(body, '$." + field + "')" 
 
 // Upsert implements Store. All documents are one transaction.
 func (s *sqlite) Upsert(ctx context.Context, collection string, documents ...Document) (int, error) {
-	c, err := s.find(collection)
-	if err != nil {
+	if _, err := s.find(collection); err != nil {
 		return 0, err
 	}
-	statement := fmt.Sprintf("INSERT INTO %q (id, version, body) VALUES (?, ?, ?) "+
-		"ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body WHERE excluded.version > version", c.Name)
+	texts, _ := s.upserts.Load(collection) // find says that it was declared
+	values := make([]any, 0, 3*len(documents))
+	for _, d := range documents {
+		if err := storable(d.Body); err != nil {
+			return 0, fmt.Errorf("upsert into %s: document %q: %w", collection, d.ID, err)
+		}
+		values = append(values, d.ID, d.Version, string(d.Body))
+	}
 	var applied int64
-	err = s.db.Do(ctx, func(ctx context.Context) error {
+	err := s.db.Do(ctx, func(ctx context.Context) error {
 		applied = 0
-		for _, d := range documents {
-			if _, err := toBSON(d.Body); err != nil { // what one store takes, the other must take
-				return fmt.Errorf("document %q: %w", d.ID, err)
-			}
+		for part := range slices.Chunk(values, 3*upsertMost) {
 			s.calls.Add(1)
-			changed, err := s.db.Exec(ctx, statement, d.ID, d.Version, string(d.Body))
+			changed, err := s.db.Exec(ctx, texts.([]string)[len(part)/3], part...)
 			if err != nil {
-				return fmt.Errorf("document %q: %w", d.ID, err)
+				return err
 			}
 			applied += changed
 		}

@@ -39,7 +39,7 @@ type Backing struct {
 	trials  *atomic.Int64
 }
 
-var _ lab.Backing = Backing{}
+var _ lab.PermanentBacking = Backing{}
 
 // FromEnvironment are the servers that the variables CLEAVE_USE_MARIADB,
 // CLEAVE_USE_POSTGRES and CLEAVE_USE_MONGO name, by kind.
@@ -86,6 +86,12 @@ func (b Backing) Preflight() error { return nil }
 
 // Close implements lab.Backing.
 func (b Backing) Close() error { return nil }
+
+// Permanent implements lab.PermanentBacking.
+func (b Backing) Permanent() string {
+	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave CLEAVE_USE_%s out to have a private one killed",
+		b.kind, strings.ToUpper(b.kind))
+}
 
 // Fresh implements lab.Backing.
 func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -67,6 +66,8 @@ func (b Backing) Fresh(ctx context.Context, spec lab.ServiceSpec, dir string) (l
 	return service{instance, spec.Name, folder}, nil
 }
 
+var _ lab.Restarter = service{}
+
 // service is a server during one trial.
 type service struct {
 	instance *Instance
@@ -75,13 +76,7 @@ type service struct {
 }
 
 // Address implements lab.Service. Databases are named by who uses them.
-func (s service) Address() string {
-	if s.instance.Kind != MariaDB && s.instance.Kind != Postgres {
-		return s.instance.DSN("")
-	}
-	address := url.URL{Scheme: string(s.instance.Kind), User: url.UserPassword(s.instance.user, s.instance.password), Host: s.instance.Address()}
-	return address.String()
-}
+func (s service) Address() string { return s.instance.URL() }
 
 // About implements lab.Service.
 func (s service) About() string {
@@ -91,14 +86,26 @@ func (s service) About() string {
 	return fmt.Sprintf("%s %s", s.instance.Kind, s.instance.Version)
 }
 
-// Processes implements lab.Service: the server's first process with all below it.
+// Processes implements lab.Service: the server with all below it. What only helps
+// it to start (RabbitMQ's port mapper) does none of the work.
 func (s service) Processes() []lab.Unit {
-	pids := s.instance.PIDs()
-	if len(pids) == 0 {
+	pid, runs := s.instance.serverPID()
+	if !runs {
 		return nil
 	}
-	return []lab.Unit{{Name: string(s.instance.Kind), Role: s.name, PID: pids[0], Span: lab.SpanTree}}
+	return []lab.Unit{{Name: string(s.instance.Kind), Role: s.name, PID: pid, Span: lab.SpanTree}}
 }
+
+// Kill implements lab.Restarter.
+func (s service) Kill(string) error {
+	if !s.instance.Running() {
+		return fmt.Errorf("%s has ended before it was killed", s.instance.Kind)
+	}
+	return s.instance.Kill()
+}
+
+// Restart implements lab.Restarter.
+func (s service) Restart(ctx context.Context, _ string) error { return s.instance.Restart(ctx) }
 
 // Release implements lab.Service.
 func (s service) Release() error {

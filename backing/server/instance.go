@@ -151,6 +151,16 @@ func (i *Instance) PIDs() []int {
 	return pids
 }
 
+// serverPID is the process of the server itself, which is started last.
+func (i *Instance) serverPID() (pid int, runs bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.running) == 0 {
+		return 0, false
+	}
+	return i.running[len(i.running)-1].command.Process.Pid, true
+}
+
 // Running reports whether the server itself has not ended.
 func (i *Instance) Running() bool {
 	i.mu.Lock()

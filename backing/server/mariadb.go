@@ -14,12 +14,20 @@ func mariadb() program {
 	return program{
 		ports: 1, stop: syscall.SIGTERM,
 		installed: func(Settings) (Installed, error) {
+			if _, err := mariadbInstaller(); err != nil {
+				return Installed{}, err
+			}
 			return installed(MariaDB, "mariadbd", "--version", "/usr/sbin", "/usr/libexec")
 		},
 		prepare:   prepareMariaDB,
 		processes: mariadbProcesses,
 		ready:     func(ctx context.Context, i *Instance) error { return pingSQL(ctx, "mysql", i.DSN("mysql")) },
 	}
+}
+
+// mariadbInstaller is the program that makes the data folder of a new server.
+func mariadbInstaller() (string, error) {
+	return find(MariaDB, "mariadb-install-db", "/usr/bin", "/usr/local/bin")
 }
 
 func prepareMariaDB(_ context.Context, i *Instance) error {
@@ -59,9 +67,13 @@ func prepareMariaDB(_ context.Context, i *Instance) error {
 	if err != nil || i.exists(dataFolder) {
 		return err
 	}
+	installer, err := mariadbInstaller()
+	if err != nil {
+		return err
+	}
 	return i.firstData(func(data string) error {
 		return i.run(process{name: "install", env: searchPath(), args: []string{
-			"mariadb-install-db", "--no-defaults", "--datadir=" + data, "--skip-test-db", "--skip-name-resolve",
+			installer, "--no-defaults", "--datadir=" + data, "--skip-test-db", "--skip-name-resolve",
 			"--auth-root-authentication-method=normal"}})
 	})
 }

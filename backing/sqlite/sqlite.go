@@ -21,7 +21,7 @@ const Kind = "sqlite"
 // Backing provides folders.
 type Backing struct{}
 
-var _ lab.Backing = Backing{}
+var _ lab.PermanentBacking = Backing{}
 
 // New makes the backing.
 func New() Backing { return Backing{} }
@@ -34,6 +34,11 @@ func (Backing) Preflight() error { return nil }
 
 // Close implements lab.Backing.
 func (Backing) Close() error { return nil }
+
+// Embedded implements lab.PermanentBacking.
+func (Backing) Permanent() string {
+	return "SQLite is part of the units that use it and has no process of its own: kill these units, or choose a database server"
+}
 
 // Fresh implements lab.Backing.
 func (Backing) Fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {

@@ -1,0 +1,80 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// settled is a broker's side of messages: which were acknowledged, one by one or with
+// all before.
+type settled struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (s *settled) message(n int) *received {
+	say := func(text string) func() error {
+		return func() error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.said = append(s.said, fmt.Sprint(text, n))
+			return nil
+		}
+	}
+	return &received{Delivery: Delivery{Message: Message{ID: fmt.Sprint(n), Key: "k"}, Attempt: 1}, ack: say("one "), ackAll: say("all to ")}
+}
+
+// TestABatchIsAcknowledgedAtOnce hands batches to lanes. Only where there is one lane
+// everything before a message is settled, so that one word does for all.
+func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lanes int
+		fails int // the message that cannot be taken together with others
+		want  []string
+	}{
+		{"one lane", 1, 0, []string{"one 1", "all to 4"}},
+		{"one of a batch fails", 1, 3, []string{"one 1", "one 2", "one 3", "one 4"}},
+		{"two lanes", 2, 0, []string{"one 1", "one 2", "one 3", "one 4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var broker settled
+			first, filled := make(chan struct{}), make(chan struct{})
+			handled := sync.WaitGroup{}
+			handled.Add(4)
+			l := &lanes{
+				subscription: Subscription{Queue: "q", Prefetch: 8, Lanes: c.lanes, Batch: 8}, counters: &counters{},
+				freed: handled.Done,
+				handler: func(_ context.Context, deliveries []Delivery) error {
+					if deliveries[0].ID == "1" {
+						close(first)
+						<-filled
+					}
+					if len(deliveries) > 1 && slices.ContainsFunc(deliveries, func(d Delivery) bool { return d.ID == fmt.Sprint(c.fails) }) {
+						return errors.New("not together")
+					}
+					return nil
+				},
+			}
+			l.start(t.Context())
+			l.put(broker.message(1))
+			<-first // so that the others become one batch
+			for n := 2; n <= 4; n++ {
+				l.put(broker.message(n))
+			}
+			close(filled)
+			handled.Wait()
+			l.finish()
+			if !slices.Equal(broker.said, c.want) {
+				t.Errorf("acknowledged %v, want %v", broker.said, c.want)
+			}
+			if acked := l.counters.Counts().Acked; acked != 4 {
+				t.Errorf("%d messages count as acknowledged", acked)
+			}
+		})
+	}
+}

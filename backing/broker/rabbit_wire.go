@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"net"
+	"sync"
+)
+
+// wire is a connection to RabbitMQ whose writes can be gathered. The library
+// writes each message to the socket by itself; a batch that is gathered goes out
+// with a few system calls, and the broker reads it with as few.
+type wire struct {
+	net.Conn
+
+	mu       sync.Mutex
+	gatherer int    // how many gather now
+	gathered []byte // not written yet
+}
+
+// wireMost is how many bytes are gathered before they are written, in bytes.
+const wireMost = 64 << 10
+
+// Write implements net.Conn.
+func (w *wire) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gatherer == 0 {
+		return w.Conn.Write(text)
+	}
+	w.gathered = append(w.gathered, text...)
+	if len(w.gathered) < wireMost {
+		return len(text), nil
+	}
+	if err := w.flush(); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// gather holds back what is written until send. Who has called it must not wait
+// for the broker before send.
+func (w *wire) gather() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gatherer++
+}
+
+// send ends a gather and writes what there is, that of others included.
+func (w *wire) send() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gatherer--
+	if w.flush() != nil {
+		// The library hears of it as of any lost connection.
+		_ = w.Close()
+	}
+}
+
+func (w *wire) flush() error {
+	if len(w.gathered) == 0 {
+		return nil
+	}
+	_, err := w.Conn.Write(w.gathered)
+	w.gathered = w.gathered[:0]
+	return err
+}

@@ -1,0 +1,85 @@
+package database
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Statements that belong to a traced operation, by the span that their context
+// carries, become spans: one for the wait for a connection, which is queueing, and
+// one for the database. SQLite has one connection that writes, so there that wait is
+// for the other writers.
+
+// begun is when a statement began; zero where nobody wants to know.
+type begun struct {
+	at     time.Time
+	traced *connected // nil where its operation is not traced
+}
+
+// connected is when a statement got its connection; zero where it had one before.
+type connected struct{ at time.Time }
+
+// connectedKey is the context key of *connected.
+type connectedKey struct{}
+
+// begin reads the time only where somebody observes or traces.
+func (db *DB) begin(ctx context.Context) (context.Context, begun) {
+	if trace.SpanFromContext(ctx).IsRecording() {
+		c := &connected{}
+		return context.WithValue(ctx, connectedKey{}, c), begun{time.Now(), c}
+	}
+	if db.observer != nil {
+		return ctx, begun{at: time.Now()}
+	}
+	return ctx, begun{}
+}
+
+// gotConnection is called by connections when the pool hands them out.
+func gotConnection(ctx context.Context) {
+	if c, traced := ctx.Value(connectedKey{}).(*connected); traced {
+		c.at = time.Now()
+	}
+}
+
+// note makes the spans of a statement that has ended.
+func (db *DB) note(ctx context.Context, s Statement, began begun) {
+	if began.traced == nil {
+		return
+	}
+	from := began.at
+	if got := began.traced.at; !got.IsZero() {
+		span(ctx, "wait for a connection", lab.SegmentQueueing, from).End(trace.WithTimestamp(got))
+		from = got
+	}
+	span(ctx, subject(s.Text), lab.SegmentDatabase, from).End()
+}
+
+// span begins a span of the traced operation of ctx.
+func span(ctx context.Context, name string, kind lab.SegmentKind, from time.Time) trace.Span {
+	_, made := trace.SpanFromContext(ctx).TracerProvider().Tracer("database").Start(ctx, name, trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
+	made.SetAttributes(attribute.String(lab.SegmentAttribute, string(kind)))
+	return made
+}
+
+// subject is what a statement does and to which table: "INSERT orders".
+func subject(text string) string {
+	verb, rest, _ := strings.Cut(text, " ")
+	before := map[string]string{"INSERT": "INTO ", "SELECT": "FROM ", "DELETE": "FROM "}[verb]
+	switch {
+	case verb == "UPDATE":
+	case before == "":
+		return text
+	default:
+		_, rest, _ = strings.Cut(rest, before)
+	}
+	if end := strings.IndexAny(rest, " \n(,"); end >= 0 {
+		rest = rest[:end]
+	}
+	return strings.TrimSpace(verb + " " + rest)
+}
