@@ -17,13 +17,15 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Binding is what is tested.
 type Binding struct {
 	// Serve answers calls on the listener until stop is called, which waits for
 	// calls that are being answered, up to the context's end.
-	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults) (stop func(context.Context) error)
+	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) (stop func(context.Context) error)
 	// Client calls the server at host:port or unix:PATH.
 	Client func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface
 }
@@ -49,6 +51,8 @@ func Run(t *testing.T, b Binding) {
 				"a callee that dies":                 dyingCallee,
 				"stopping lets calls end":            stopping,
 				"a callee that comes back is called": comesBack,
+				"a trace goes on in the callee":      tracing,
+				"untraced calls carry nothing":       untraced,
 			} {
 				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network)) })
 			}
@@ -65,11 +69,12 @@ type bench struct {
 	stop    func(context.Context) error
 	calls   grpc.ClientConnInterface
 	client  grpc_health_v1.HealthClient
+	traced  *spans.Provider // what the server makes
 }
 
 func newBench(t *testing.T, b Binding, network string) *bench {
 	t.Helper()
-	x := &bench{Binding: b, network: network, service: &service{cancelled: make(chan struct{}), release: make(chan struct{})}}
+	x := &bench{Binding: b, network: network, traced: spans.NewProvider(0), service: &service{cancelled: make(chan struct{}), release: make(chan struct{})}}
 	place := "127.0.0.1:0"
 	if network == "unix" {
 		place = t.TempDir() + "/s"
@@ -96,7 +101,7 @@ func (x *bench) listen(t *testing.T, place string) net.Listener {
 
 func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
-	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) { grpc_health_v1.RegisterHealthServer(r, x.service) }, faults{})
+	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) { grpc_health_v1.RegisterHealthServer(r, x.service) }, faults{}, rpc.Traced(x.traced))
 	var once sync.Once
 	x.stop = func(ctx context.Context) (err error) {
 		once.Do(func() { err = stop(ctx) })
@@ -134,6 +139,8 @@ func (s *service) Check(ctx context.Context, request *grpc_health_v1.HealthCheck
 	case text == "deadline":
 		deadline, _ := ctx.Deadline()
 		s.left = time.Until(deadline)
+	case text == "work":
+		spans.Over(ctx, "work", lab.SegmentDatabase, time.Now())
 	case text == "hang":
 		<-ctx.Done()
 		close(s.cancelled)

@@ -2,9 +2,9 @@ package event
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
@@ -30,8 +30,8 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 			o.taken[kind] = true
 		}
 	}
-	o.insert = database.Texts(stride, func(rows int) string {
-		return "INSERT INTO outbox (owner, id, type, msg_key, headers, body) VALUES " + database.Values(rows, 6)
+	o.insert = database.Texts(insertMost, func(rows int) string {
+		return "INSERT INTO outbox (owner, messages) VALUES " + database.Values(rows, 2)
 	})
 	return o
 }
@@ -43,7 +43,7 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 //
 // A message that no queue takes in has nobody to be told to and is left out.
 func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
-	rows := make([]any, 0, 6*len(messages))
+	told := make([]broker.Message, 0, len(messages))
 	for _, m := range messages {
 		if !o.taken[m.Type] {
 			continue
@@ -51,45 +51,31 @@ func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
 		if m.ID == "" {
 			return fmt.Errorf("a message of type %s has no id: without one a repetition cannot be told", m.Type)
 		}
-		headers, err := headersText(m.Headers)
-		if err != nil {
-			return fmt.Errorf("headers of message %s: %w", m.ID, err)
-		}
-		rows = append(rows, o.owner, m.ID, m.Type, m.Key, headers, bytes(m.Body))
+		m.Headers = withTrace(ctx, m)
+		told = append(told, m)
 	}
-	if len(rows) == 0 {
+	if len(told) == 0 {
 		return nil
 	}
-	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, rows) })
+	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, told) })
 }
 
-// write inserts rows of six columns each.
-func (o *Outbox) write(ctx context.Context, rows []any) error {
-	for len(rows) > 0 {
-		n := min(len(rows)/6, stride)
-		if _, err := o.db.Exec(ctx, o.insert[n], rows[:6*n]...); err != nil {
+// insertMost is how many rows one statement inserts.
+const insertMost = 8
+
+// write inserts rows of messages.
+func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
+	var values []any
+	for part := range slices.Chunk(messages, packMost) {
+		values = append(values, o.owner, pack(part))
+	}
+	for part := range slices.Chunk(values, 2*insertMost) {
+		if _, err := o.db.Exec(ctx, o.insert[len(part)/2], part...); err != nil {
 			return fmt.Errorf("write to the outbox: %w", err)
 		}
-		rows = rows[6*n:]
 	}
 	o.db.AfterCommit(ctx, o.notify)
 	return nil
-}
-
-// bytes is never NULL.
-func bytes(body []byte) []byte {
-	if body == nil {
-		return []byte{}
-	}
-	return body
-}
-
-func headersText(headers map[string]string) (string, error) {
-	if len(headers) == 0 {
-		return "", nil
-	}
-	text, err := json.Marshal(headers)
-	return string(text), err
 }
 
 // notify wakes the relay; waking it twice is once.
@@ -100,19 +86,19 @@ func (o *Outbox) notify() {
 	}
 }
 
-// Pending counts the messages in the outbox, whoever left them: those that are not
-// told yet, and the last that were.
+// Pending counts what is in the outbox, whoever left it: rows of messages that are
+// not told yet, and the last that were.
 func Pending(ctx context.Context, db *database.DB) (int64, error) {
 	var pending int64
 	_, err := db.One(ctx, []any{&pending}, "SELECT COUNT(*) FROM outbox")
 	return pending, err
 }
 
-// row is a message with its place in the outbox.
+// row is what a transaction left, with its place in the outbox.
 type row struct {
 	position int64
 	owner    string
-	message  broker.Message
+	messages []broker.Message
 }
 
 // head reads up to limit rows from the beginning, whoever left them.
@@ -120,15 +106,14 @@ func (o *Outbox) head(ctx context.Context, limit int) ([]row, error) {
 	var rows []row
 	err := o.db.Each(ctx, func(from database.Row) error {
 		var r row
-		var headers string
-		m := &r.message
-		err := from.Scan(&r.position, &r.owner, &m.ID, &m.Type, &m.Key, &headers, &m.Body)
-		if err == nil && headers != "" {
-			err = json.Unmarshal([]byte(headers), &m.Headers)
+		var packed []byte
+		err := from.Scan(&r.position, &r.owner, &packed)
+		if err == nil {
+			r.messages, err = unpack(packed)
 		}
 		rows = append(rows, r)
 		return err
-	}, "SELECT position, owner, id, type, msg_key, headers, body FROM outbox ORDER BY position LIMIT ?", limit)
+	}, "SELECT position, owner, messages FROM outbox ORDER BY position LIMIT ?", limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}

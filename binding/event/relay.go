@@ -6,12 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/cleave-lab/cleave/backing/broker"
 )
 
 const (
-	// relayBatch is how many messages are on their way to the broker together.
-	relayBatch = 512
+	// relayBatch is of how many rows the messages are on their way to the broker
+	// together.
+	relayBatch = 128
 	// forgetAfter is how long a message that was told may stay in the outbox, so
 	// that many are removed with one commit. A crash in between repeats them.
 	forgetAfter = 20 * time.Millisecond
@@ -38,11 +41,17 @@ type Publisher interface {
 // concurrent transactions become visible in any order, so "greater than the last"
 // would lose some.
 type Relay struct {
+	// Tracer makes spans of messages that are traced; nil makes none. It is set
+	// before Run.
+	Tracer trace.TracerProvider
+
 	outbox   *Outbox
 	broker   Publisher
 	complain func(error)
 
-	told map[int64]struct{} // in the outbox still, or until the next read
+	told map[int64]struct{} // rows in the outbox still, or until the next read
+	// partly are the messages, by their index, that were told of other rows.
+	partly map[int64]map[int]bool
 
 	mu      sync.Mutex
 	forget  []int64 // told, to be removed
@@ -52,7 +61,7 @@ type Relay struct {
 
 // NewRelay makes the relay of an outbox.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
-	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, full: make(chan struct{}, 1)}
+	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, partly: map[int64]map[int]bool{}, full: make(chan struct{}, 1)}
 }
 
 // Run tells messages until the context ends. complain hears of what fails; it is
@@ -123,20 +132,34 @@ func (r *Relay) tell(ctx context.Context) (more, blocked bool, err error) {
 	return true, blocked, r.publish(ctx, ready)
 }
 
-// ready are the rows to be told now: own ones, unless another owner has an older
+// place is a message in a row.
+type place struct {
+	row   *row
+	index int
+}
+
+func (p place) message() broker.Message { return p.row.messages[p.index] }
+
+// ready are the messages to be told now: own ones, unless another owner has an older
 // one of the same key. Without that two processes would mix up the order of a key.
-func (r *Relay) ready(rows []row) (ready []row, blocked bool) {
+func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	foreign := map[string]bool{}
-	for _, candidate := range rows {
-		key := candidate.message.Key
-		switch {
-		case candidate.owner != r.outbox.owner:
-			foreign[key] = true
-		case r.wasTold(candidate.position):
-		case foreign[key]:
-			blocked = true
-		default:
-			ready = append(ready, candidate)
+	for i := range rows {
+		candidate := &rows[i]
+		own := candidate.owner == r.outbox.owner
+		if own && r.wasTold(candidate.position) {
+			continue
+		}
+		for index, m := range candidate.messages {
+			switch {
+			case !own:
+				foreign[m.Key] = true
+			case r.partly[candidate.position][index]:
+			case foreign[m.Key]:
+				blocked = true
+			default:
+				ready = append(ready, place{candidate, index})
+			}
 		}
 	}
 	return ready, blocked
@@ -147,12 +170,10 @@ func (r *Relay) wasTold(position int64) bool {
 	return told
 }
 
-// publish tells rows and notes which the broker has confirmed.
-func (r *Relay) publish(ctx context.Context, rows []row) error {
-	messages := make([]broker.Message, len(rows))
-	for i := range rows {
-		messages[i] = rows[i].message
-	}
+// publish tells messages and notes which the broker has confirmed.
+func (r *Relay) publish(ctx context.Context, ready []place) error {
+	messages, traced := r.messages(ready)
+	defer traced.End()
 	err := r.broker.Publish(ctx, messages...)
 	unconfirmed := map[int]bool{}
 	var partly *broker.PublishError
@@ -166,10 +187,9 @@ func (r *Relay) publish(ctx context.Context, rows []row) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range rows {
+	for i, p := range ready {
 		if !unconfirmed[i] {
-			r.told[rows[i].position] = struct{}{}
-			r.forget = append(r.forget, rows[i].position)
+			r.confirmed(p)
 		}
 	}
 	if len(r.forget) >= forgetMost {
@@ -179,6 +199,23 @@ func (r *Relay) publish(ctx context.Context, rows []row) error {
 		}
 	}
 	return err
+}
+
+// confirmed notes that a message was told, and its row with the last one.
+func (r *Relay) confirmed(p place) {
+	position := p.row.position
+	if len(p.row.messages) > 1 {
+		if r.partly[position] == nil {
+			r.partly[position] = make(map[int]bool, len(p.row.messages))
+		}
+		r.partly[position][p.index] = true
+		if len(r.partly[position]) < len(p.row.messages) {
+			return
+		}
+		delete(r.partly, position)
+	}
+	r.told[position] = struct{}{}
+	r.forget = append(r.forget, position)
 }
 
 // keepForgetting removes what was told, many rows with one commit, beside the

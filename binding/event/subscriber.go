@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 )
@@ -37,15 +39,20 @@ type Subscriber struct {
 	Source   Source
 	Queue    string // also names the consumer in the inbox
 	Handle   Handler
-	Prefetch int // messages that may be held; 0 means 64
+	Prefetch int // messages that may be held; 0 means 256
 	Batch    int // messages in one transaction; 0 means Prefetch
+	// Tracer makes spans of messages that are traced; nil makes none.
+	Tracer trace.TracerProvider
 	// Keep is how long the inbox remembers a message; 0 means an hour.
 	Keep time.Duration
 }
 
 const (
-	defaultKeep     = time.Hour
-	defaultPrefetch = 64
+	defaultKeep = time.Hour
+	// defaultPrefetch is also how many messages one transaction takes at most. What a
+	// transaction costs is shared by its messages: from 64 to 256 an order of the shop
+	// costs a sixth less, from there to 1024 a twentieth.
+	defaultPrefetch = 256
 	// pruneEvery is how often the inbox is pruned.
 	pruneEvery = time.Minute
 	// handleWithin bounds one attempt, so that a database that hangs is told from
@@ -95,6 +102,8 @@ type worker struct {
 // or before.
 func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 	messages := distinct(deliveries)
+	ctx, traced := w.traced(ctx, deliveries)
+	defer traced.End()
 	var failing waiting
 	for {
 		// Whoever is told to stop finishes what it has begun.

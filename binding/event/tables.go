@@ -13,11 +13,7 @@ import (
 const tables = `CREATE TABLE IF NOT EXISTS outbox (
   position {position},
   owner    {text} NOT NULL,
-  id       {text} NOT NULL,
-  type     {text} NOT NULL,
-  msg_key  {text} NOT NULL,
-  headers  {long} NOT NULL,
-  body     {bytes} NOT NULL
+  messages {bytes} NOT NULL
 ){engine};
 CREATE TABLE IF NOT EXISTS outbox_relays (
   owner          {text} NOT NULL,
@@ -47,13 +43,13 @@ func dialect(driver database.Driver) *strings.Replacer {
 	switch driver {
 	case database.MariaDB:
 		const text, end = "VARCHAR(120) CHARACTER SET ascii COLLATE ascii_bin", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
-		return strings.NewReplacer("{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY", "{text}", text, "{long}", "TEXT",
+		return strings.NewReplacer("{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY", "{text}", text,
 			"{bytes}", "MEDIUMBLOB", "{engine}", end, "{keyed}", end)
 	case database.PostgreSQL:
 		return strings.NewReplacer("{position}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "{text}", `VARCHAR(120) COLLATE "C"`,
-			"{long}", "TEXT", "{bytes}", "BYTEA", "{engine}", "", "{keyed}", "")
+			"{bytes}", "BYTEA", "{engine}", "", "{keyed}", "")
 	default:
-		return strings.NewReplacer("{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{text}", "TEXT", "{long}", "TEXT",
+		return strings.NewReplacer("{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{text}", "TEXT",
 			"{bytes}", "BLOB", "{engine}", "", "{keyed}", " WITHOUT ROWID")
 	}
 }

@@ -26,8 +26,8 @@ func TestContract(t *testing.T) {
 	}})
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults) func(context.Context) error {
-	server := NewServer(bindingtest.MaxBody, faults)
+func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	server := NewServer(bindingtest.MaxBody, faults, options...)
 	register(server)
 	go func() {
 		if err := server.Serve(listener); err != nil {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Client calls one server over a bounded pool of connections. It implements
@@ -35,7 +37,8 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // conn is one connection. It carries one call at a time.
 type conn struct {
 	net.Conn
-	in []byte
+	in   []byte
+	call *spans.Part // the call that it carries, nil where that is not traced
 }
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
@@ -57,6 +60,9 @@ func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 // Invoke implements grpc.ClientConnInterface. Options are those of another
 // transport and do nothing here.
 func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
+	ctx, call := spans.Call(ctx, method)
+	defer call.End()
+	waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
 	select {
 	case c.places <- struct{}{}:
 		defer func() { <-c.places }()
@@ -67,12 +73,16 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	if err != nil {
 		return c.lost(ctx, err)
 	}
+	waiting.End()
+	connection.call = call
 	response, err := c.exchange(ctx, connection, method, in)
 	if err != nil {
 		_ = connection.Close() // the call has failed already
 		return c.lost(ctx, err)
 	}
+	decoding := call.Begin("decode", lab.SegmentEncoding)
 	err = c.read(response, out)
+	decoding.End()
 	c.release(connection, response.KeepAlive)
 	return err
 }
@@ -148,9 +158,11 @@ func (c *Client) exchange(ctx context.Context, connection *conn, method string, 
 func (c *Client) send(ctx context.Context, connection *conn, method string, in any) error {
 	e := c.encoders.get()
 	defer c.encoders.put(e)
+	encoding := connection.call.Begin("encode", lab.SegmentEncoding)
 	if err := e.json.Encode(in); err != nil {
 		return fmt.Errorf("encode %T: %w", in, err)
 	}
+	encoding.End()
 	out := append(e.out[:0], "POST "...)
 	out = append(out, method...)
 	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: application/json\r\nContent-Length: "...)
@@ -158,6 +170,10 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	if deadline, limited := ctx.Deadline(); limited {
 		out = append(out, "\r\nCleave-Context: "...)
 		out = appendTimeout(out, time.Until(deadline))
+	}
+	if header := connection.call.Traceparent(); header != "" {
+		out = append(out, "\r\nTraceparent: "...)
+		out = append(out, header...)
 	}
 	out = append(out, "\r\n\r\n"...)
 	out = append(out, e.body.Bytes()...)

@@ -27,8 +27,8 @@ func TestContract(t *testing.T) {
 	}})
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults) func(context.Context) error {
-	server, err := NewServer(bindingtest.MaxBody, faults)
+func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	server, err := NewServer(bindingtest.MaxBody, faults, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,15 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -29,6 +33,7 @@ type Server struct {
 	methods  map[string]method
 	encoders encoders
 	watch    *watch
+	tracer   trace.TracerProvider // nil where nothing is traced
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -46,13 +51,14 @@ type method struct {
 }
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
-func NewServer(maxBody int, faults rpc.Faults) (*Server, error) {
+func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	w, err := newWatch()
 	if err != nil {
 		return nil, fmt.Errorf("watch connections: %w", err)
 	}
 	return &Server{
 		faults: faults, limits: leanhttp.Limits{Body: maxBody}, methods: make(map[string]method), watch: w, served: make(map[*served]struct{}),
+		tracer: rpc.Sum(options).Tracer,
 	}, nil
 }
 
@@ -178,7 +184,12 @@ func (s *Server) answer(ctx context.Context, c *served, request *leanhttp.Reques
 	}
 	e := s.encoders.get()
 	defer s.encoders.put(e)
-	status := s.carryOut(ctx, e, request)
+	var call *spans.Part // nil where it is not traced
+	if request.Trace != nil {
+		ctx, call = spans.Serve(ctx, s.tracer, string(request.Trace), spans.Method(string(request.Target)), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	}
+	status := s.carryOut(ctx, e, request, call)
+	call.End()
 	last := !request.KeepAlive || s.isClosing()
 	e.out = leanhttp.AppendResponse(e.out[:0], status, "", contentType, e.body.Bytes(), last)
 	_, err := c.Write(e.out)
@@ -186,14 +197,16 @@ func (s *Server) answer(ctx context.Context, c *served, request *leanhttp.Reques
 }
 
 // carryOut calls the method and encodes its answer, or the fault.
-func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Request) (status int) {
+func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part) (status int) {
 	m, known := s.methods[string(request.Target)]
 	if !known || string(request.Method) != http.MethodPost {
 		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
 	}
 	unreadable := error(nil)
 	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
+		decoding := call.Begin("decode", lab.SegmentEncoding)
 		unreadable = json.Unmarshal(request.Body, message)
+		decoding.End()
 		return unreadable
 	}, nil)
 	switch {
@@ -202,6 +215,8 @@ func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Req
 	case err != nil:
 		return s.fail(e, s.faults.Encode(err))
 	}
+	encoding := call.Begin("encode", lab.SegmentEncoding)
+	defer encoding.End()
 	if err := e.json.Encode(reply); err != nil {
 		e.body.Reset()
 		return s.fail(e, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))

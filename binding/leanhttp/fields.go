@@ -9,6 +9,7 @@ import (
 type fields struct {
 	contentType    []byte
 	context        []byte
+	trace          []byte
 	length         int // of the body, -1 where the message does not say
 	hosts          int
 	expects        bool
@@ -66,6 +67,8 @@ func (f *fields) take(name, value []byte, limits Limits) error {
 		f.expects = true
 	case named(name, "cleave-context"):
 		f.context = value
+	case named(name, "traceparent"):
+		f.trace = value
 	}
 	return nil
 }

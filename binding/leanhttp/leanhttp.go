@@ -45,6 +45,9 @@ type Request struct {
 	// Context is what the caller tells about the call beside its message: the
 	// value of the field Cleave-Context, nil where there is none.
 	Context []byte
+	// Trace is the trace that the call belongs to: the value of the field traceparent
+	// (W3C Trace Context), nil where there is none.
+	Trace []byte
 	// KeepAlive is true when the client wants to use the connection again.
 	KeepAlive bool
 }

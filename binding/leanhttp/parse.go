@@ -38,7 +38,7 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	if len(data) < head+length {
 		return 0, nil
 	}
-	r.ContentType, r.Context, r.Body = fields.contentType, fields.context, data[head:head+length]
+	r.ContentType, r.Context, r.Trace, r.Body = fields.contentType, fields.context, fields.trace, data[head:head+length]
 	r.KeepAlive = fields.keepAlive(version10)
 	return head + length, nil
 }

@@ -1,0 +1,108 @@
+package event_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestATraceFollowsItsMessages has messages of three operations, two of them traced,
+// each answered by another message, over each broker. They are told and handled in
+// batches all the same.
+func TestATraceFollowsItsMessages(t *testing.T) {
+	for name, start := range map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer} {
+		t.Run(name, func(t *testing.T) {
+			c := client(t, start(t))
+			db := file(t)
+			outbox := event.NewOutbox(db, "a", topology())
+			made := spans.NewProvider(1)
+			for _, key := range []string{"one", "two", "untraced"} {
+				ctx := t.Context()
+				var entry *spans.Part
+				if key != "untraced" {
+					ctx, entry = spans.Enter(ctx, made, key)
+				}
+				must(t, outbox.Add(ctx, message("first of "+key, key)))
+				entry.End()
+			}
+			relay := event.NewRelay(outbox, c)
+			relay.Tracer = made
+			stopRelay := beside(t, relay.Run, complaining(t))
+			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox), Tracer: made}.Run, complaining(t))
+			eventually(t, "all messages have their effect", func() bool { return count(t, db, "effects") == 6 })
+			stop()
+			stopRelay()
+			checkChains(t, made)
+		})
+	}
+}
+
+// answering tells a second message about each first.
+func answering(db *database.DB, outbox *event.Outbox) event.Handler {
+	return func(ctx context.Context, messages []broker.Message) error {
+		var told []broker.Message
+		for _, m := range messages {
+			if strings.HasPrefix(m.ID, "first") {
+				told = append(told, message("second of "+m.Key, m.Key))
+			}
+		}
+		if err := outbox.Add(ctx, told...); err != nil {
+			return err
+		}
+		return effect(db)(ctx, messages)
+	}
+}
+
+// checkChains goes from the last message of each trace back to its entry.
+func checkChains(t *testing.T, made *spans.Provider) {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, made.Write(dir, "unit"))
+	all, err := spans.Read(dir)
+	must(t, err)
+	byID, commits, kinds := map[trace.SpanID]spans.Record{}, map[trace.SpanID]int{}, map[trace.SpanKind]int{}
+	for _, r := range all {
+		byID[r.ID] = r
+		kinds[r.Role]++
+		if r.Name == "COMMIT" {
+			commits[r.Parent]++
+		}
+	}
+	if kinds[trace.SpanKindProducer] != 4 || kinds[trace.SpanKindConsumer] != 4 {
+		t.Errorf("%d messages are published in traces and %d processed, want 4 each", kinds[trace.SpanKindProducer], kinds[trace.SpanKindConsumer])
+	}
+	chains := map[trace.TraceID]string{}
+	for _, r := range all {
+		if r.Role != trace.SpanKindConsumer {
+			continue
+		}
+		if r.Kind != lab.SegmentBusiness || commits[r.ID] != 1 {
+			t.Errorf("%+v has %d commits", r, commits[r.ID])
+		}
+		chain := ""
+		for at := r; ; at = byID[at.Parent] {
+			chain += at.Name + " < "
+			if !at.Parent.IsValid() || at.Trace != r.Trace {
+				break
+			}
+		}
+		if len(chain) > len(chains[r.Trace]) {
+			chains[r.Trace] = chain
+		}
+	}
+	got := slices.Sorted(maps.Values(chains))
+	const step = "process things < publish thing.happened < "
+	if want := []string{step + step + "one < ", step + step + "two < "}; !slices.Equal(got, want) {
+		t.Errorf("the traces go %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,314 @@
+package grpcunary
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Client calls one server over one connection that all calls share. It
+// implements grpc.ClientConnInterface.
+type Client struct {
+	network, address string
+	faults           rpc.Faults
+	common           []hpack.HeaderField // that every request begins with
+	messages         messages
+	dialing          chan struct{} // one place: who makes the connection
+
+	mu      sync.Mutex
+	current *conn // the connection for new calls, if any
+	all     map[*conn]struct{}
+	closed  bool
+}
+
+var _ grpc.ClientConnInterface = (*Client)(nil)
+
+// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
+// connected before the first call.
+func NewClient(address string, faults rpc.Faults) (*Client, error) {
+	c := &Client{network: "tcp", address: address, faults: faults, dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
+	authority := address
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		c.network, c.address, authority = "unix", path, "localhost"
+	} else if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("call %s: %w", address, err)
+	}
+	c.common = []hpack.HeaderField{
+		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: authority},
+	}
+	return c, nil
+}
+
+// NewStream implements grpc.ClientConnInterface; there are no streams here.
+func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("this binding carries calls of one message each way, no streams")
+}
+
+// Invoke implements grpc.ClientConnInterface. Options are those of another
+// transport and do nothing here.
+func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
+	ctx, call := spans.Call(ctx, method)
+	defer call.End()
+	message, err := c.messages.encode(in, call)
+	if err != nil {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
+	}
+	defer c.messages.put(message)
+	s, err := c.roundTrip(ctx, method, *message, call)
+	if errors.Is(err, errLeaving) { // it was not carried out
+		s, err = c.roundTrip(ctx, method, *message, call)
+	}
+	if err != nil {
+		return c.lost(ctx, err)
+	}
+	defer c.messages.release(s)
+	if answered := s.fields.status(); answered.Code() != codes.OK {
+		return decode(ctx, c.faults, c.address, answered)
+	}
+	if err := c.messages.decode(s.body, out, call); err != nil {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+	}
+	return nil
+}
+
+// roundTrip sends a request over the connection and returns the stream with its
+// answer.
+func (c *Client) roundTrip(ctx context.Context, method string, message []byte, call *spans.Part) (*stream, error) {
+	waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
+	connection, err := c.connection(ctx)
+	waiting.End()
+	if err != nil {
+		return nil, err
+	}
+	s := c.messages.stream()
+	return s, c.exchange(ctx, connection, s, method, message, call.Traceparent())
+}
+
+// lost is the error of a call that was not brought to its end.
+func (c *Client) lost(ctx context.Context, cause error) error {
+	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
+}
+
+// connection is the one that can take a call; it is made where there is none.
+func (c *Client) connection(ctx context.Context) (*conn, error) {
+	if ready, err := c.ready(); ready != nil || err != nil {
+		return ready, err
+	}
+	select {
+	case c.dialing <- struct{}{}:
+		defer func() { <-c.dialing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if ready, err := c.ready(); ready != nil || err != nil {
+		return ready, err // another call has made it meanwhile
+	}
+	var dialer net.Dialer
+	raw, err := dialer.DialContext(ctx, c.network, c.address)
+	if err != nil {
+		return nil, err
+	}
+	return c.take(raw)
+}
+
+// ready is the current connection while it takes calls; nil where there is none.
+func (c *Client) ready() (*conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, net.ErrClosed
+	case c.current == nil:
+		return nil, nil
+	}
+	c.current.mu.Lock()
+	defer c.current.mu.Unlock()
+	if c.current.leaving || c.current.failed != nil {
+		return nil, nil
+	}
+	return c.current, nil
+}
+
+// take makes a connection the current one and reads it until it is over.
+func (c *Client) take(raw net.Conn) (*conn, error) {
+	made := newConn(raw)
+	made.next = 1
+	made.out = append(made.out, preface...)
+	made.out = appendSettings(made.out, settingPush, 0, settingWindow, ourWindow)
+	made.out = appendNumber(made.out, frameWindow, 0, ourConnection-defaultWindow)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.Join(net.ErrClosed, raw.Close())
+	}
+	c.current = made
+	c.all[made] = struct{}{}
+	go func() {
+		why := made.run(func(f frame) error { return made.answered(f) })
+		made.mu.Lock()
+		made.fail(why)
+		for _, s := range made.streams {
+			made.end(s, why)
+		}
+		made.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.all, made)
+	}()
+	return made, nil
+}
+
+// exchange sends a request and waits for the end of its answer.
+func (c *Client) exchange(ctx context.Context, on *conn, s *stream, method string, message []byte, trace string) error {
+	request := []hpack.HeaderField{{Name: ":path", Value: method}, {Name: "content-type", Value: contentType}, {Name: "te", Value: "trailers"}}
+	if deadline, limited := ctx.Deadline(); limited {
+		var memory [16]byte
+		left := appendTimeout(memory[:0], time.Until(deadline))
+		request = append(request, hpack.HeaderField{Name: "grpc-timeout", Value: string(left), Sensitive: true})
+	}
+	if trace != "" {
+		request = append(request, hpack.HeaderField{Name: spans.Header, Value: trace, Sensitive: true})
+	}
+	if err := on.send(ctx, s, message, c.common, request); err != nil {
+		return err
+	}
+	select {
+	case <-s.done:
+		return s.lost
+	case <-ctx.Done():
+	}
+	if on.giveUp(s) {
+		return ctx.Err()
+	}
+	<-s.done // it had just ended
+	return s.lost
+}
+
+// send opens a stream with a request. On error nothing is open.
+func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]hpack.HeaderField) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.await(ctx, func() bool { return len(c.streams) < c.streamLimit || c.leaving }); err != nil {
+		return err
+	}
+	if c.leaving {
+		return errLeaving
+	}
+	s.id, s.window = c.next, c.streamWindow
+	c.next += 2
+	c.leaving = c.next > lastUsefulStream
+	c.streams[s.id] = s
+	c.writeFields(s.id, false, lists...)
+	if err := c.writeData(ctx, s, message, true); err != nil {
+		if c.streams[s.id] == s {
+			c.remove(s)
+			c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
+			c.flush()
+		}
+		return err
+	}
+	c.flush()
+	return nil
+}
+
+// errLeaving means that the server ends and takes no more calls.
+var errLeaving = errors.New("the server takes no more calls on this connection")
+
+// giveUp takes a call back; false where it has ended already.
+func (c *conn) giveUp(s *stream) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams[s.id] != s {
+		return false
+	}
+	c.remove(s)
+	c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
+	c.flush()
+	return true
+}
+
+// end hands a call back to who waits for it. mu is held.
+func (c *conn) end(s *stream, lost error) {
+	c.remove(s)
+	s.lost = lost
+	s.done <- struct{}{}
+	if c.leaving && len(c.streams) == 0 {
+		c.fail(errLeaving)
+	}
+}
+
+// answered takes what the server says of calls.
+func (c *conn) answered(f frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.kind == frameGoAway {
+		c.leave(binary.BigEndian.Uint32(f.payload) & windowLimit)
+		return nil
+	}
+	s := c.streams[f.stream]
+	if s == nil {
+		return nil // given up
+	}
+	switch f.kind {
+	case frameReset:
+		c.end(s, fmt.Errorf("the server gave the call up with HTTP/2 error %d", binary.BigEndian.Uint32(f.payload)))
+		return nil
+	case frameData:
+		content, err := f.content()
+		if err != nil {
+			return err
+		}
+		if s.body = append(s.body, content...); len(s.body) > maxResponse+messagePrefix {
+			return wrong("an answer that is too long")
+		}
+	case frameHeaders:
+		s.fields = c.got
+	}
+	if f.has(flagEndStream) {
+		c.end(s, nil)
+	}
+	return nil
+}
+
+// leave ends the calls that the server will not carry out, and takes no new ones.
+// mu is held.
+func (c *conn) leave(last uint32) {
+	c.leaving = true
+	for _, s := range c.streams {
+		if s.id > last {
+			c.end(s, errLeaving)
+		}
+	}
+	if len(c.streams) == 0 {
+		c.fail(errLeaving)
+	}
+}
+
+// Close ends the connection and the calls on it.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for open := range c.all {
+		open.mu.Lock()
+		open.fail(net.ErrClosed)
+		open.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package grpcunary
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// fields are the header fields that calls need, of requests and of answers.
+type fields struct {
+	method, path, timeout, trace string // of requests
+	answer                       string // HTTP status
+	contentType, encoding        string
+	code, message, details       string // gRPC status
+}
+
+// take keeps a field that is needed.
+func (f *fields) take(field hpack.HeaderField) {
+	switch field.Name {
+	case ":method":
+		f.method = field.Value
+	case ":path":
+		f.path = field.Value
+	case ":status":
+		f.answer = field.Value
+	case "content-type":
+		f.contentType = field.Value
+	case "grpc-timeout":
+		f.timeout = field.Value
+	case "grpc-encoding":
+		f.encoding = field.Value
+	case "traceparent":
+		f.trace = field.Value
+	case "grpc-status":
+		f.code = field.Value
+	case "grpc-message":
+		f.message = field.Value
+	case "grpc-status-details-bin":
+		f.details = field.Value
+	}
+}
+
+const contentType = "application/grpc"
+
+// status is what the fields at the end of an answer say.
+func (f *fields) status() *status.Status {
+	if f.details != "" {
+		var detailed statuspb.Status
+		data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(f.details, "="))
+		if err == nil && proto.Unmarshal(data, &detailed) == nil {
+			return status.FromProto(&detailed)
+		}
+	}
+	code, err := strconv.ParseUint(f.code, 10, 32)
+	if err != nil {
+		return status.New(codes.Internal, "the answer has no gRPC status (HTTP status "+f.answer+")")
+	}
+	return status.New(codes.Code(code), unescape(f.message))
+}
+
+// statusFields are the fields at the end of an answer that is a fault.
+func statusFields(s *status.Status) []hpack.HeaderField {
+	all := []hpack.HeaderField{
+		{Name: "grpc-status", Value: strconv.Itoa(int(s.Code()))},
+		{Name: "grpc-message", Value: escape(s.Message()), Sensitive: true},
+	}
+	if data, err := proto.Marshal(s.Proto()); err == nil && len(data) < maxHeaderValue/2 {
+		all = append(all, hpack.HeaderField{Name: "grpc-status-details-bin", Value: base64.RawStdEncoding.EncodeToString(data), Sensitive: true})
+	}
+	return all
+}
+
+// escape is the percent-encoding of grpc-message, cut where it is very long.
+func escape(text string) string {
+	const hexadecimal = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(text) && b.Len() < maxHeaderValue/4; i++ {
+		if c := text[i]; c >= ' ' && c <= '~' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hexadecimal[c>>4], hexadecimal[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// unescape undoes escape; what is no escape stays.
+func unescape(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// appendTimeout appends the value of grpc-timeout, which has at most eight digits.
+func appendTimeout(dst []byte, left time.Duration) []byte {
+	for _, unit := range []struct {
+		length time.Duration
+		letter byte
+	}{{time.Microsecond, 'u'}, {time.Millisecond, 'm'}, {time.Second, 'S'}, {time.Hour, 'H'}} {
+		if n := max(int64(left/unit.length), 0); n < 1e8 {
+			return append(strconv.AppendInt(dst, n, 10), unit.letter)
+		}
+	}
+	return append(dst, "99999999H"...)
+}
+
+// longest bounds the time that a caller can ask for.
+const longest = 24 * time.Hour
+
+// parseTimeout reads a grpc-timeout; ok is false where there is none.
+func parseTimeout(value string) (left time.Duration, ok bool) {
+	if len(value) < 2 || len(value) > 9 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(value[:len(value)-1], 10, 32)
+	if err != nil {
+		return 0, false
+	}
+	unit := map[byte]time.Duration{
+		'n': time.Nanosecond, 'u': time.Microsecond, 'm': time.Millisecond, 'S': time.Second, 'M': time.Minute, 'H': time.Hour,
+	}[value[len(value)-1]]
+	if unit == 0 || time.Duration(n) > longest/unit {
+		return longest, unit != 0
+	}
+	return time.Duration(n) * unit, true
+}

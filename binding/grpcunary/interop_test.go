@@ -1,0 +1,155 @@
+package grpcunary
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// echo is a service with one method that answers with what it was asked, or with
+// the error that the text names.
+var echoDesc = grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+	MethodName: "Say",
+	Handler: func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		in := &wrapperspb.StringValue{}
+		if err := decode(in); err != nil {
+			return nil, err
+		}
+		return say(ctx, in)
+	},
+}}}
+
+const echoMethod = "/cleave.test.Echo/Say"
+
+func say(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+	switch {
+	case in.Value == "hang":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case strings.HasPrefix(in.Value, "fail"):
+		return nil, status.Error(codes.FailedPrecondition, in.Value)
+	}
+	return in, nil
+}
+
+// statusFaults hands over what gRPC says.
+type statusFaults struct{}
+
+func (statusFaults) Encode(err error) rpc.Fault {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return rpc.Fault{Kind: rpc.DeadlineExceeded}
+	}
+	return rpc.Fault{Kind: "conflict", Detail: status.Convert(err).Message()}
+}
+
+func (statusFaults) Decode(f rpc.Fault, cause error) error {
+	return status.Error(code(f.Kind), f.Detail)
+}
+
+// ends are an implementation of each end.
+type ends struct {
+	serve func(t *testing.T, listener net.Listener)
+	dial  func(t *testing.T, address string) grpc.ClientConnInterface
+}
+
+func ours() ends {
+	return ends{
+		func(t *testing.T, listener net.Listener) {
+			server := NewServer(4<<20, statusFaults{})
+			server.RegisterService(&echoDesc, nil)
+			go func() { _ = server.Serve(listener) }()
+			t.Cleanup(server.Stop)
+		},
+		func(t *testing.T, address string) grpc.ClientConnInterface {
+			client, err := NewClient(address, statusFaults{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.Close() })
+			return client
+		},
+	}
+}
+
+func theirs() ends {
+	return ends{
+		func(t *testing.T, listener net.Listener) {
+			server := grpc.NewServer()
+			server.RegisterService(&echoDesc, struct{}{})
+			go func() { _ = server.Serve(listener) }()
+			t.Cleanup(server.Stop)
+		},
+		func(t *testing.T, address string) grpc.ClientConnInterface {
+			client, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.Close() })
+			return client
+		},
+	}
+}
+
+// TestOthersUnderstandUs holds each end against grpc-go's other end: short and long
+// messages, which need windows and several frames, faults, deadlines, many at once.
+func TestOthersUnderstandUs(t *testing.T) {
+	for name, pair := range map[string]struct{ server, client ends }{
+		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()}, "both ours": {ours(), ours()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair.server.serve(t, listener)
+			client := pair.client.dial(t, listener.Addr().String())
+			converse(t, client)
+		})
+	}
+}
+
+func converse(t *testing.T, client grpc.ClientConnInterface) {
+	ask := func(ctx context.Context, text string) (string, error) {
+		out := &wrapperspb.StringValue{}
+		err := client.Invoke(ctx, echoMethod, wrapperspb.String(text), out)
+		return out.Value, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			for n := range 10 {
+				text := strings.Repeat("text ", (i+n)*(i+n)*20)
+				if got, err := ask(ctx, text); err != nil || got != text {
+					t.Errorf("a text of %d bytes: %d bytes, error %v", len(text), len(got), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	failure := "fail: 100 % ü \n" + strings.Repeat("x", 1000)
+	if _, err := ask(ctx, failure); status.Convert(err).Message() != failure {
+		t.Errorf("a fault: %v", err)
+	}
+	short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer stop()
+	if _, err := ask(short, "hang"); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call without answer: %v", err)
+	}
+	if err := client.Invoke(ctx, "/cleave.test.Echo/Sing", wrapperspb.String(""), &wrapperspb.StringValue{}); err == nil {
+		t.Error("an unknown method was carried out")
+	}
+}

@@ -1,0 +1,74 @@
+package grpcunary
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// messages keep the memory of calls for the next ones.
+type messages struct{ bytes, streams sync.Pool }
+
+// encode writes a message with its prefix into memory that put takes back.
+func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
+	part := call.Begin("encode", lab.SegmentEncoding)
+	defer part.End()
+	known, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is no protocol buffer", message)
+	}
+	into, used := m.bytes.Get().(*[]byte)
+	if !used {
+		into = new([]byte)
+	}
+	data, err := proto.MarshalOptions{}.MarshalAppend(append((*into)[:0], 0, 0, 0, 0, 0), known)
+	if err != nil {
+		return nil, err
+	}
+	binary.BigEndian.PutUint32(data[1:], uint32(len(data)-messagePrefix))
+	*into = data
+	return into, nil
+}
+
+func (m *messages) put(memory *[]byte) {
+	if cap(*memory) <= keptMemory {
+		m.bytes.Put(memory)
+	}
+}
+
+// decode reads the one message of a body.
+func (m *messages) decode(body []byte, into any, call *spans.Part) error {
+	part := call.Begin("decode", lab.SegmentEncoding)
+	defer part.End()
+	known, ok := into.(proto.Message)
+	switch {
+	case !ok:
+		return fmt.Errorf("%T is no protocol buffer", into)
+	case len(body) < messagePrefix || int(binary.BigEndian.Uint32(body[1:])) != len(body)-messagePrefix:
+		return errors.New("there is not one whole message")
+	case body[0] != 0:
+		return errors.New("the message is compressed, which this binding does not know")
+	}
+	return proto.Unmarshal(body[messagePrefix:], known)
+}
+
+// stream is an unused stream, which release takes back when nobody knows it any more.
+func (m *messages) stream() *stream {
+	if used, ok := m.streams.Get().(*stream); ok {
+		return used
+	}
+	return &stream{done: make(chan struct{}, 1)}
+}
+
+func (m *messages) release(s *stream) {
+	if cap(s.body) <= keptMemory {
+		*s = stream{done: s.done, body: s.body[:0]}
+		m.streams.Put(s)
+	}
+}

@@ -1,0 +1,330 @@
+package grpcunary
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// registered before Serve.
+type Server struct {
+	faults   rpc.Faults
+	maxBody  int
+	methods  map[string]method
+	messages messages
+	tracer   trace.TracerProvider // nil where nothing is traced
+	begin    []hpack.HeaderField  // of every answer
+	fine     []hpack.HeaderField  // at the end of one that is no fault
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	served    map[*served]struct{}
+	closing   bool
+	running   sync.WaitGroup // the readers of connections
+}
+
+var _ grpc.ServiceRegistrar = (*Server)(nil)
+
+// method is a method of a registered service.
+type method struct {
+	name string
+	desc grpc.MethodDesc
+	impl any
+}
+
+// NewServer makes a server whose messages may have up to maxBody bytes.
+func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
+	return &Server{
+		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{}, tracer: rpc.Sum(options).Tracer,
+		begin:     []hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: contentType}},
+		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
+		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
+	}
+}
+
+// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
+// out.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	for _, m := range desc.Methods {
+		full := "/" + desc.ServiceName + "/" + m.MethodName
+		s.methods[full] = method{name: spans.Method(full), desc: m, impl: impl}
+	}
+}
+
+// Serve answers calls on the listener's connections until Stop or GracefulStop.
+func (s *Server) Serve(listener net.Listener) error {
+	s.mu.Lock()
+	closing := s.closing
+	s.listeners[listener] = struct{}{}
+	s.mu.Unlock()
+	if closing { // the end came first
+		return listener.Close()
+	}
+	for {
+		raw, err := listener.Accept()
+		if err != nil {
+			if s.isClosing() {
+				return nil
+			}
+			return err
+		}
+		s.enter(raw)
+	}
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// served is a connection of the server.
+type served struct {
+	*conn
+	server *Server
+	ctx    context.Context // ends with the connection
+	last   uint32          // the newest stream; guarded by conn.mu
+}
+
+// enter takes a connection into the books and reads it, unless the server ends.
+func (s *Server) enter(raw net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		_ = raw.Close() // refused
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &served{conn: newConn(raw), server: s, ctx: ctx}
+	s.served[c] = struct{}{}
+	s.running.Go(func() {
+		defer cancel()
+		why := c.converse()
+		c.mu.Lock()
+		c.fail(why)
+		c.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.served, c)
+	})
+}
+
+// converse greets the client and takes its calls until the connection is over.
+func (c *served) converse() error {
+	greeting := make([]byte, len(preface))
+	if _, err := io.ReadFull(c.conn, greeting); err != nil {
+		return err
+	}
+	if string(greeting) != preface {
+		return wrong("the client does not speak HTTP/2")
+	}
+	c.mu.Lock()
+	c.out = appendSettings(c.out, settingStreams, concurrentStreams, settingWindow, ourWindow)
+	c.out = appendNumber(c.out, frameWindow, 0, ourConnection-defaultWindow)
+	c.flush()
+	c.mu.Unlock()
+	return c.run(c.asked)
+}
+
+// asked takes what the client says of calls.
+func (c *served) asked(f frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[f.stream]
+	switch f.kind {
+	case frameReset:
+		if s != nil {
+			c.abandon(s)
+		}
+		return nil
+	case frameHeaders:
+		if s == nil {
+			return c.open(f)
+		}
+		return wrong("a request with two header blocks")
+	case frameData:
+		if s == nil {
+			return nil // refused, or given up
+		}
+		content, err := f.content()
+		if err != nil {
+			return err
+		}
+		if s.body = append(s.body, content...); len(s.body) > c.server.maxBody+messagePrefix {
+			c.refuse(s, status.Newf(codes.ResourceExhausted, "a message of more than %d bytes", c.server.maxBody))
+		} else if f.has(flagEndStream) {
+			go c.answer(s)
+		}
+	}
+	return nil
+}
+
+// open begins a call. mu is held.
+func (c *served) open(f frame) error {
+	if f.stream%2 == 0 || f.stream <= c.last {
+		return wrong(fmt.Sprintf("stream %d after %d", f.stream, c.last))
+	}
+	if c.leaving || len(c.streams) >= concurrentStreams {
+		c.out = appendNumber(c.out, frameReset, f.stream, codeRefused)
+		c.flushBeside()
+		return nil
+	}
+	c.last = f.stream
+	s := c.server.messages.stream()
+	s.id, s.window, s.fields = f.stream, c.streamWindow, c.got
+	c.streams[s.id] = s
+	switch {
+	case s.fields.method != "POST" || !strings.HasPrefix(s.fields.contentType, contentType):
+		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s of %q is no gRPC call", s.fields.method, s.fields.contentType))
+	case f.has(flagEndStream):
+		go c.answer(s)
+	}
+	return nil
+}
+
+// abandon ends a call whose caller has given up. mu is held.
+func (c *served) abandon(s *stream) {
+	c.remove(s)
+	s.gone = true
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
+// refuse answers a call that is not carried out. mu is held.
+func (c *served) refuse(s *stream, why *status.Status) {
+	c.writeFields(s.id, true, c.server.begin, statusFields(why))
+	c.out = appendNumber(c.out, frameReset, s.id, codeNone) // the rest need not be sent
+	c.remove(s)
+	c.flushBeside()
+}
+
+// answer carries out one call.
+func (c *served) answer(s *stream) {
+	ctx, cancel := c.contextOf(s)
+	defer cancel()
+	ctx, call := spans.Serve(ctx, c.server.tracer, s.fields.trace, spans.Method(s.fields.path), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	message, why := c.server.carryOut(ctx, s, call)
+	call.End()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams[s.id] != s {
+		return // the caller has given up
+	}
+	if why != nil {
+		c.writeFields(s.id, true, c.server.begin, statusFields(why))
+	} else {
+		c.writeFields(s.id, false, c.server.begin)
+		if err := c.writeData(c.ctx, s, *message, false); err != nil || c.streams[s.id] != s {
+			return // so has the connection
+		}
+		c.writeFields(s.id, true, c.server.fine)
+	}
+	c.remove(s)
+	c.flush()
+	if message != nil {
+		c.server.messages.put(message)
+	}
+	c.server.messages.release(s)
+}
+
+// contextOf is the context of a call: it ends with the caller's time or patience.
+func (c *served) contextOf(s *stream) (ctx context.Context, cancel context.CancelFunc) {
+	if left, limited := parseTimeout(s.fields.timeout); limited {
+		ctx, cancel = context.WithTimeout(c.ctx, left)
+	} else {
+		ctx, cancel = context.WithCancel(c.ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.cancel = cancel
+	if s.gone {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// carryOut calls the method and encodes its answer, or says why not.
+func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[]byte, *status.Status) {
+	m, known := s.methods[in.fields.path]
+	if !known {
+		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
+	}
+	unreadable := error(nil)
+	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
+		unreadable = s.messages.decode(in.body, message, call)
+		return unreadable
+	}, nil)
+	switch {
+	case unreadable != nil:
+		return nil, status.New(codes.InvalidArgument, "the message cannot be read: "+unreadable.Error())
+	case err != nil:
+		return nil, encode(s.faults.Encode(err))
+	}
+	message, err := s.messages.encode(reply, call)
+	if err != nil {
+		return nil, encode(s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
+	}
+	return message, nil
+}
+
+// GracefulStop takes no more calls, waits for those that are being answered, or
+// for Stop, and closes all connections.
+func (s *Server) GracefulStop() {
+	open := s.close()
+	for _, c := range open {
+		c.mu.Lock()
+		c.leaving = true
+		c.out = appendGoAway(c.out, c.last, codeNone)
+		c.flush()
+		c.mu.Unlock()
+	}
+	for _, c := range open {
+		c.mu.Lock()
+		_ = c.await(context.Background(), c.quiet) // an error is the end of it as well
+		c.fail(errClosed)
+		c.mu.Unlock()
+	}
+	s.running.Wait()
+}
+
+// Stop closes all connections; calls that are being answered are cancelled.
+func (s *Server) Stop() {
+	for _, c := range s.close() {
+		c.mu.Lock()
+		c.fail(errClosed)
+		c.mu.Unlock()
+	}
+	s.running.Wait()
+}
+
+// close closes the listeners and returns the connections.
+func (s *Server) close() []*served {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for listener := range s.listeners {
+		_ = listener.Close() // it ends in any case
+	}
+	clear(s.listeners)
+	var all []*served
+	for c := range s.served {
+		all = append(all, c)
+	}
+	return all
+}

@@ -1,0 +1,165 @@
+package criticalpath_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	inside   = trace.SpanKindInternal
+	server   = trace.SpanKindServer
+	producer = trace.SpanKindProducer
+	consumer = trace.SpanKindConsumer
+)
+
+// record is a span of a trace, by small numbers.
+func record(id, parent byte, unit string, role trace.SpanKind, kind lab.SegmentKind, name string, start, end int64) spans.Record {
+	return spans.Record{
+		Trace: trace.TraceID{1}, ID: trace.SpanID{id}, Parent: trace.SpanID{parent},
+		Unit: unit, Role: role, Kind: kind, Name: name, Start: start, End: end,
+	}
+}
+
+// one is an order in one unit: statements with business code between them.
+func one() []spans.Record {
+	return []spans.Record{
+		record(1, 0, "shop", inside, lab.SegmentBusiness, "POST /orders", 100, 200),
+		record(2, 1, "shop", inside, lab.SegmentEncoding, "decode", 110, 120),
+		record(3, 1, "shop", inside, lab.SegmentQueueing, "wait for a connection", 130, 140),
+		record(4, 1, "shop", inside, lab.SegmentDatabase, "BEGIN", 140, 150),
+		record(5, 1, "shop", inside, lab.SegmentDatabase, "COMMIT", 160, 190),
+	}
+}
+
+// called is an order of which two calls go on at once; one has a part of its own.
+func called() []spans.Record {
+	return []spans.Record{
+		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 100),
+		record(2, 1, "orders", inside, lab.SegmentTransport, "Payments/Charge", 10, 50),
+		record(3, 2, "payments", server, lab.SegmentBusiness, "Payments/Charge", 15, 45),
+		record(4, 1, "orders", inside, lab.SegmentTransport, "Inventory/Reserve", 12, 80),
+		record(5, 4, "orders", inside, lab.SegmentEncoding, "encode", 12, 20),
+		record(6, 4, "inventory", server, lab.SegmentBusiness, "Inventory/Reserve", 30, 70),
+		record(7, 6, "inventory", inside, lab.SegmentDatabase, "UPDATE stock", 40, 70),
+		record(8, 1, "orders", inside, lab.SegmentDatabase, "SELECT orders", 1, 9),
+	}
+}
+
+// told is an order that an event makes final: one unit answers at once, another one
+// takes its message in.
+func told() []spans.Record {
+	return []spans.Record{
+		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 60),
+		record(2, 1, "orders", inside, lab.SegmentDatabase, "COMMIT", 20, 40),
+		record(3, 1, "orders", inside, lab.SegmentEncoding, "encode", 45, 50),
+		record(4, 1, "orders", producer, lab.SegmentBroker, "publish order.placed", 55, 70),
+		record(5, 4, "inventory", consumer, lab.SegmentBusiness, "process inventory", 75, 120),
+		record(6, 5, "inventory", inside, lab.SegmentQueueing, "wait in the consumer", 75, 80),
+		record(7, 5, "inventory", inside, lab.SegmentDatabase, "COMMIT", 100, 115),
+		record(8, 5, "inventory", producer, lab.SegmentBroker, "publish stock.reserved", 112, 150), // found before its transaction heard so
+		record(9, 8, "orders", consumer, lab.SegmentBusiness, "process orders", 140, 180),          // delivered before it was confirmed
+		record(10, 9, "orders", inside, lab.SegmentDatabase, "COMMIT", 150, 170),
+		record(11, 9, "orders", producer, lab.SegmentBroker, "publish order.confirmed", 171, 175),
+		record(12, 11, "inventory", consumer, lab.SegmentBusiness, "process inventory", 180, 300),
+		record(13, 1, "orders", inside, lab.SegmentDatabase, "COMMIT", 56, 59), // of something else, later
+	}
+}
+
+func final(r spans.Record) bool { return r.Name == "process orders" }
+
+func TestPaths(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []spans.Record
+		done    int64
+		want    []string
+	}{
+		"to the end": {one(), 200, []string{
+			"100-110 shop business code POST /orders", "110-120 shop encoding decode", "120-130 shop business code POST /orders",
+			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN", "150-160 shop business code POST /orders",
+			"160-190 shop database COMMIT", "190-200 shop business code POST /orders"}},
+		"to the commit": {one(), 190, []string{
+			"100-110 shop business code POST /orders", "110-120 shop encoding decode", "120-130 shop business code POST /orders",
+			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN", "150-160 shop business code POST /orders",
+			"160-190 shop database COMMIT"}},
+		"beyond the end": {one()[:1], 300, []string{"100-200 shop business code POST /orders"}},
+		"what goes on beside is left out": {called(), 100, []string{
+			"0-1 orders business code POST /orders", "1-9 orders database SELECT orders", "9-12 orders business code POST /orders",
+			"12-20 orders encoding encode", "20-30 orders transport Inventory/Reserve", "30-40 inventory business code Inventory/Reserve",
+			"40-70 inventory database UPDATE stock", "70-80 orders transport Inventory/Reserve", "80-100 orders business code POST /orders"}},
+		"over messages": {told(), 171, []string{
+			"0-20 orders business code POST /orders", "20-40 orders database COMMIT", "40-55 orders queueing outbox",
+			"55-70 orders broker publish order.placed", "70-75 broker broker inventory", "75-80 inventory queueing wait in the consumer",
+			"80-100 inventory business code process inventory", "100-112 inventory database COMMIT",
+			"112-140 inventory broker publish stock.reserved", "140-150 orders business code process orders",
+			"150-170 orders database COMMIT", "170-171 orders business code process orders"}},
+		"refused at once": {told()[:4], 60, []string{
+			"0-20 orders business code POST /orders", "20-40 orders database COMMIT", "40-45 orders business code POST /orders",
+			"45-50 orders encoding encode", "50-60 orders business code POST /orders"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slices.Reverse(c.records) // the order of files is any
+			of, whole := criticalpath.New(c.records)
+			if !whole {
+				t.Fatal("there is no first span")
+			}
+			path, whole := of.Until(c.done, final)
+			if !whole {
+				t.Fatal("spans are missing")
+			}
+			var got []string
+			for _, s := range path {
+				got = append(got, fmt.Sprintf("%d-%d %s %s %s", s.Start, s.End, s.Unit, s.Kind, s.Name))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// FuzzPaths: whatever the files say, there is a path without gaps that ends where it
+// should, or none.
+func FuzzPaths(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 10, 90, 2, 1, 0, 20, 80, 3, 2, 4, 30, 40})
+	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // its own origin
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var records []spans.Record
+		for of := range slices.Chunk(text, 5) {
+			if len(of) == 5 {
+				records = append(records, record(of[0]%8, of[1]%8, "unit", trace.SpanKind(of[2]%6), lab.SegmentDatabase, "COMMIT", int64(of[3]), int64(of[4])))
+			}
+		}
+		trace, whole := criticalpath.New(records)
+		if !whole {
+			return
+		}
+		path, _ := trace.Until(100, func(r spans.Record) bool { return r.ID[0]%2 == 1 })
+		for i, s := range path {
+			if s.Start >= s.End || s.End > 100 || i > 0 && s.Start != path[i-1].End {
+				t.Fatalf("path %+v of %+v", path, records)
+			}
+		}
+	})
+}
+
+// TestWithoutASpanThereIsNoPath leaves out one on the way at a time.
+func TestWithoutASpanThereIsNoPath(t *testing.T) {
+	for _, missing := range []byte{1, 4, 5, 8} {
+		records := slices.DeleteFunc(told(), func(r spans.Record) bool { return r.ID == trace.SpanID{missing} })
+		of, whole := criticalpath.New(records)
+		if whole {
+			_, whole = of.Until(171, final)
+		}
+		if whole {
+			t.Errorf("without span %d there is a path", missing)
+		}
+	}
+}

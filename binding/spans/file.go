@@ -1,0 +1,218 @@
+package spans
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Record is a span that has ended, as it was written down.
+type Record struct {
+	Trace      trace.TraceID
+	ID, Parent trace.SpanID // Parent is invalid for the first of a trace
+	Unit       string       // the process
+	Role       trace.SpanKind
+	Name       string
+	Kind       lab.SegmentKind // of its own time
+	Start, End int64           // nanoseconds since 1970, of the host's clock
+	// Notes are its other attributes.
+	Notes map[string]string
+}
+
+// The files are lines of OTLP in its JSON form (OpenTelemetry protocol 1.x, File
+// Exporter): each line can be sent to a collector as it is.
+type (
+	otlpLine struct {
+		ResourceSpans []otlpResource `json:"resourceSpans"`
+	}
+	otlpResource struct {
+		Resource   otlpAttributes `json:"resource"`
+		ScopeSpans []otlpScope    `json:"scopeSpans"`
+	}
+	otlpAttributes struct {
+		Attributes []otlpAttribute `json:"attributes"`
+	}
+	otlpScope struct {
+		Scope otlpName   `json:"scope"`
+		Spans []otlpSpan `json:"spans"`
+	}
+	otlpName struct {
+		Name string `json:"name"`
+	}
+	otlpSpan struct {
+		TraceID    string          `json:"traceId"`
+		SpanID     string          `json:"spanId"`
+		Parent     string          `json:"parentSpanId,omitempty"`
+		Name       string          `json:"name"`
+		Kind       trace.SpanKind  `json:"kind"` // the API numbers kinds as OTLP does
+		Start      string          `json:"startTimeUnixNano"`
+		End        string          `json:"endTimeUnixNano"`
+		Attributes []otlpAttribute `json:"attributes,omitempty"`
+	}
+	otlpAttribute struct {
+		Key   string    `json:"key"`
+		Value otlpValue `json:"value"`
+	}
+	otlpValue struct {
+		String string `json:"stringValue"`
+	}
+)
+
+const (
+	// service is the attribute that names a process.
+	service = "service.name"
+	prefix  = "spans-"
+	suffix  = ".jsonl"
+)
+
+// Write adds what the provider has kept to the unit's file in a directory and
+// forgets it. A unit that had a life before goes on in the same file.
+func (p *Provider) Write(dir, unit string) (err error) {
+	p.mu.Lock()
+	all := p.kept
+	p.kept = nil
+	p.mu.Unlock()
+	file, err := os.OpenFile(filepath.Join(dir, prefix+unit+suffix), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the spans of %s: %w", unit, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	out := bufio.NewWriter(file)
+	encoder := json.NewEncoder(out)
+	for _, part := range all {
+		if err := encoder.Encode(line(unit, part)); err != nil {
+			return fmt.Errorf("write the spans of %s: %w", unit, err)
+		}
+	}
+	return out.Flush()
+}
+
+func line(unit string, part []kept) otlpLine {
+	spans := make([]otlpSpan, len(part))
+	for i, k := range part {
+		spans[i] = otlpSpan{
+			TraceID: k.trace.String(), SpanID: k.id.String(), Name: k.name, Kind: k.role,
+			Start: strconv.FormatInt(k.start, 10), End: strconv.FormatInt(k.end, 10),
+			Attributes: append(attributes(k.extra), otlpAttribute{lab.SegmentAttribute, otlpValue{string(k.segment)}}),
+		}
+		if k.parent.IsValid() {
+			spans[i].Parent = k.parent.String()
+		}
+	}
+	return otlpLine{[]otlpResource{{
+		Resource:   otlpAttributes{[]otlpAttribute{{service, otlpValue{unit}}}},
+		ScopeSpans: []otlpScope{{otlpName{scope}, spans}},
+	}}}
+}
+
+func attributes(extra []attribute.KeyValue) []otlpAttribute {
+	var all []otlpAttribute
+	for _, a := range extra {
+		all = append(all, otlpAttribute{string(a.Key), otlpValue{a.Value.String()}})
+	}
+	return all
+}
+
+// Files lists the files of all units in a directory.
+func Files(dir string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix))
+	if err != nil {
+		return nil, fmt.Errorf("look for spans in %s: %w", dir, err)
+	}
+	return names, nil
+}
+
+// Read reads the files of all units in a directory. A last line that is cut off, by
+// the death of its writer, is left out.
+func Read(dir string) ([]Record, error) {
+	names, err := Files(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Record
+	for _, name := range names {
+		records, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+	return all, nil
+}
+
+func readFile(name string) (records []Record, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read spans: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	decoder := json.NewDecoder(bufio.NewReader(file))
+	for n := 1; ; n++ {
+		var l otlpLine
+		switch err := decoder.Decode(&l); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return records, nil
+		case err != nil:
+			return nil, fmt.Errorf("read spans: %s, line %d: %w", name, n, err)
+		}
+		found, err := l.records()
+		if err != nil {
+			return nil, fmt.Errorf("read spans: %s, line %d: %w", name, n, err)
+		}
+		records = append(records, found...)
+	}
+}
+
+func (l otlpLine) records() (all []Record, err error) {
+	for _, r := range l.ResourceSpans {
+		unit := ""
+		for _, a := range r.Resource.Attributes {
+			if a.Key == service {
+				unit = a.Value.String
+			}
+		}
+		for _, s := range r.ScopeSpans {
+			for _, text := range s.Spans {
+				record, err := text.record(unit)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, record)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s otlpSpan) record(unit string) (Record, error) {
+	r := Record{Unit: unit, Role: s.Kind, Name: s.Name}
+	var errs [5]error
+	r.Trace, errs[0] = trace.TraceIDFromHex(s.TraceID)
+	r.ID, errs[1] = trace.SpanIDFromHex(s.SpanID)
+	if s.Parent != "" {
+		r.Parent, errs[2] = trace.SpanIDFromHex(s.Parent)
+	}
+	r.Start, errs[3] = strconv.ParseInt(s.Start, 10, 64)
+	r.End, errs[4] = strconv.ParseInt(s.End, 10, 64)
+	for _, a := range s.Attributes {
+		if a.Key == lab.SegmentAttribute {
+			r.Kind = lab.SegmentKind(a.Value.String)
+			continue
+		}
+		if r.Notes == nil {
+			r.Notes = map[string]string{}
+		}
+		r.Notes[a.Key] = a.Value.String
+	}
+	return r, errors.Join(errs[:]...)
+}

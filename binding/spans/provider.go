@@ -1,0 +1,128 @@
+package spans
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+const (
+	// most is how many spans a process keeps: about 20 MB. What comes then is counted.
+	most = 1 << 17
+	// piece is how many spans are kept, and written, together.
+	piece = 512
+)
+
+// Provider makes spans and keeps those that have ended. It implements
+// trace.TracerProvider, with one tracer under every name.
+type Provider struct {
+	embedded.TracerProvider
+	tracer tracer
+	bound  uint64 // a root is sampled where its number is below
+
+	mu     sync.Mutex
+	kept   [][]kept // in pieces: a slice that grows would be copied again and again
+	counts Counts
+}
+
+var _ trace.TracerProvider = (*Provider)(nil)
+
+// NewProvider samples that share of the operations that begin here, from 0 to 1.
+// Those that begin elsewhere are sampled where they were sampled there.
+func NewProvider(share float64) *Provider {
+	p := &Provider{bound: uint64(min(max(share, 0), 1) * (1 << 63))}
+	p.tracer.provider = p
+	return p
+}
+
+// Tracer implements trace.TracerProvider.
+func (p *Provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return &p.tracer }
+
+// Counts are what became of the spans of a process.
+type Counts struct {
+	Kept int64 `json:"kept"`
+	// Dropped had no room.
+	Dropped int64 `json:"dropped,omitempty"`
+}
+
+// Counts reads the counts.
+func (p *Provider) Counts() Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts
+}
+
+// keep takes in a span that has ended.
+func (p *Provider) keep(k kept) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.counts.Kept >= most {
+		p.counts.Dropped++
+		return
+	}
+	p.counts.Kept++
+	last := len(p.kept) - 1
+	if last < 0 || len(p.kept[last]) == piece {
+		p.kept = append(p.kept, make([]kept, 0, piece))
+		last++
+	}
+	p.kept[last] = append(p.kept[last], k)
+}
+
+type tracer struct {
+	embedded.Tracer
+	provider *Provider
+}
+
+// Start implements trace.Tracer. An operation that is not sampled gets its context
+// back as it is, and a span that does nothing.
+func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	parent := trace.SpanContextFromContext(ctx)
+	id := parent.TraceID()
+	sampled := parent.IsSampled()
+	if !parent.IsValid() {
+		id, sampled = t.provider.begin()
+	}
+	if !sampled {
+		return ctx, noop.Span{}
+	}
+	config := trace.NewSpanStartConfig(options...)
+	s := &span{provider: t.provider, began: config.Timestamp()}
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	s.context = trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: newSpanID(), TraceFlags: trace.FlagsSampled})
+	s.kept = kept{trace: id, id: s.context.SpanID(), parent: parent.SpanID(), role: trace.ValidateSpanKind(config.SpanKind()), name: name}
+	s.SetAttributes(config.Attributes()...)
+	return trace.ContextWithSpan(ctx, s), s
+}
+
+// begin draws the number of a new trace and says whether it is sampled: where its
+// last 63 bits are below the bound, which is how OpenTelemetry's own sampler by
+// trace id decides.
+func (p *Provider) begin() (id trace.TraceID, sampled bool) {
+	low := rand.Uint64()
+	if low>>1 >= p.bound {
+		return id, false
+	}
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], low)
+	return id, id.IsValid()
+}
+
+// newSpanID draws a number that is not zero.
+func newSpanID() (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], 1+rand.Uint64N(math.MaxUint64))
+	return id
+}
+
+// extra are attributes beside the kind of the segment.
+type extra = []attribute.KeyValue

@@ -1,0 +1,109 @@
+package spans
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Batch is work that is done for several operations at once, some of them traced.
+type Batch struct{ members several }
+
+// Add takes in the span of an operation; nil is none. The key tells the operations
+// apart.
+func (b *Batch) Add(key string, part *Part) {
+	if part != nil {
+		b.members.all = append(b.members.all, member{key, part.span})
+	}
+}
+
+// Join is the context of the work: a span that begins there begins for every
+// operation of the batch that is traced.
+func (b *Batch) Join(ctx context.Context) context.Context {
+	if len(b.members.all) == 0 {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, b.members)
+}
+
+// End ends the spans.
+func (b *Batch) End() { b.members.End() }
+
+// member is one operation of a batch.
+type member struct {
+	key  string
+	span trace.Span
+}
+
+// several is a span of each operation of a batch. It stands for them only where
+// parts begin; it has no number of its own, so each operation crosses to other
+// processes by its key.
+type several struct {
+	noop.Span
+	all []member
+}
+
+// of is the span of the operation with that key, nil where that is not traced.
+func (s several) of(key string) trace.Span {
+	for _, m := range s.all {
+		if m.key == key {
+			return m.span
+		}
+	}
+	return nil
+}
+
+// IsRecording implements trace.Span.
+func (s several) IsRecording() bool { return len(s.all) > 0 }
+
+// SetAttributes implements trace.Span.
+func (s several) SetAttributes(attributes ...attribute.KeyValue) {
+	for _, m := range s.all {
+		m.span.SetAttributes(attributes...)
+	}
+}
+
+// SetName implements trace.Span.
+func (s several) SetName(name string) {
+	for _, m := range s.all {
+		m.span.SetName(name)
+	}
+}
+
+// End implements trace.Span.
+func (s several) End(options ...trace.SpanEndOption) {
+	for _, m := range s.all {
+		m.span.End(options...)
+	}
+}
+
+// TracerProvider implements trace.Span.
+func (s several) TracerProvider() trace.TracerProvider { return ofSeveral{of: s} }
+
+// ofSeveral makes the tracer of a batch.
+type ofSeveral struct {
+	embedded.TracerProvider
+	of several
+}
+
+// Tracer implements trace.TracerProvider.
+func (p ofSeveral) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracers{of: p.of} }
+
+// tracers are those of each operation of a batch.
+type tracers struct {
+	embedded.Tracer
+	of several
+}
+
+// Start implements trace.Tracer.
+func (t tracers) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	begun := several{all: make([]member, len(t.of.all))}
+	for i, m := range t.of.all {
+		_, span := m.span.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(ctx, m.span), name, options...)
+		begun.all[i] = member{m.key, span}
+	}
+	return trace.ContextWithSpan(ctx, begun), begun
+}

@@ -1,0 +1,93 @@
+package spans
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// kept is a span that has ended, in little memory.
+type kept struct {
+	trace      trace.TraceID
+	id, parent trace.SpanID
+	role       trace.SpanKind
+	name       string
+	segment    lab.SegmentKind
+	start, end int64 // nanoseconds since 1970
+	extra      extra
+}
+
+// span is a span under way. What it does not keep (events, links, errors) is what
+// the embedded span leaves out.
+type span struct {
+	noop.Span
+	provider *Provider
+	context  trace.SpanContext
+	began    time.Time
+
+	mu    sync.Mutex
+	kept  kept
+	ended bool
+}
+
+var _ trace.Span = (*span)(nil)
+
+// SpanContext implements trace.Span.
+func (s *span) SpanContext() trace.SpanContext { return s.context }
+
+// TracerProvider implements trace.Span.
+func (s *span) TracerProvider() trace.TracerProvider { return s.provider }
+
+// IsRecording implements trace.Span.
+func (s *span) IsRecording() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.ended
+}
+
+// SetName implements trace.Span.
+func (s *span) SetName(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept.name = name
+}
+
+// SetAttributes implements trace.Span.
+func (s *span) SetAttributes(attributes ...attribute.KeyValue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range attributes {
+		if a.Key == lab.SegmentAttribute {
+			s.kept.segment = lab.SegmentKind(a.Value.AsString())
+			continue
+		}
+		s.kept.extra = append(slices.DeleteFunc(s.kept.extra, func(known attribute.KeyValue) bool { return known.Key == a.Key }), a)
+	}
+}
+
+// End implements trace.Span. Only the first call counts.
+func (s *span) End(options ...trace.SpanEndOption) {
+	ended := time.Now()
+	if len(options) > 0 {
+		config := trace.NewSpanEndConfig(options...)
+		if at := config.Timestamp(); !at.IsZero() {
+			ended = at
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	// Both by the host's clock, though it may be set right in between: other processes
+	// read the same.
+	s.kept.start, s.kept.end = s.began.UnixNano(), ended.UnixNano()
+	s.provider.keep(s.kept)
+}
