@@ -34,12 +34,18 @@ type Job struct {
 	Made []netip.Prefix `json:"made,omitempty"`
 	// Await is what to wait for before the agent is ready.
 	Await Await `json:"await,omitzero"`
+	// Settle is what to ask when the load, or a part of it, has got its last answer;
+	// the load is over when the answer comes. See trial.Settle.
+	Settle Await `json:"settle,omitzero"`
 	// Warmup is played before the agent is ready, and thrown away.
 	Warmup scenario.Duration `json:"warmup,omitempty"`
 	// Objective is for Search and Abort; see package objective.
 	Objective string `json:"objective,omitempty"`
 	// Search looks for the highest rate that meets the objective, from the load's on.
 	Search bool `json:"search,omitempty"`
+	// Resolution and Votes are those of trial.Quest.
+	Resolution float64 `json:"resolution,omitempty"`
+	Votes      int     `json:"votes,omitempty"`
 	// Abort breaks the load off when the objective is lost.
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.

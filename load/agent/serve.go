@@ -181,7 +181,10 @@ func (s *served) play(ctx context.Context) (trial.Outcome, error) {
 		if err != nil {
 			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
 		}
-		if _, err := warm.Play(ctx, s.hooks()); err != nil {
+		if _, err := warm.Play(ctx, s.hooks(true)); err != nil {
+			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
+		}
+		if _, err := s.settle(ctx); err != nil {
 			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
 		}
 	}
@@ -227,23 +230,35 @@ func (s *served) connected(ctx context.Context) func() error {
 
 // hooks write down every attempt at the target, whatever load it belongs to: an
 // audit asks whether anything came from nowhere.
-func (s *served) hooks() trial.Hooks {
+func (s *served) hooks(warmUp bool) trial.Hooks {
 	if s.history == nil {
 		return trial.Hooks{}
 	}
-	return trial.Hooks{Row: s.history.Write}
+	return trial.Hooks{Row: func(row record.Row) error {
+		row.WarmUp = warmUp
+		return s.history.Write(row)
+	}}
+}
+
+// settle waits until the target has done its work, and returns how long it took
+// after its last answer.
+func (s *served) settle(ctx context.Context) (time.Duration, error) {
+	if s.Settle.Path == "" {
+		return 0, nil
+	}
+	return s.trial.Settle(ctx, s.Settle.Path, time.Duration(s.Settle.For))
 }
 
 // search looks for the capacity.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
-	hooks := s.hooks()
+	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
-	return s.trial.Search(ctx, trial.Quest{Objective: s.limit, Hooks: hooks})
+	return s.trial.Search(ctx, trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Hooks: hooks, Settle: s.settle})
 }
 
 // fixed plays one load.
 func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
-	hooks := s.hooks()
+	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
 	watched, watch, err := s.trial.Watched(ctx, s.limit, s.Abort)
 	if err != nil {
@@ -257,7 +272,11 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 		return err
 	}
 	outcome, err := s.trial.Play(watched, hooks)
-	return trial.Aborted(watched, outcome, err)
+	if outcome, err = trial.Aborted(watched, outcome, err); err != nil {
+		return outcome, err
+	}
+	_, err = s.settle(ctx)
+	return outcome, err
 }
 
 // clean removes what the agent made.

@@ -3,6 +3,7 @@ package objective
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -160,6 +161,21 @@ func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 		}
 	}
 	return len(reasons) == 0, reasons
+}
+
+// LongestTime is the longest time that the objective grants any operation: the
+// largest upper limit of its times, or otherwise where it limits none.
+func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
+	longest := 0.0
+	for _, t := range o.Terms {
+		if m, known := find(t.Metric); known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") {
+			longest = max(longest, t.Limit)
+		}
+	}
+	if longest == 0 {
+		return otherwise
+	}
+	return time.Duration(longest * float64(time.Second))
 }
 
 // missed says why a summary misses the condition, or nothing.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -175,4 +176,20 @@ func FuzzParse(f *testing.F) {
 		s := measured()
 		o.Judge(&s)
 	})
+}
+
+func TestTheLongestTimeOfAnObjective(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"p99<50ms":                50 * time.Millisecond,
+		"p50<10ms,service.p99<2s": 2 * time.Second,
+		"p50>10ms,errors<1%":      time.Minute, // a lower limit grants nothing
+	} {
+		o, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.LongestTime(time.Minute); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
 }

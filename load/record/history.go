@@ -15,16 +15,22 @@ const (
 )
 
 // Attempt is one line of a history: what a client tried and what it knows of the
-// end, for audits. Times are nanoseconds since the beginning of the load.
+// end, for audits. Times are nanoseconds since the beginning of the load; a
+// warm-up, and every probe of a search, is a load of its own.
 type Attempt struct {
-	Operation string          `json:"operation"`
-	End       string          `json:"end"`     // EndedOK, EndedFail or EndedInfo
-	Outcome   string          `json:"outcome"` // as in all documents
-	Status    string          `json:"status,omitempty"`
-	Intended  int64           `json:"intended_ns"`
-	Sent      int64           `json:"sent_ns"`
-	Finished  int64           `json:"finished_ns"`
-	Noted     json.RawMessage `json:"noted,omitempty"` // what the step noted
+	Operation string `json:"operation"`
+	End       string `json:"end"`     // EndedOK, EndedFail or EndedInfo
+	Outcome   string `json:"outcome"` // as in all documents
+	Status    string `json:"status,omitempty"`
+	Intended  int64  `json:"intended_ns"`
+	Sent      int64  `json:"sent_ns"`
+	Finished  int64  `json:"finished_ns"`
+	// Begun is the beginning of the load on the clock of the host, in nanoseconds
+	// since 1970. Added to the other times it makes them comparable with what
+	// processes on the same host have written down.
+	Begun  int64           `json:"begun_unix_ns"`
+	WarmUp bool            `json:"warm_up,omitempty"` // nothing of it is in the results
+	Noted  json.RawMessage `json:"noted,omitempty"`   // what the step noted
 }
 
 // HistoryWriter writes attempts as JSON lines.
@@ -44,6 +50,7 @@ func (h *HistoryWriter) Write(r Row) error {
 	err := h.enc.Encode(Attempt{
 		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,
 		Intended: int64(r.Intended), Sent: int64(r.Sent), Finished: int64(r.Finished), Noted: r.Noted,
+		Begun: r.Started.Add(-r.Intended).UnixNano(), WarmUp: r.WarmUp,
 	})
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -63,7 +70,7 @@ func (r *Row) End() string {
 		return EndedOK
 	case Timeout, Reset, Closed, Malformed, TooLarge, OtherError, Unfinished:
 		return EndedInfo
-	case BadStatus:
+	case BadStatus, Rejected: // 503 too may come after the work was begun
 		if broke(r.Status) {
 			return EndedInfo
 		}

@@ -36,9 +36,6 @@ func (g grid) decided(rate float64, n int) bool {
 	return max(t.passed, t.failed) > n/2
 }
 
-// sure reports whether the median of three is known.
-func (g grid) sure(rate float64) bool { return g.decided(rate, votes) }
-
 // rates lists the rates tried, in order.
 func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
 

@@ -24,6 +24,9 @@ type Options struct {
 	Resolution float64
 	// MaxProbes bounds the search; zero: 100.
 	MaxProbes int
+	// Votes is how many trials decide near the bracket, by the median; zero: 3. With
+	// 1 the capacity is not confirmed a little below and above it.
+	Votes int
 	// Objective in words, for the result.
 	Objective string
 }
@@ -32,7 +35,8 @@ type Options struct {
 const MaxRate = 10_000_000
 
 const (
-	votes  = 3   // trials that decide near the bracket: the median counts
+	// votes is how many trials decide near the bracket, where nothing else is said.
+	votes  = 3
 	nearBy = 1.2 // ratio of the bracket's ends below which a rate is near
 
 	// The capacity is confirmed a little below and a little above it.
@@ -53,6 +57,9 @@ func (o Options) check() (Options, error) {
 	if o.MaxProbes == 0 {
 		o.MaxProbes = 100
 	}
+	if o.Votes == 0 {
+		o.Votes = votes
+	}
 	switch {
 	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
 		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in order", o.Start, o.Min, o.Max)
@@ -60,6 +67,8 @@ func (o Options) check() (Options, error) {
 		return o, fmt.Errorf("search to a ratio of %g: use between 1.002 and 2", o.Resolution)
 	case o.MaxProbes < 1:
 		return o, fmt.Errorf("search with %d probes: use at least one", o.MaxProbes)
+	case o.Votes < 1 || o.Votes%2 == 0:
+		return o, fmt.Errorf("search with %d votes: use an odd number of them", o.Votes)
 	}
 	return o, nil
 }
@@ -98,7 +107,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 		err = s.narrow()
 	}
 	c := record.Capacity{Objective: o.Objective}
-	if err == nil {
+	if err == nil && o.Votes > 1 {
 		c.Reason, err = s.confirm()
 		c.Monotone = c.Reason == ""
 	}
@@ -150,14 +159,17 @@ func (s *search) take(rate float64, pass bool) {
 }
 
 // settled reports whether the bracket is narrow, or open at a limit, and both
-// ends are decided by the median of three.
+// ends are decided by the median.
 func (s *search) settled() bool {
 	atMin := s.low == 0 && s.high <= s.Min
 	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
 	narrow := s.low > 0 && s.high <= s.low*s.Resolution
 	return (atMin || atMax || narrow) &&
-		(s.low == 0 || s.grid.sure(s.low)) && (math.IsInf(s.high, 1) || s.grid.sure(s.high))
+		(s.low == 0 || s.sure(s.low)) && (math.IsInf(s.high, 1) || s.sure(s.high))
 }
+
+// sure reports whether the median is known at a rate.
+func (s *search) sure(rate float64) bool { return s.grid.decided(rate, s.Votes) }
 
 // narrow makes one step: it tries the geometric middle of a wide bracket, or has
 // the ends of a narrow one confirmed.
@@ -167,7 +179,7 @@ func (s *search) narrow() error {
 	}
 	n := 1
 	if s.high <= s.low*nearBy {
-		n = votes
+		n = s.Votes
 	}
 	rate := tidy(math.Sqrt(s.low * s.high))
 	pass, err := s.decide(rate, n)
@@ -177,16 +189,16 @@ func (s *search) narrow() error {
 	return err
 }
 
-// secure decides the ends of the bracket by the median of three. An end that one
+// secure decides the ends of the bracket by the median. An end that one
 // unlucky trial had put there moves away and the search goes on from what the
 // grid knows.
 func (s *search) secure() error {
 	for _, rate := range []float64{s.low, s.high} {
-		if rate == 0 || math.IsInf(rate, 1) || s.grid.sure(rate) {
+		if rate == 0 || math.IsInf(rate, 1) || s.sure(rate) {
 			continue
 		}
 		before := s.grid.passes(rate)
-		pass, err := s.decide(rate, votes)
+		pass, err := s.decide(rate, s.Votes)
 		if err != nil {
 			return err
 		}
@@ -248,7 +260,7 @@ func (s *search) play(rate float64) error {
 func (s *search) confirm() (string, error) {
 	if s.low > 0 {
 		if rate := max(tidy(below*s.low), s.Min); rate < s.low {
-			if err := s.repeat(rate, func(t tally) bool { return t.failed == 0 && t.passed < votes }); err != nil {
+			if err := s.repeat(rate, func(t tally) bool { return t.failed == 0 && t.passed < s.Votes }); err != nil {
 				return "", err
 			}
 			if s.grid[rate].failed > 0 {
@@ -258,7 +270,7 @@ func (s *search) confirm() (string, error) {
 	}
 	if !math.IsInf(s.high, 1) && s.low > 0 {
 		rate := min(max(tidy(above*s.low), s.high), s.Max)
-		if _, err := s.decide(rate, votes); err != nil {
+		if _, err := s.decide(rate, s.Votes); err != nil {
 			return "", err
 		}
 		if s.grid.passes(rate) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -248,6 +249,28 @@ func TestSlopeInterval(t *testing.T) {
 	for name, pair := range map[string][2]float64{"slope": {got.Slope, 3.45}, "low": {got.Low, 3.253112}, "high": {got.High, 3.646888}} {
 		if math.Abs(pair[0]-pair[1]) > 1e-5 {
 			t.Errorf("%s = %.6f, want %.6f", name, pair[0], pair[1])
+		}
+	}
+}
+
+// TestOneVoteEndsSoon: with one vote each rate is tried once, and the capacity is
+// taken as it is.
+func TestOneVoteEndsSoon(t *testing.T) {
+	o := Options{Start: 100, Resolution: 1.25, Votes: 1}
+	c, err := Run(t.Context(), o, upTo(330))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rates []float64
+	for _, p := range c.Probes {
+		rates = append(rates, p.Rate)
+	}
+	if want := []float64{100, 200, 400, 282.8, 336.3}; !slices.Equal(rates, want) || *c.Rate != 282.8 || c.Monotone {
+		t.Errorf("probed %v, capacity %g, monotone %t; want %v and its last that passed", rates, *c.Rate, c.Monotone, want)
+	}
+	for _, votes := range []int{-1, 2} {
+		if _, err := Run(t.Context(), Options{Start: 100, Votes: votes}, upTo(330)); err == nil || !strings.Contains(err.Error(), "votes") {
+			t.Errorf("%d votes: %v, want them refused", votes, err)
 		}
 	}
 }

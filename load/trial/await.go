@@ -21,14 +21,18 @@ const awaitEvery = 20 * time.Millisecond
 func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) error {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	var missing error
 	for {
 		err := t.look(until, path)
 		if err == nil {
 			return nil
 		}
+		if missing == nil || until.Err() == nil { // a look that was cut off says less than the one before
+			missing = err
+		}
 		select {
 		case <-until.Done():
-			return errors.Join(fmt.Errorf("%s is not there after %v: %w", t.spec.Target, limit, err), ctx.Err())
+			return errors.Join(fmt.Errorf("%s is not there after %v: %w", t.spec.Target, limit, missing), ctx.Err())
 		case <-time.After(awaitEvery):
 		}
 	}
@@ -43,6 +47,18 @@ func (t *Trial) look(ctx context.Context, path string) (err error) {
 		}
 		return connection.Close()
 	}
+	answer, err := t.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("GET %s: status %s", path, answer.Status)
+	}
+	return nil
+}
+
+// get asks for a path; the body of the answer is left out.
+func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, err error) {
 	client := http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -53,17 +69,12 @@ func (t *Trial) look(ctx context.Context, path string) (err error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
+	if answer, err = client.Do(request); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("GET %s: status %s", path, answer.Status)
-	}
-	return nil
+	return answer, answer.Body.Close()
 }
 
 // dial connects to the target.

@@ -191,7 +191,7 @@ func (p *performance) connected(loop int) func() error {
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.start = time.Now()
+		p.start = time.Now().Add(engine.Lead(len(p.recorders)))
 		return nil
 	}
 }

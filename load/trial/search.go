@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
@@ -32,10 +33,16 @@ type Quest struct {
 	// Resolution is the ratio of the highest rate that passed and the lowest that
 	// failed at which the search ends; zero: 1.05.
 	Resolution float64
+	// Votes is how many trials decide near the capacity; zero: 3, see package search.
+	Votes int
 	// Hooks are those of every trial that is played here.
 	Hooks Hooks
 	// Play plays one trial at a rate, with arrivals of its own seed; nil: here.
 	Play func(ctx context.Context, rate float64, seed uint64) (Outcome, error)
+	// Settle, if given, is called after every trial: it waits until the target has
+	// done its work and returns how long that took after the last answer. A trial
+	// fails when it took longer than the objective lets any operation take.
+	Settle func(ctx context.Context) (time.Duration, error)
 	// Probed, if given, is told of every trial.
 	Probed func(rate float64, probe record.Probe)
 }
@@ -60,7 +67,7 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	q.Objective = q.Objective.WithDefaults()
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
-	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution}
+	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution, Votes: q.Votes}
 	capacity, err := search.Run(ctx, options, func(ctx context.Context, rate float64) (record.Probe, error) {
 		seed++ // a fresh trial has its own arrivals
 		outcome, probe, err := q.probe(ctx, rate, seed)
@@ -85,7 +92,7 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 // probe plays a trial at a rate and judges it. A target that piles up work fails,
 // whatever the percentiles of what did end.
 func (q *Quest) probe(ctx context.Context, rate float64, seed uint64) (Outcome, record.Probe, error) {
-	o, err := q.unlimited(ctx, rate, seed)
+	o, settled, err := q.unlimited(ctx, rate, seed)
 	if err != nil {
 		return o, record.Probe{}, err
 	}
@@ -93,19 +100,33 @@ func (q *Quest) probe(ctx context.Context, rate float64, seed uint64) (Outcome, 
 	if g := o.Backlog; g.Grows {
 		reasons = append(reasons, fmt.Sprintf("the backlog grows by %.3g operations per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
 	}
+	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
+		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may take longer than %v", settled.Round(time.Millisecond), limit))
+	}
 	return o, record.Probe{
 		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons, ResponseTime: o.Summary.ResponseTime,
 	}, nil
 }
 
-// unlimited plays a trial until the client is not the limit.
-func (q *Quest) unlimited(ctx context.Context, rate float64, seed uint64) (Outcome, error) {
-	var o Outcome
+// longestSettle is how long a target may work after its last answer where the
+// objective limits no time.
+const longestSettle = time.Second
+
+// unlimited plays a trial until the client is not the limit. settled is how long
+// the target worked after its last answer.
+func (q *Quest) unlimited(ctx context.Context, rate float64, seed uint64) (o Outcome, settled time.Duration, err error) {
 	for range attempts {
-		var err error
-		if o, err = q.Play(ctx, rate, seed); err != nil || !o.Summary.Generator.Limited {
-			return o, err
+		if o, err = q.Play(ctx, rate, seed); err != nil {
+			return o, 0, err
+		}
+		if q.Settle != nil {
+			if settled, err = q.Settle(ctx); err != nil {
+				return o, 0, err
+			}
+		}
+		if !o.Summary.Generator.Limited {
+			return o, settled, nil
 		}
 	}
-	return o, &ClientLimitError{rate, o.Summary.Generator.LimitedBy}
+	return o, 0, &ClientLimitError{rate, o.Summary.Generator.LimitedBy}
 }

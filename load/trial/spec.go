@@ -58,6 +58,7 @@ type Spec struct {
 	Streams     int               `json:"streams,omitempty"`     // flows at a time on a connection of HTTP/2 or gRPC; zero: 32
 	Timeout     scenario.Duration `json:"timeout,omitempty"`     // of an operation; zero: DefaultTimeout
 	Pacing      string            `json:"pacing,omitempty"`      // see engine.ParsePacing; empty: DefaultPacing
+	Lateness    scenario.Duration `json:"lateness,omitempty"`    // that is permitted beside the pacing's, before the generator is the limit
 
 	// Guard decides whether the target may be loaded. The zero value permits this
 	// host's loopback only.

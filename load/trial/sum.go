@@ -46,7 +46,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
 	}
-	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness())
+	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness()+time.Duration(t.spec.Lateness))
 	noteReport(&s, &o.Report)
 	if g := o.Backlog; g.Grows {
 		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %.3g per second [%.3g, %.3g]", g.Slope, g.Low, g.High))

@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// Spectra are the distributions of the response and service times of all
+// operations, in seconds.
+func (r Report) Spectra() map[string][]lab.Quantile {
+	if r.Outcome.Results == nil || r.Outcome.Results.Sent(record.All) == 0 {
+		return nil
+	}
+	return map[string][]lab.Quantile{
+		lab.ResponseTime: spectrum(r.Outcome.Results.Times(record.Response, record.All)),
+		lab.ServiceTime:  spectrum(r.Outcome.Results.Times(record.Service, record.All)),
+	}
+}
+
+// spectrum reads a histogram of nanoseconds at the shares that are kept. Of those
+// above which there is not even one operation only the last is.
+func spectrum(h *hdrhistogram.Histogram) []lab.Quantile {
+	var all []lab.Quantile
+	for _, share := range lab.SpectrumShares() {
+		if share < 1 && (1-share)*float64(h.TotalCount()) < 1 {
+			continue
+		}
+		value := h.ValueAtPercentile(100 * share)
+		if share == 0 {
+			value = h.Min()
+		}
+		all = append(all, lab.Quantile{Share: share, Value: float64(value) / 1e9})
+	}
+	return all
+}

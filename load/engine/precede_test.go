@@ -1,0 +1,54 @@
+//go:build linux
+
+package engine
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// rankIn is the priority of the calling thread as the kernel tells it: 20 less its
+// niceness.
+func rankIn(t *testing.T) int {
+	t.Helper()
+	rank, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rank
+}
+
+// TestTheSendingThreadGoesFirst: it, and nothing else, has the highest priority,
+// unless it spins.
+func TestTheSendingThreadGoesFirst(t *testing.T) {
+	if unix.Geteuid() != 0 {
+		t.Skip("the priority is for root")
+	}
+	before := rankIn(t)
+	for _, c := range []struct {
+		pacing string
+		want   int
+	}{{"exact", 20 - highest}, {"spin", before}} {
+		r := newRig(t, serve(t, hello))
+		var err error
+		if r.config.Pacing, err = ParsePacing(c.pacing); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		r.config.Connected = func() error { // on the sending thread
+			got = rankIn(t)
+			return nil
+		}
+		results, _ := r.run()
+		want(t, results, map[record.Outcome]int64{record.OK: 20})
+		if got != c.want {
+			t.Errorf("pacing %s: priority %d, want %d", c.pacing, got, c.want)
+		}
+	}
+	if now := rankIn(t); now != before {
+		t.Errorf("the caller's priority is %d, it was %d", now, before)
+	}
+}

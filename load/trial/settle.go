@@ -1,0 +1,55 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Settle asks the target for a path and waits, at most for a time, for an answer
+// with a status below 400: a target that answers before its work is done holds it
+// back until all is done. A target that cannot be reached, or answers with a 5xx,
+// may be on its way back and is asked again; any other answer is an error. It
+// returns how long the target took after it was first asked. A target that holds the
+// answer back longer than its work takes says so in the header Server-Timing, as
+// "settle;dur=" and milliseconds.
+func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (time.Duration, error) {
+	until, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	asked := time.Now()
+	for {
+		answer, err := t.get(until, path)
+		switch {
+		case err != nil:
+		case answer.StatusCode < http.StatusBadRequest:
+			return settledAfter(answer, time.Since(asked)), nil
+		default:
+			err = fmt.Errorf("GET %s: status %s", path, answer.Status)
+			if answer.StatusCode < http.StatusInternalServerError {
+				return 0, fmt.Errorf("%s does not say when its work is done: %w", t.spec.Target, err)
+			}
+		}
+		select {
+		case <-until.Done():
+			return 0, errors.Join(fmt.Errorf("%s did not say within %v that its work is done: %w", t.spec.Target, limit, err), ctx.Err())
+		case <-time.After(awaitEvery):
+		}
+	}
+}
+
+// settledAfter is the time that an answer names, or the one that was measured.
+func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
+	named := regexp.MustCompile(`\bsettle;dur=([0-9.]+)`).FindStringSubmatch(answer.Header.Get("Server-Timing"))
+	if named == nil {
+		return measured
+	}
+	milliseconds, err := strconv.ParseFloat(named[1], 64)
+	if err != nil {
+		return measured
+	}
+	return min(time.Duration(milliseconds*float64(time.Millisecond)), measured)
+}

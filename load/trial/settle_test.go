@@ -1,0 +1,108 @@
+package trial
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/objective"
+)
+
+// TestSettleWaitsForTheAnswer asks targets that are done at once, later, or never.
+func TestSettleWaitsForTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit  time.Duration
+		answer func(asked int64, w http.ResponseWriter, r *http.Request)
+		want   string // of the error; empty: none
+		asked  int64
+	}{
+		"done at once": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "", 1},
+		"back again": {time.Minute, func(asked int64, w http.ResponseWriter, _ *http.Request) {
+			if asked < 3 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}, "", 3},
+		"not known": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "GET /settled: status 404", 1},
+		"never":     {50 * time.Millisecond, func(_ int64, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not say within 50ms that its work is done", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) { c.answer(asked.Add(1), w, r) })
+			_, err := prepare(t, specFor(t, url)).Settle(t.Context(), "/settled", c.limit)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if got := asked.Load(); got != c.asked {
+				t.Errorf("asked %d times, want %d", got, c.asked)
+			}
+		})
+	}
+}
+
+// TestSettleWaitsForTheTarget: nobody listens; then the time is up.
+func TestSettleWaitsForTheTarget(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := prepare(t, specFor(t, "http://"+listener.Addr().String()))
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := absent.Settle(t.Context(), "/settled", 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "within 30ms") {
+		t.Errorf("error %v, want one that names the time", err)
+	}
+}
+
+// TestATargetMayKnowBetter: the answer says how long it took until all was done.
+func TestATargetMayKnowBetter(t *testing.T) {
+	for said, known := range map[string]bool{"settle;dur=0.5": true, "cache, settle;dur=0.5": true, "settle;dur=1.2.3": false, "unsettle;dur=0.5": false, "": false} {
+		answer := http.Response{Header: http.Header{"Server-Timing": {said}}}
+		want := time.Hour
+		if known {
+			want = 500 * time.Microsecond
+		}
+		if got := settledAfter(&answer, time.Hour); got != want {
+			t.Errorf("%q: %v, want %v", said, got, want)
+		}
+	}
+	longer := http.Response{Header: http.Header{"Server-Timing": {"settle;dur=99"}}}
+	if got := settledAfter(&longer, time.Millisecond); got != time.Millisecond {
+		t.Errorf("%v, longer than was waited", got)
+	}
+}
+
+// TestASearchWaitsForTheWork judges probes by how long the work took after the last
+// answer.
+func TestASearchWaitsForTheWork(t *testing.T) {
+	limit, err := objective.Parse("p99<200ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		took time.Duration
+		want bool
+	}{"in time": {200 * time.Millisecond, true}, "too late": {201 * time.Millisecond, false}} {
+		settled := 0
+		q := Quest{Objective: limit, Settle: func(context.Context) (time.Duration, error) {
+			settled++
+			return c.took, nil
+		}, Play: func(context.Context, float64, uint64) (Outcome, error) {
+			var o Outcome
+			short := 0.001
+			o.Summary.ResponseTime.P99 = &short
+			return o, nil
+		}}
+		_, probe, err := q.probe(t.Context(), 10, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if probe.Pass != c.want || settled != 1 {
+			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled, c.want)
+		}
+	}
+}
