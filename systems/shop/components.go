@@ -56,6 +56,9 @@ type Payments interface {
 	Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error)
 	// Capture takes the held amount.
 	Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error)
+	// Charge is Authorise and Capture in one step, for when nothing is to happen
+	// between them.
+	Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error)
 	// Void is the compensation of Authorise. Without an authorisation it forbids a
 	// later one.
 	Void(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error)

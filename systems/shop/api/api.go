@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -83,7 +85,9 @@ func answering(handle func(r *http.Request) (answer, error)) http.HandlerFunc {
 		for name, value := range found.header {
 			w.Header().Set(name, value)
 		}
+		_, encoding := spans.Begin(ctx, "encode", lab.SegmentEncoding)
 		writeJSON(w, found.status, "application/json", found.body)
+		encoding.End()
 	}
 }
 

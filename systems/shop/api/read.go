@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -25,6 +27,8 @@ const (
 // readJSON reads the only JSON value of a body. Fields that the interface does not
 // have are refused: they are mistakes.
 func readJSON(r *http.Request, into any) error {
+	_, decoding := spans.Begin(r.Context(), "decode", lab.SegmentEncoding)
+	defer decoding.End()
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return shop.Problemf(kindMediaType, "send the body with Content-Type: application/json")
 	}

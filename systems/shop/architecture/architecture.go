@@ -5,7 +5,7 @@
 // refused with the reason. It starts nothing; package assembly builds what a
 // Design says.
 //
-// Entry points: All, New.
+// Entry points: All, New, Paths.
 package architecture
 
 import (
@@ -43,6 +43,7 @@ const (
 	KnobDocuments    = "documents"
 	KnobPool         = "pool"
 	KnobPrefetch     = "prefetch"
+	KnobSpans        = "spans"
 )
 
 // Binding is what carries a call from unit to unit.
@@ -111,6 +112,8 @@ type Design struct {
 	Documents    string // sqlite, mongo; empty: none
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
+	// Spans is the share of orders that are traced, from 0 to 1.
+	Spans float64
 }
 
 // placements that have a name.
@@ -156,7 +159,8 @@ func knobs() []lab.Knob {
 		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
 		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
-		{Name: KnobPrefetch, Free: true, Values: []string{"64"}, Summary: "messages that a consumer may hold, 1 to 10000"},
+		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
+		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
 	}
 }
 
@@ -186,17 +190,37 @@ func presets() []preset {
 // New is the design of an architecture with some knobs turned. Its error names
 // everything that cannot be.
 func New(name string, turned map[string]string) (Design, error) {
-	i := slices.IndexFunc(presets(), func(p preset) bool { return p.name == name })
-	if i < 0 {
-		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name, names())
+	if !slices.Contains(presetNames(), name) {
+		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name, strings.Join(presetNames(), ", "))
 	}
+	mistakes := unknown(turned)
+	d, err := design(name, settingsOf(name, turned))
+	if err := errors.Join(mistakes, err); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	if err := errors.Join(d.impossible(turned)...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s cannot be built so: %w", name, err)
+	}
+	return d, nil
+}
+
+// settingsOf are all knobs of an architecture with some of them turned.
+func settingsOf(name string, turned map[string]string) map[string]string {
 	settings := map[string]string{}
 	for _, k := range knobs() {
 		settings[k.Name] = k.Values[0]
 	}
-	maps.Copy(settings, presets()[i].settings)
-	mistakes := []error{unknown(turned)}
+	for _, p := range presets() {
+		if p.name == name {
+			maps.Copy(settings, p.settings)
+		}
+	}
 	maps.Copy(settings, turned)
+	return settings
+}
+
+// design reads the settings. Whether it can be built is another question.
+func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
@@ -208,28 +232,21 @@ func New(name string, turned map[string]string) (Design, error) {
 	if d.Views == FromDocuments {
 		d.Documents = settings[KnobDocuments]
 	}
-	var err error
-	d.Units, err = place(settings[KnobPlacement], d.Views)
-	mistakes = append(mistakes, err, replicate(d.Units, settings[KnobReplicas]))
-	d.Pool, err = number(KnobPool, settings[KnobPool], 200)
-	mistakes = append(mistakes, err)
-	d.Prefetch, err = number(KnobPrefetch, settings[KnobPrefetch], 10_000)
-	mistakes = append(mistakes, err)
-	if err := errors.Join(mistakes...); err != nil {
-		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
-	}
-	if err := errors.Join(d.impossible(turned)...); err != nil {
-		return Design{}, fmt.Errorf("architecture %s cannot be built so: %w", name, err)
-	}
-	return d, nil
+	var mistakes [5]error
+	d.Units, mistakes[0] = place(settings[KnobPlacement], d.Views)
+	mistakes[1] = replicate(d.Units, settings[KnobReplicas])
+	d.Pool, mistakes[2] = number(KnobPool, settings[KnobPool], 200)
+	d.Prefetch, mistakes[3] = number(KnobPrefetch, settings[KnobPrefetch], 10_000)
+	d.Spans, mistakes[4] = share(settings[KnobSpans])
+	return d, errors.Join(mistakes[:]...)
 }
 
-func names() string {
+func presetNames() []string {
 	var all []string
 	for _, p := range presets() {
 		all = append(all, p.name)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // unknown complains about knobs and values that there are not.
@@ -366,11 +383,11 @@ func (b Binding) IsGRPC() bool { return b == GRPC || b == GRPCUnix }
 // OverUnix reports whether calls go over Unix sockets; else they go over TCP.
 func (b Binding) OverUnix() bool { return b == HTTPUnix || b == GRPCUnix }
 
-// Backed are the knobs that an architecture needs to stand on backing services of
-// the given kinds: those that it has no use for are left out. An unknown kind is
-// an error.
-func Backed(name string, kinds []string) (map[string]string, error) {
-	d, err := New(name, nil)
+// Backed are the knobs that an architecture, with some turned already, needs to
+// stand on backing services of the given kinds: those that it has no use for are
+// left out. An unknown kind, or two for the same purpose, are an error.
+func Backed(name string, own map[string]string, kinds []string) (map[string]string, error) {
+	d, err := New(name, own)
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +400,11 @@ func Backed(name string, kinds []string) (map[string]string, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, rabbitmq or rabbitmq-classic, and mongo", kind)
 		}
-		if knob := knobs()[i].Name; !unused[knob] {
+		knob := knobs()[i].Name
+		if other := turned[knob]; other != "" && other != kind {
+			return nil, fmt.Errorf("%s and %s are both for the %s: choose one", other, kind, knob)
+		}
+		if !unused[knob] {
 			turned[knob] = kind
 		}
 	}

@@ -75,7 +75,6 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"ACID across units":        {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"}, "in 4 units (inventory, orders, payments, shipping)"},
 		"ACID across databases":    {Monolith, map[string]string{KnobData: "databases"}, "one transaction of one database"},
 		"views without events":     {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
-		"events without views":     {Async, map[string]string{KnobViews: "tables"}, "use views documents"},
 		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
@@ -91,7 +90,7 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 	kinds := []string{"mariadb", "rabbitmq", "mongo"}
 	for name, want := range map[string]int{Monolith: 1, Sync: 1, Async: 3} {
-		turned, err := Backed(name, kinds)
+		turned, err := Backed(name, nil, kinds)
 		if err != nil || len(turned) != want || turned[KnobDatabase] != "mariadb" {
 			t.Errorf("%s: %v (%v), want %d knobs", name, turned, err, want)
 		}
@@ -99,7 +98,14 @@ func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Backed(Monolith, []string{"oracle"}); err == nil || !strings.Contains(err.Error(), `"oracle"`) {
+	events := map[string]string{KnobCoordination: string(Choreographed)}
+	if turned, err := Backed(Monolith, events, []string{BrokerQuorum}); err != nil || turned[KnobBroker] != BrokerQuorum {
+		t.Errorf("%v (%v), want the broker that turned knobs ask for", turned, err)
+	}
+	if _, err := Backed(Monolith, nil, []string{"mariadb", "postgres"}); err == nil || !strings.Contains(err.Error(), "choose one") {
+		t.Errorf("%v, want one database", err)
+	}
+	if _, err := Backed(Monolith, nil, []string{"oracle"}); err == nil || !strings.Contains(err.Error(), `"oracle"`) {
 		t.Errorf("%v, want the unknown backing named", err)
 	}
 }

@@ -26,8 +26,6 @@ func (d Design) impossible(turned map[string]string) []error {
 	}
 	refuse(d.Views == FromDocuments && d.Coordination != Choreographed, "views %s are kept up to date by events, but coordination %s publishes none: use views %s, or coordination %s",
 		FromDocuments, d.Coordination, FromTables, Choreographed)
-	refuse(d.Views == FromTables && d.Coordination == Choreographed && !d.Alone(), "coordination %s leaves the read side to read models, but views are %s: use views %s",
-		Choreographed, FromTables, FromDocuments)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
 	_, broker := turned[KnobBroker]

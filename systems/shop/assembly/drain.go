@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
 )
 
 const (
@@ -19,6 +21,9 @@ const (
 	// done then is left, and the audit finds it.
 	drainPatience = 60 * time.Second
 	drainInterval = 20 * time.Millisecond
+	// failedLooks is how often a look may fail: after a restart of database or broker
+	// the first on every connection does.
+	failedLooks = 50
 )
 
 // stage says in which order units drain: what takes orders, what these change,
@@ -62,9 +67,9 @@ func (u *unit) until(ctx context.Context, after func(context.Context)) (context.
 func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	left := u.messagesLeft
+	left := func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, stageOf(u.kind)) }
 	if stageOf(u.kind) == front {
-		left = u.ordersLeft
+		left = (&look{unit: u, last: front}).left
 	}
 	if err := u.await(limited, left); err != nil {
 		return err
@@ -74,17 +79,21 @@ func (u *unit) drain(ctx context.Context) error {
 
 // await looks again and again until nothing is left for a while, or patience ends:
 // a message that a unit works on is in no queue that others can see.
-func (u *unit) await(ctx context.Context, left func(context.Context) (int64, error)) error {
-	for quiet := 0; quiet < u.quietLooks(); quiet++ {
-		n, err := left(ctx)
+func (u *unit) await(ctx context.Context, left func(context.Context) (bool, error)) error {
+	failed := 0
+	for looks := 0; looks < u.quietLooks(); looks++ {
+		more, err := left(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if err != nil && failed == failedLooks {
 			return fmt.Errorf("unit %s: drain: %w", u.instance, err)
 		}
-		if n > 0 {
-			quiet = -1
+		if err != nil {
+			failed++
+		}
+		if more || err != nil {
+			looks = -1
 		}
 		u.pause(ctx)
 	}
@@ -106,47 +115,99 @@ func (u *unit) pause(ctx context.Context) {
 	}
 }
 
-// ordersLeft counts orders that are not final, and what drives them.
-func (u *unit) ordersLeft(ctx context.Context) (int64, error) {
-	db := u.database(shop.ComponentOrders)
-	var orders, sagas int64
-	_, err := db.One(ctx, []any{&orders}, "SELECT COUNT(*) FROM orders WHERE state NOT IN (?, ?, ?)",
-		string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
-	if err == nil {
-		_, err = db.One(ctx, []any{&sagas}, "SELECT COUNT(*) FROM sagas")
-	}
-	if err != nil {
-		return 0, err
-	}
-	messages, err := u.messagesLeft(ctx)
-	return orders + sagas + messages, err
+// look looks at the front: whether an order is not final, something drives one, or
+// an event is on its way to a stage up to the last.
+type look struct {
+	unit   *unit
+	last   stage
+	orders orderLook
+	final  time.Time // since when all orders are
 }
 
-// messagesLeft counts events that are not published yet, or not taken in.
-func (u *unit) messagesLeft(ctx context.Context) (left int64, err error) {
-	if u.design.Coordination != architecture.Choreographed {
-		return 0, nil
+// left reports whether there is something left to do.
+func (l *look) left(ctx context.Context) (bool, error) {
+	db, err := l.unit.looker(ctx, l.unit.design.DatabaseOf(shop.ComponentOrders))
+	if err != nil {
+		return false, err
 	}
-	for _, db := range u.opened {
-		n, err := event.Pending(ctx, db)
-		if err != nil {
-			return 0, err
+	open, err := l.orders.open(ctx, db)
+	if err == nil && !open {
+		var driven int64
+		driven, err = orders.CountUnderway(ctx, db)
+		open = driven > 0
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case open:
+		l.final = time.Time{}
+		return true, nil
+	case l.final.IsZero():
+		l.final = time.Now()
+	}
+	return l.unit.messagesLeft(ctx, l.last)
+}
+
+// orderLook looks for orders that are not final. Their ids rise with time, so it
+// goes on where it has found the last one; before it says that there is none, it
+// has gone through all of them once more, because one may be recorded late.
+type orderLook struct {
+	from string // all before it were final
+	sure bool   // in one and the same look
+}
+
+// open reports whether there may be an order that is not final.
+func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
+	var newest string
+	if !l.sure {
+		if _, err := db.One(ctx, []any{&newest}, "SELECT COALESCE(MAX(order_id), '') FROM orders"); err != nil {
+			return false, err
 		}
-		left += n
 	}
-	onlyViews := stageOf(u.kind) == views
+	found, err := db.One(ctx, []any{&l.from}, "SELECT order_id FROM orders WHERE order_id >= ? AND state NOT IN (?, ?, ?) ORDER BY order_id LIMIT 1",
+		l.from, string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
+	switch {
+	case err != nil:
+		return false, err
+	case found:
+		l.sure = false
+		return true, nil
+	case l.sure:
+		return false, nil
+	case l.from == "":
+		l.from, l.sure = newest, true
+		return false, nil
+	}
+	l.from = ""
+	return true, nil
+}
+
+// messagesLeft reports whether there are events that are not published yet, or not
+// taken in by a component of a stage up to the last. Views wait for their own only.
+func (u *unit) messagesLeft(ctx context.Context, last stage) (bool, error) {
+	if u.design.Coordination != architecture.Choreographed {
+		return false, nil
+	}
+	for name := range u.opened {
+		db, err := u.looker(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if n, err := event.Pending(ctx, db); err != nil || n > 0 {
+			return n > 0, err
+		}
+	}
 	for _, queue := range topology(u.design).Queues {
 		isView := queue.Name == shop.ComponentOrderViews || queue.Name == shop.ComponentStockViews
-		if isView != onlyViews {
+		if isView && last != views || !isView && stageOf(u.kind) == views {
 			continue
 		}
 		depth, err := u.around.Broker.Depth(ctx, queue.Name)
-		if err != nil {
-			return 0, err
+		if err != nil || waiting(depth) > 0 {
+			return waiting(depth) > 0, err
 		}
-		left += waiting(depth)
 	}
-	return left, nil
+	return false, nil
 }
 
 // waiting is what a queue holds; what the client cannot know is left out.

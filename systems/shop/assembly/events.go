@@ -13,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/events"
-	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
@@ -78,7 +77,9 @@ func (h *host) outbox(db *database.DB) *event.Outbox {
 		h.outboxes = map[*database.DB]*event.Outbox{}
 	}
 	h.outboxes[db] = made
-	h.Background = append(h.Background, event.NewRelay(made, h.around.Broker).Run)
+	relay := event.NewRelay(made, h.around.Broker)
+	relay.Tracer = h.around.Tracer
+	h.Background = append(h.Background, relay.Run)
 	return made
 }
 
@@ -99,7 +100,7 @@ func (h *host) listen() {
 			return choreographed.Shipping(db, h.Shipping, outbox)
 		}},
 		{shop.ComponentOrders, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Orders(db, orders.NewBook(db), outbox)
+			return choreographed.Orders(db, h.book(db), outbox)
 		}},
 	} {
 		if h.hosts(c.name) {
@@ -107,16 +108,27 @@ func (h *host) listen() {
 			h.subscribe(c.name, db, c.react(db, h.outbox(db)))
 		}
 	}
-	if views && h.hosts(shop.ComponentOrderViews) {
-		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(h.around.Documents).Apply)
+	if views {
+		h.keepViews()
 	}
-	if views && h.hosts(shop.ComponentStockViews) {
-		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(h.around.Documents).Apply)
+}
+
+// keepViews keeps the read models of this unit up to date.
+func (h *host) keepViews() {
+	ordered, stocked := orderviews.FromDocuments(h.around.Documents), stockviews.FromDocuments(h.around.Documents)
+	if w := h.around.Watcher; w != nil {
+		ordered, stocked = ordered.Watch(w.Shown), stocked.Watch(w.Shown)
+	}
+	if h.hosts(shop.ComponentOrderViews) {
+		h.subscribe(shop.ComponentOrderViews, nil, ordered.Apply)
+	}
+	if h.hosts(shop.ComponentStockViews) {
+		h.subscribe(shop.ComponentStockViews, nil, stocked.Apply)
 	}
 }
 
 // subscribe hands the events of a component's queue to it.
 func (h *host) subscribe(component string, db *database.DB, handle event.Handler) {
-	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle, Prefetch: h.design.Prefetch}
+	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle, Prefetch: h.design.Prefetch, Tracer: h.around.Tracer}
 	h.Background = append(h.Background, s.Run)
 }

@@ -118,14 +118,15 @@ func socketOf(dir, instance string) string { return filepath.Join(dir, instance+
 
 // serveUnits answers the calls of other units until ctx ends.
 func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
-	listener, err := u.listen(ctx)
+	opened, err := u.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("unit %s: %w", u.instance, err)
 	}
+	listener := counting{opened, &u.callBytes}
 	if u.design.Binding.IsGRPC() {
-		return serveGRPC(ctx, listener, hosted)
+		return serveGRPC(ctx, listener, hosted, rpc.Traced(u.around.Tracer))
 	}
-	return serveHTTP(ctx, listener, hosted)
+	return serveHTTP(ctx, listener, hosted, rpc.Traced(u.around.Tracer))
 }
 
 func (u *unit) listen(ctx context.Context) (net.Listener, error) {
@@ -135,8 +136,8 @@ func (u *unit) listen(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
 }
 
-func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted) error {
-	server, err := httpjson.NewServer(maxMessage, remote.Faults{})
+func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted, options ...rpc.Option) error {
+	server, err := httpjson.NewServer(maxMessage, remote.Faults{}, options...)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -153,8 +154,8 @@ func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted) error 
 	return errors.Join(server.Shutdown(limited), <-served)
 }
 
-func serveGRPC(ctx context.Context, listener net.Listener, hosted Hosted) error {
-	server := grpcunary.NewServer(maxMessage, remote.Faults{})
+func serveGRPC(ctx context.Context, listener net.Listener, hosted Hosted, options ...rpc.Option) error {
+	server := grpcunary.NewServer(maxMessage, remote.Faults{}, options...)
 	hosted.offer(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -26,6 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/remote"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
+	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 // Surroundings are what a unit finds around it.
@@ -39,9 +41,22 @@ type Surroundings struct {
 	// models, where it has any. Both must be declared, see Declare.
 	Broker    broker.Client
 	Documents document.Store
+	// Tracer makes spans of what is traced elsewhere; nil makes none.
+	Tracer trace.TracerProvider
+	// Watcher is told what happens to orders and read models; nil where nobody asks.
+	Watcher Watcher
 	// Process names this process among all of the shop, the same after a restart;
 	// empty means the unit's name, which is enough for one replica.
 	Process string
+}
+
+// Watcher is told what happened, right after it did. Its methods must be quick.
+type Watcher interface {
+	// Final is told that an order is final: its commit has just returned.
+	Final(order string)
+	// Shown is told that a read model's document shows a change, by its version and
+	// when it happened, in microseconds since 1970; or something newer.
+	Shown(document string, version, occurredUnixUs int64)
 }
 
 // Hosted is a unit of the shop that is joined and does not run yet.
@@ -62,16 +77,13 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	}
 	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) }, remote.NewCatalog, remote.RegisterCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers, func(db *database.DB) shop.Customers { return customers.New(db) }, remote.NewCustomers, remote.RegisterCustomers)
-	h.Inventory = place(&h, shop.ComponentInventory, func(db *database.DB) shop.Inventory {
-		h.stock = inventory.New(db)
-		return h.stock
-	}, remote.NewInventory, remote.RegisterInventory)
-	h.Payments = place(&h, shop.ComponentPayments, func(db *database.DB) shop.Payments { return payments.New(db) }, remote.NewPayments, remote.RegisterPayments)
-	h.Shipping = place(&h, shop.ComponentShipping, func(db *database.DB) shop.Shipping { return shipping.New(db) }, remote.NewShipping, remote.RegisterShipping)
+	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, remote.NewInventory, remote.RegisterInventory)
+	h.Payments = place(&h, shop.ComponentPayments, h.payments, remote.NewPayments, remote.RegisterPayments)
+	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, remote.NewShipping, remote.RegisterShipping)
 	h.placeViews()
 	var refused error
 	h.Orders = place(&h, shop.ComponentOrders, func(db *database.DB) shop.Orders {
-		book := orders.NewBook(db)
+		book := h.book(db)
 		coordinator, err := h.coordinator(db, book)
 		refused = err
 		return orders.New(book, coordinator)
@@ -80,6 +92,42 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		h.listen()
 	}
 	return h.Hosted, refused
+}
+
+// book is the book of orders, for those who write in it.
+func (h *host) book(db *database.DB) *orders.Book {
+	book := orders.NewBook(db)
+	if h.around.Watcher != nil {
+		book.Watch(h.around.Watcher.Final)
+	}
+	return book
+}
+
+// What takes steps has them asked for one by one where the orders drive it, each in a
+// transaction of its own: those that come at the same time are taken together.
+
+func (h *host) inventory(db *database.DB) shop.Inventory {
+	h.stock = inventory.New(db)
+	if h.design.Coordination == architecture.Orchestrated {
+		return together.NewInventory(db, h.stock)
+	}
+	return h.stock
+}
+
+func (h *host) payments(db *database.DB) shop.Payments {
+	component := payments.New(db)
+	if h.design.Coordination == architecture.Orchestrated {
+		return together.NewPayments(db, component)
+	}
+	return component
+}
+
+func (h *host) shipping(db *database.DB) shop.Shipping {
+	component := shipping.New(db)
+	if h.design.Coordination == architecture.Orchestrated {
+		return together.NewShipping(db, component)
+	}
+	return component
 }
 
 // placeViews puts the read side where it can be answered from: tables live with

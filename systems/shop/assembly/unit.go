@@ -9,11 +9,14 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
 
 // UnitJob is what one process of the shop is started with, as JSON.
@@ -46,10 +49,26 @@ const (
 	ServiceDocuments = "documents"
 )
 
-// Report is what a unit says of its work.
+// Report is what a unit says of its work since it was started.
 type Report struct {
 	// Databases are the counters of each database that the unit used.
 	Databases map[string]database.Counters `json:"databases,omitempty"`
+	// Messages are those that it gave to the broker and got from it.
+	Messages *Messages `json:"messages,omitempty"`
+	// CallBytes are the bytes, in both directions, of the calls that other units made
+	// to it, as they are on the connection: with headers, without TCP's own.
+	CallBytes int64 `json:"call_bytes,omitempty"`
+	// SyncsBefore is what database.Syncs said when the unit was started.
+	SyncsBefore *int64 `json:"syncs_before,omitempty"`
+	// Spans are those that the unit made of traced orders.
+	Spans spans.Counts `json:"spans"`
+}
+
+// Messages are counts of messages, and the bytes of their bodies.
+type Messages struct {
+	Published int64 `json:"published"`
+	Delivered int64 `json:"delivered"`
+	Bytes     int64 `json:"bytes"` // published and delivered
 }
 
 // Prepare makes the databases of a design and fills them with a fresh shop.
@@ -115,6 +134,12 @@ type unit struct {
 	opened   map[string]*database.DB // by database
 	calls    peers
 	around   Surroundings
+	spans    *spans.Provider // nil where no orders are traced
+
+	lookers     lookers
+	observed    *observation.Log // nil where the unit has nothing to note
+	callBytes   atomic.Int64
+	syncsBefore *int64
 }
 
 // Run is one unit of a design until ctx ends; then it finishes the requests in
@@ -148,7 +173,7 @@ func Run(ctx context.Context, design architecture.Design, kind, instance string,
 	}
 	stop()
 	background.Wait()
-	return u.report(), err
+	return u.report(), errors.Join(err, u.writeSpans())
 }
 
 func newUnit(design architecture.Design, kind, instance string, place Place) (*unit, error) {
@@ -162,6 +187,9 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	}
 	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where, opened: map[string]*database.DB{}}
 	u.calls = peers{design: design, place: place}
+	if design.Spans > 0 {
+		u.spans = spans.NewProvider(design.Spans)
+	}
 	return u, nil
 }
 
@@ -179,7 +207,10 @@ func (u *unit) open(ctx context.Context) (err error) {
 		}
 		u.opened[name] = db
 	}
-	u.around = Surroundings{Database: u.database, Call: u.calls.to, Process: u.instance}
+	u.around = Surroundings{Database: u.database, Call: u.calls.to, Process: u.instance, Tracer: u.tracer()}
+	if err := u.observe(ctx); err != nil {
+		return fmt.Errorf("unit %s: %w", u.instance, err)
+	}
 	if u.design.Broker != "" {
 		if u.around.Broker, err = openBroker(u.design, u.place); err != nil {
 			return fmt.Errorf("unit %s: %w", u.instance, err)
@@ -212,7 +243,7 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
 	}
-	return api.Serve(ctx, listener, hosted.Handler(u.healthy))
+	return api.Serve(ctx, listener, u.withSettled(ctx, u.traced(hosted.Handler(u.healthy))))
 }
 
 // healthy is nil when all that the unit needs answers.
@@ -225,14 +256,6 @@ func (u *unit) healthy(ctx context.Context) error {
 	return u.calls.reachable(ctx)
 }
 
-func (u *unit) report() Report {
-	r := Report{Databases: map[string]database.Counters{}}
-	for name, db := range u.opened {
-		r.Databases[name] = db.Counters()
-	}
-	return r
-}
-
 func (u *unit) close() error {
 	errs := []error{u.calls.close()}
 	if u.around.Broker != nil {
@@ -243,6 +266,10 @@ func (u *unit) close() error {
 	}
 	for _, db := range u.opened {
 		errs = append(errs, db.Close())
+	}
+	errs = append(errs, u.lookers.close())
+	if u.observed != nil {
+		errs = append(errs, u.observed.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -3,19 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // TestBench plays a tiny run and reads what it writes.
 func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "results", "shop.json")
-	o := options{drivers: "sqlite", out: out, rounds: 2, orders: 20, connections: 4, clients: 8, seed: 1}
+	o := options{rows: "raw,inprocess", drivers: "sqlite", out: out, rounds: 2, orders: 20, calls: 20, connections: 4, clients: 8, seed: 1}
 	if err := bench(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -27,19 +28,22 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(text, &figures); err != nil {
 		t.Fatal(err)
 	}
-	if len(figures) != 3 || figures[2].Must == nil || figures[2].N != 2 || figures[0].Value <= 0 {
+	if len(figures) != 6 || figures[2].Must == nil || figures[2].N != 2 || figures[0].Value <= 0 {
 		t.Errorf("figures = %+v", figures)
 	}
 }
 
 func TestBenchRefuses(t *testing.T) {
-	for _, o := range []options{
-		{drivers: "sqlite", rounds: 1, orders: 1, connections: 1, clients: 1},
-		{drivers: "sqlite", rounds: 2, connections: 1, clients: 1},
-		{drivers: "none", rounds: 2, orders: 1, connections: 1, clients: 1},
+	whole := options{rows: "raw", drivers: "sqlite", rounds: 2, orders: 1, calls: 1, connections: 1, clients: 1}
+	for what, spoil := range map[string]func(*options){
+		"one round": func(o *options) { o.rounds = 1 }, "no orders": func(o *options) { o.orders = 0 },
+		"no calls": func(o *options) { o.calls = 0 }, "an unknown database": func(o *options) { o.drivers = "none" },
+		"an unknown row": func(o *options) { o.rows = "raw,cooked" },
 	} {
+		o := whole
+		spoil(&o)
 		if err := bench(context.Background(), o); err == nil {
-			t.Errorf("%+v was taken", o)
+			t.Errorf("%s was taken", what)
 		}
 	}
 }
@@ -56,7 +60,7 @@ func TestReplayNotices(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	scripts, err := record(ctx, place, makeJobs(rand.New(rand.NewPCG(1, 1)), 3))
+	scripts, err := record(ctx, place, makeJobs(1, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,16 +73,42 @@ func TestReplayNotices(t *testing.T) {
 	}
 }
 
-// TestGoals: the whole interval decides.
+// TestGoals: the whole interval decides, whichever way is better.
 func TestGoals(t *testing.T) {
-	must, stretch := mustRatio, stretchRatio
 	for _, c := range []struct {
+		goals     goals
 		low, high float64
 		want      string
-	}{{0.91, 0.95, "stretch"}, {0.75, 0.95, "must"}, {0.6, 0.8, "undecided"}, {0.5, 0.6, "missed"}} {
-		f := figure{Low: c.low, High: c.high, Must: &must, Stretch: &stretch}
+	}{
+		{goals{0.7, 0.9, lab.HigherIsBetter}, 0.91, 0.95, "stretch"}, {goals{0.7, 0.9, lab.HigherIsBetter}, 0.75, 0.95, "must"},
+		{goals{0.7, 0.9, lab.HigherIsBetter}, 0.6, 0.8, "undecided"}, {goals{0.7, 0.9, lab.HigherIsBetter}, 0.5, 0.6, "missed"},
+		{goals{1.1, 0.7, lab.LowerIsBetter}, 0.6, 0.69, "stretch"}, {goals{1.1, 0.7, lab.LowerIsBetter}, 0.6, 1, "must"},
+		{goals{1.1, 0.7, lab.LowerIsBetter}, 1, 1.2, "undecided"}, {goals{1.1, 0.7, lab.LowerIsBetter}, 1.2, 1.3, "missed"},
+		{goals{better: lab.HigherIsBetter}, 1, 2, ""},
+	} {
+		f := c.goals.of(figure{Low: c.low, High: c.high, Better: c.goals.better})
 		if got := f.reached(); got != c.want {
-			t.Errorf("%v..%v: %s, want %s", c.low, c.high, got, c.want)
+			t.Errorf("%v..%v of %+v: %q, want %q", c.low, c.high, c.goals, got, c.want)
+		}
+	}
+}
+
+// TestTransports: every binding brings the same quote.
+func TestTransports(t *testing.T) {
+	for name, begin := range transports() {
+		quoted, stop, err := begin(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := callAll(quoted, 2, 10); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		answer, err := quoted.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: []int64{7}})
+		if err != nil || answer.GetProducts()[0].GetPriceCents() != 2006 {
+			t.Errorf("%s: %v, %v", name, answer, err)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -91,7 +121,7 @@ func BenchmarkMonolith(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = place.close() }()
-	jobs := makeJobs(rand.New(rand.NewPCG(1, 1)), b.N)
+	jobs := makeJobs(1, b.N)
 	b.ResetTimer()
 	if _, err := playMonolith(ctx, place, jobs, options{connections: 16, clients: 32}); err != nil {
 		b.Fatal(err)

@@ -12,12 +12,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // The clients share the processors with what they measure, so they do next to
 // nothing: requests are made beforehand, and of an answer they read the status,
-// the length and whether the order is confirmed.
+// the length and the state of the order.
 
 // requests encodes every order as HTTP/1.1.
 func requests(jobs []*shoppb.CreateOrderRequest) [][]byte {
@@ -35,20 +36,21 @@ func requests(jobs []*shoppb.CreateOrderRequest) [][]byte {
 }
 
 // sendAll deals the requests out to clients, each of whom waits for its answer.
-func sendAll(address string, clients int, requests [][]byte) error {
+func sendAll(address string, clients int, requests [][]byte, state shop.State) error {
+	want := []byte(`"state":"` + string(state) + `"`)
 	var next atomic.Int64
 	failures := make([]error, clients)
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			failures[i] = sendSome(address, requests, &next)
+			failures[i] = sendSome(address, requests, &next, want)
 		})
 	}
 	all.Wait()
 	return errors.Join(failures...)
 }
 
-func sendSome(address string, requests [][]byte, next *atomic.Int64) error {
+func sendSome(address string, requests [][]byte, next *atomic.Int64, want []byte) error {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
@@ -62,14 +64,14 @@ func sendSome(address string, requests [][]byte, next *atomic.Int64) error {
 		if _, err := connection.Write(requests[n]); err != nil {
 			return errors.Join(err, connection.Close())
 		}
-		if err := confirmed(answers); err != nil {
+		if err := accepted(answers, want); err != nil {
 			return errors.Join(fmt.Errorf("order %d: %w", n, err), connection.Close())
 		}
 	}
 }
 
-// confirmed reads one answer.
-func confirmed(answers *bufio.Reader) error {
+// accepted reads one answer, which must hold what is wanted.
+func accepted(answers *bufio.Reader, want []byte) error {
 	response, err := http.ReadResponse(answers, nil)
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func confirmed(answers *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	if response.StatusCode != http.StatusCreated || !bytes.Contains(body, []byte(`"state":"confirmed"`)) {
+	if response.StatusCode/100 != 2 || !bytes.Contains(body, want) {
 		return fmt.Errorf("answer %d %s", response.StatusCode, body)
 	}
 	return nil

@@ -13,16 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// The goals for monolith / raw, and the level of its interval.
-const (
-	mustRatio    = 0.7
-	stretchRatio = 0.9
-	confidence   = 0.95
-)
+// confidence is the level of the intervals of ratios.
+const confidence = 0.95
 
-// figure is one line of the result, as all benchmarks of Cleave write it. Rates
-// have the median, least and greatest of N rounds; the ratio has the geometric mean
-// of the rounds' ratios and its interval.
+// figure is one line of the result, as all benchmarks of Cleave write it. Plain
+// figures have the median, least and greatest of N rounds; a ratio has the geometric
+// mean of the rounds' ratios and its interval.
 type figure struct {
 	Figure  string        `json:"figure"`
 	Value   float64       `json:"value"`
@@ -35,55 +31,70 @@ type figure struct {
 	Stretch *float64      `json:"stretch"`
 }
 
-// derive adds up the rounds on one database.
-func derive(name string, r rates) ([]figure, error) {
-	ratio, err := stats.PairedRatio(r.monolith, r.raw, confidence) // see there
-	if err != nil {
-		return nil, err
-	}
-	must, stretch := mustRatio, stretchRatio
-	return []figure{
-		rate("monolith over HTTP, "+name, r.monolith),
-		rate("the same statements raw, "+name, r.raw),
-		{
-			Figure: "monolith / raw statements, " + name, Value: ratio.Value, Low: ratio.Low, High: ratio.High, Unit: "1", N: ratio.N,
-			Better: lab.HigherIsBetter, Must: &must, Stretch: &stretch,
-		},
-	}, nil
-}
-
-func rate(name string, values []float64) figure {
+// plain is a figure of the rounds of one side.
+func plain(name, unit string, better lab.Direction, values []float64) figure {
 	return figure{
 		Figure: name, Value: stats.Median(values), Low: slices.Min(values), High: slices.Max(values),
-		Unit: "orders/s", N: len(values), Better: lab.HigherIsBetter,
+		Unit: unit, N: len(values), Better: better,
 	}
+}
+
+// goals are what a figure should reach; both zero: none.
+type goals struct {
+	must, stretch float64
+	better        lab.Direction
+}
+
+// ratio compares two sides round by round; see stats.PairedRatio.
+func (g goals) ratio(name string, numerator, denominator []float64) (figure, error) {
+	r, err := stats.PairedRatio(numerator, denominator, confidence)
+	if err != nil {
+		return figure{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return g.of(figure{Figure: name, Value: r.Value, Low: r.Low, High: r.High, Unit: "1", N: r.N, Better: g.better}), nil
+}
+
+// of is a figure with these goals.
+func (g goals) of(f figure) figure {
+	if g.must != 0 || g.stretch != 0 {
+		f.Must, f.Stretch = &g.must, &g.stretch
+	}
+	return f
+}
+
+// reached says which goal the whole interval meets.
+func (f figure) reached() string {
+	worst, best := f.Low, f.High
+	meets := func(value, goal float64) bool { return value >= goal }
+	if f.Better == lab.LowerIsBetter {
+		worst, best = f.High, f.Low
+		meets = func(value, goal float64) bool { return value <= goal }
+	}
+	switch {
+	case f.Must == nil:
+		return ""
+	case meets(worst, *f.Stretch):
+		return "stretch"
+	case meets(worst, *f.Must):
+		return "must"
+	case meets(best, *f.Must):
+		return "undecided"
+	}
+	return "missed"
 }
 
 func printFigures(out io.Writer, figures []figure) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "figure\tvalue\tlow\thigh\tunit\tn\tmust\tstretch\tgoal")
 	for _, f := range figures {
-		if f.Must == nil {
-			fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%s\t%d\t\t\t\n", f.Figure, f.Value, f.Low, f.High, f.Unit, f.N)
-			continue
+		must, stretch := "", ""
+		if f.Must != nil {
+			sign := map[lab.Direction]string{lab.HigherIsBetter: ">=", lab.LowerIsBetter: "<="}[f.Better]
+			must, stretch = fmt.Sprintf("%s %.3g", sign, *f.Must), fmt.Sprintf("%s %.3g", sign, *f.Stretch)
 		}
-		fmt.Fprintf(table, "%s\t%.3f\t%.3f\t%.3f\t%s\t%d\t>= %.2g\t>= %.2g\t%s\n",
-			f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, *f.Must, *f.Stretch, f.reached())
+		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.4g\t%s\t%d\t%s\t%s\t%s\n", f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, must, stretch, f.reached())
 	}
 	_ = table.Flush() // a reader who left is no failure
-}
-
-// reached says which goal the whole interval meets.
-func (f figure) reached() string {
-	switch {
-	case f.Low >= *f.Stretch:
-		return "stretch"
-	case f.Low >= *f.Must:
-		return "must"
-	case f.High >= *f.Must:
-		return "undecided"
-	}
-	return "missed"
 }
 
 // writeFigures writes all figures as JSON.

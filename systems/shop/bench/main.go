@@ -1,13 +1,16 @@
-// Command bench says how much of a database's speed the monolith leaves to its
-// orders: completed orders per second over HTTP, against the same SQL statements
-// replayed straight at the same kind of database by the bare driver, with the same
-// connections. Both run in rounds, in random order, each on a fresh database of a
-// private server; every monolith's databases are audited.
+// Command bench measures what the ways of building the shop cost, each against
+// something that sets the mark: the monolith against the same SQL statements
+// replayed by the bare driver, our bindings against net/http and grpc-go with the
+// same messages, services against the monolith, events against calls.
 //
-// It prints absolute rates and the ratio by round with its 95 % interval, and
-// writes the figures as JSON to the file named by -out. Files: monolith.go and
-// raw.go play the two sides, record.go learns the statements, client.go sends
-// orders, place.go makes databases, figures.go adds up.
+// Each row of the result is played in rounds, in each of which every side runs
+// once, in random order; a ratio is that of the rounds, with its 95 % interval.
+// Every shop's databases are audited after every trial. It prints all figures and
+// writes them as JSON to the file named by -out. A row whose server is missing
+// here is left out, with the reason.
+//
+// Files: main.go lists the rows; statements.go, calls.go, inprocess.go,
+// capacity.go and spans.go play them; the other files hold what they share.
 package main
 
 import (
@@ -15,58 +18,138 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/deploy/process"
+)
+
+// What this program is besides, as the first argument: the janitor and the keepers
+// of deployments (see deploy/process), the clients of a deployed shop, and a trial of
+// a binding.
+const (
+	janitorName = "janitor"
+	keeperName  = "keeper"
+	clientsName = "clients"
+	callsName   = "calls"
 )
 
 // options are the settings of a run.
 type options struct {
+	rows        string
 	drivers     string
+	unit        string // path of cleave-unit
 	out         string
 	rounds      int
 	orders      int
+	calls       int
 	connections int
 	clients     int
 	seed        uint64
 }
 
+// row is one comparison.
+type row struct {
+	name, about string
+	play        func(ctx context.Context, o options) ([]figure, error)
+}
+
+// rows are all comparisons.
+func rows() []row {
+	return []row{
+		{"raw", "monolith / the same statements replayed raw, each database of -databases", playStatements},
+		{"http", "our HTTP+JSON binding / net/http with encoding/json, CPU per call", playHTTP},
+		{"grpc", "our gRPC binding / grpc-go, CPU per call", playGRPC},
+		{"inprocess", "a call within a process", playInProcess},
+		{"sync", "sync-grpc / monolith, final orders per second on MariaDB", playSync},
+		{"async", "async / sync, final orders per second on MariaDB and RabbitMQ", playAsync},
+		{"spans", "orders with spans / without, CPU per order, each architecture on embedded services", playSpans},
+	}
+}
+
+// errSkipped is why a row cannot be played on this host.
+var errSkipped = errors.New("skipped")
+
 func main() {
-	var o options
-	flag.StringVar(&o.drivers, "databases", "sqlite,mariadb,postgres", "comma-separated `names`")
-	flag.StringVar(&o.out, "out", "results/bench/shop.json", "`file` for the figures as JSON")
-	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
-	flag.IntVar(&o.orders, "orders", 4000, "orders per trial")
-	flag.IntVar(&o.connections, "connections", 16, "to the database, on both sides")
-	flag.IntVar(&o.clients, "clients", 32, "who order at the same time, each with a connection")
-	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of orders and of the order of trials")
-	flag.Parse()
+	if len(os.Args) > 2 {
+		if play := part(os.Args[1], os.Args[2:]); play != nil {
+			exitOn(play())
+			return
+		}
+	}
+	o := parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := bench(ctx, o); err != nil {
+	exitOn(bench(ctx, o))
+}
+
+// part is what a deployment starts this program for; nil: a person has.
+func part(name string, args []string) func() error {
+	switch name {
+	case janitorName:
+		return func() error { return process.Janitor(os.Stdin, args[0]) }
+	case keeperName:
+		return func() error {
+			grace, program, err := process.KeeperArguments(args)
+			if err != nil {
+				return err
+			}
+			return process.Keep(os.Stdin, os.Stdout, grace, program)
+		}
+	case clientsName:
+		return func() error { return runClients(control.NewChannel(os.Stdin, os.Stdout), args[0]) }
+	case callsName:
+		return func() error { return runCalls(args[0]) }
+	}
+	return nil
+}
+
+// parse reads the flags.
+func parse(args []string) (o options) {
+	flags := flag.NewFlagSet("bench-shop", flag.ExitOnError)
+	flags.StringVar(&o.rows, "rows", rowNames(), "comma-separated `names` of the rows to play")
+	flags.StringVar(&o.drivers, "databases", "sqlite,mariadb,postgres", "comma-separated `names`, for the row raw")
+	flags.StringVar(&o.unit, "unit", "bin/cleave-unit", "`path` of cleave-unit")
+	flags.StringVar(&o.out, "out", "results/bench/shop.json", "`file` for the figures as JSON")
+	flags.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
+	flags.IntVar(&o.orders, "orders", 4000, "orders per trial")
+	flags.IntVar(&o.calls, "calls", 40_000, "calls per trial of a binding")
+	flags.IntVar(&o.connections, "connections", 16, "to the database, for the row raw, on both sides")
+	flags.IntVar(&o.clients, "clients", 32, "who order at the same time, each with a connection")
+	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of orders and of the order of trials")
+	_ = flags.Parse(args) // it exits on errors
+	return o
+}
+
+func exitOn(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-shop:", err)
 		os.Exit(1)
 	}
 }
 
-// bench measures one database after the other.
+// bench plays the chosen rows, prints their figures and writes the file.
 func bench(ctx context.Context, o options) error {
-	if o.rounds < 2 || o.orders < 1 || o.connections < 1 || o.clients < 1 {
-		return errors.New("give at least 2 -rounds, 1 order, 1 connection and 1 client")
+	if o.rounds < 2 || o.orders < 1 || o.calls < 1 || o.connections < 1 || o.clients < 1 {
+		return errors.New("give at least 2 -rounds, 1 order, 1 call, 1 connection and 1 client")
+	}
+	chosen, err := choose(o.rows)
+	if err != nil {
+		return err
 	}
 	var all []figure
-	for name := range strings.SplitSeq(o.drivers, ",") {
-		rates, err := measure(ctx, database.Driver(name), o)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		figures, err := derive(name, rates)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	for _, r := range chosen {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.about)
+		figures, err := r.play(ctx, o)
+		switch {
+		case errors.Is(err, errSkipped):
+			fmt.Fprintf(os.Stderr, "%s: %v\n", r.name, err)
+		case err != nil:
+			return fmt.Errorf("row %s (seed %d): %w", r.name, o.seed, err)
 		}
 		all = append(all, figures...)
 	}
@@ -74,40 +157,24 @@ func bench(ctx context.Context, o options) error {
 	return writeFigures(o.out, all)
 }
 
-// rates are completed orders per second, one per round.
-type rates struct{ monolith, raw []float64 }
+// rowNames are those of all rows, comma-separated.
+func rowNames() string {
+	var names []string
+	for _, r := range rows() {
+		names = append(names, r.name)
+	}
+	return strings.Join(names, ",")
+}
 
-// measure plays all rounds on one kind of database.
-func measure(ctx context.Context, driver database.Driver, o options) (r rates, err error) {
-	place, err := newPlace(ctx, driver)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, place.close()) }()
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	jobs := makeJobs(random, o.orders)
-	scripts, err := record(ctx, place, jobs)
-	if err != nil {
-		return r, fmt.Errorf("record the statements: %w", err)
-	}
-	sides := []struct {
-		name string
-		into *[]float64
-		play func() (time.Duration, error)
-	}{
-		{"monolith", &r.monolith, func() (time.Duration, error) { return playMonolith(ctx, place, jobs, o) }},
-		{"raw", &r.raw, func() (time.Duration, error) { return playRaw(ctx, place, scripts, o) }},
-	}
-	for round := 1; round <= o.rounds; round++ {
-		for _, at := range random.Perm(len(sides)) {
-			side := sides[at]
-			took, err := side.play()
-			if err != nil {
-				return r, fmt.Errorf("round %d (seed %d), %s: %w", round, o.seed, side.name, err)
-			}
-			*side.into = append(*side.into, float64(o.orders)/took.Seconds())
-			fmt.Fprintf(os.Stderr, "%s, round %d of %d: %s %.0f orders/s\n", driver, round, o.rounds, side.name, float64(o.orders)/took.Seconds())
+// choose returns the rows of these names.
+func choose(names string) ([]row, error) {
+	var chosen []row
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(rows(), func(r row) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no row %q: give some of %s", name, rowNames())
 		}
+		chosen = append(chosen, rows()[i])
 	}
-	return r, nil
+	return chosen, nil
 }

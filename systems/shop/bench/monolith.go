@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -35,10 +36,10 @@ func playMonolith(ctx context.Context, place *place, jobs []*shoppb.CreateOrderR
 	defer func() { err = errors.Join(err, stop()) }()
 	sent := requests(jobs)
 	began := time.Now()
-	if err := sendAll(address, o.clients, sent); err != nil {
+	if err := sendAll(address, o.clients, sent, shop.StateConfirmed); err != nil {
 		return 0, err
 	}
-	return time.Since(began), check(ctx, db, jobs)
+	return time.Since(began), judge(ctx, audit.InOne(db), jobs)
 }
 
 // serve runs the monolith until stop is called.
@@ -56,9 +57,9 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 	}, nil
 }
 
-// check audits a trial in which every order was confirmed to its client.
-func check(ctx context.Context, db *database.DB, jobs []*shoppb.CreateOrderRequest) error {
-	state, err := audit.Read(ctx, audit.InOne(db))
+// judge audits a trial in which every order was taken.
+func judge(ctx context.Context, from audit.Databases, jobs []*shoppb.CreateOrderRequest) error {
+	state, err := audit.Read(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// makeJobs makes orders of one to three products.
-func makeJobs(random *rand.Rand, count int) []*shoppb.CreateOrderRequest {
+// makeJobs makes orders of one to three products, the same for the same chance.
+func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
+	random := rand.New(rand.NewPCG(chance, 1))
 	jobs := make([]*shoppb.CreateOrderRequest, count)
 	for n := range jobs {
 		job := &shoppb.CreateOrderRequest{IdempotencyKey: fmt.Sprintf("bench-%d", n), CustomerId: 1 + random.Int64N(seed().Customers)}

@@ -90,13 +90,18 @@ func (c *Inventory) insert(ctx context.Context, order, state string, lines []*sh
 // was taken.
 func (c *Inventory) fromShelf(ctx context.Context, lines []*shoppb.Line) error {
 	taken, err := c.move(ctx, c.take, lines)
-	switch {
-	case err != nil || taken == int64(len(lines)):
+	if err != nil || taken == int64(len(lines)) {
 		return err
-	case len(lines) == 1:
+	}
+	return outOfStock(lines, taken)
+}
+
+// outOfStock says that there is enough for some of the lines only.
+func outOfStock(lines []*shoppb.Line, there int64) error {
+	if len(lines) == 1 {
 		return shop.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(), lines[0].GetQuantity())
 	}
-	return shop.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", taken, len(lines))
+	return shop.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
 }
 
 // Commit implements shop.Inventory.

@@ -19,17 +19,34 @@ type Book struct {
 	db    *database.DB
 	order string   // INSERT
 	lines []string // INSERT by number of lines
+	many  texts    // see many.go
+	final func(order string)
 }
 
 // NewBook makes the book on the tables of orders.
 func NewBook(db *database.DB) *Book {
 	return &Book{
-		db: db,
-		order: "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us) VALUES " +
-			database.Values(1, 9) + db.KeepExisting("order_id"),
+		db: db, many: newTexts(db),
+		order: "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, lease_until_us) VALUES " +
+			database.Values(1, 10) + db.KeepExisting("order_id"),
 		lines: database.Texts(shop.MaxLines, func(n int) string {
 			return "INSERT INTO order_lines (order_id, line, product_id, name, quantity, unit_price_cents) VALUES " + database.Values(n, 6)
 		}),
+	}
+}
+
+// Watch has final called with the id of every order after the commit that made it
+// final, in the goroutine that committed. It must be quick. The book is not in use
+// yet.
+func (b *Book) Watch(final func(order string)) *Book {
+	b.final = final
+	return b
+}
+
+// tellFinal tells who watches that an order is final, once that is committed.
+func (b *Book) tellFinal(ctx context.Context, order string) {
+	if b.final != nil {
+		b.db.AfterCommit(ctx, func() { b.final(order) })
 	}
 }
 
@@ -37,10 +54,15 @@ func NewBook(db *database.DB) *Book {
 // where its key is on record, whoever came first; an order whose writer has not
 // committed yet is waited for.
 func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
+	return b.record(ctx, order, nil)
+}
+
+// record writes an order that nobody holds, or one with a lease.
+func (b *Book) record(ctx context.Context, order *shoppb.Order, lease any) error {
 	return b.db.Do(ctx, func(ctx context.Context) error {
 		rejection := order.GetRejection()
 		added, err := b.db.Exec(ctx, b.order, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(),
-			order.GetState(), rejection.GetKind(), rejection.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs())
+			order.GetState(), rejection.GetKind(), rejection.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease)
 		if err != nil {
 			return fmt.Errorf("record order %s: %w", order.GetOrderId(), err)
 		}
@@ -54,6 +76,9 @@ func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
 		if _, err := b.db.Exec(ctx, b.lines[len(order.GetLines())], args...); err != nil {
 			return fmt.Errorf("record lines of order %s: %w", order.GetOrderId(), err)
 		}
+		if shop.State(order.GetState()).Final() {
+			b.tellFinal(ctx, order.GetOrderId())
+		}
 		return nil
 	})
 }
@@ -63,15 +88,23 @@ func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
 // to be passed in the same moment. Any other state of the order is a Conflict.
 // rejection is why, where the order becomes rejected.
 func (b *Book) Advance(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection) (bool, error) {
+	return b.advance(ctx, id, from, to, rejection, nil)
+}
+
+// advance moves an order that then nobody holds, or that has a lease.
+func (b *Book) advance(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any) (bool, error) {
 	if from == to || !from.MayReach(to) {
 		return false, shop.Problemf(shop.Internal, "order %s: the machine has no way from %s to %s", id, from, to)
 	}
-	moved, err := b.db.Exec(ctx, `UPDATE orders SET state = ?, rejection_kind = ?, rejection_detail = ?, version = version + 1
-WHERE order_id = ? AND state = ?`, string(to), rejection.GetKind(), rejection.GetDetail(), id, string(from))
+	moved, err := b.db.Exec(ctx, `UPDATE orders SET state = ?, rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?
+WHERE order_id = ? AND state = ?`, string(to), rejection.GetKind(), rejection.GetDetail(), lease, id, string(from))
 	if err != nil {
 		return false, fmt.Errorf("advance order %s from %s to %s: %w", id, from, to, err)
 	}
 	if moved == 1 {
+		if to.Final() && !from.Final() {
+			b.tellFinal(ctx, id)
+		}
 		return true, nil
 	}
 	order, err := b.Get(ctx, id)
@@ -136,7 +169,7 @@ func (b *Book) read(ctx context.Context, which string, args ...any) ([]*shoppb.O
 		} else {
 			orders = append(orders, order)
 		}
-		if rejection.Kind != "" {
+		if order.State == string(shop.StateRejected) {
 			order.Rejection = rejection
 		}
 		order.Lines = append(order.Lines, line)

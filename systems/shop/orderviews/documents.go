@@ -55,17 +55,29 @@ type Reason struct {
 // Documents implements shop.OrderViews on documents that events keep up to date.
 // An order is there when its first event has come. An older version of it never
 // replaces a newer one, so that who reads it twice sees it go forward only.
-type Documents struct{ store document.Store }
+type Documents struct {
+	store document.Store
+	shown func(document string, version, occurredUnixUs int64)
+}
 
 var _ shop.OrderViews = Documents{}
 
 // FromDocuments makes views of a store that knows the Collection.
-func FromDocuments(store document.Store) Documents { return Documents{store} }
+func FromDocuments(store document.Store) Documents { return Documents{store: store} }
+
+// Watch has shown called for every event once its document, whose name begins with
+// the collection's, shows what it tells, or something newer: with the version that
+// the event makes and when the event happened. It must be quick.
+func (v Documents) Watch(shown func(document string, version, occurredUnixUs int64)) Documents {
+	v.shown = shown
+	return v
+}
 
 // Apply takes events about orders: an event.Handler that needs no inbox, because
 // versions tell what is old.
 func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
 	newest := map[string]document.Document{}
+	var changes []change
 	now := time.Now()
 	for _, m := range messages {
 		e, err := events.Decode(m)
@@ -83,13 +95,34 @@ func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
 		if d.Version > newest[d.ID].Version {
 			newest[d.ID] = d
 		}
+		changes = append(changes, change{d.ID, d.Version, about.GetHappening().GetOccurredUnixUs()})
 	}
 	documents := make([]document.Document, 0, len(newest))
 	for _, d := range newest {
 		documents = append(documents, d)
 	}
-	_, err := v.store.Upsert(ctx, Collection().Name, documents...)
-	return event.Unavailable(err) // the documents are ours: only the store can fail
+	if _, err := v.store.Upsert(ctx, Collection().Name, documents...); err != nil {
+		return event.Unavailable(err) // the documents are ours: only the store can fail
+	}
+	v.tell(changes)
+	return nil
+}
+
+// change is what an event does to a document.
+type change struct {
+	document       string
+	version        int64
+	occurredUnixUs int64
+}
+
+// tell tells who watches that changes are shown.
+func (v Documents) tell(changes []change) {
+	if v.shown == nil {
+		return
+	}
+	for _, c := range changes {
+		v.shown(Collection().Name+"/"+c.document, c.version, c.occurredUnixUs)
+	}
 }
 
 // write makes a document of the order in an event.

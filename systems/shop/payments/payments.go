@@ -36,6 +36,9 @@ type Payments struct {
 	db     *database.DB
 	ledger steps.Ledger
 	record string
+	// Of many orders, see ChargeAll.
+	recordMany []string // INSERT by number of payments
+	debitMany  []string // UPDATE by number of accounts
 }
 
 var _ shop.Payments = (*Payments)(nil)
@@ -45,6 +48,10 @@ func New(db *database.DB) *Payments {
 	return &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
 		record: "INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES (?, ?, ?, ?)" + db.KeepExisting("order_id"),
+		recordMany: database.Texts(manyPayments, func(n int) string {
+			return "INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES " + database.Values(n, 4) + db.KeepExisting("order_id")
+		}),
+		debitMany: debits(db),
 	}
 }
 
@@ -82,7 +89,15 @@ WHERE customer_id = ? AND balance_cents >= ?`, amount, amount, customer, amount)
 	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: customer}); err != nil {
 		return err
 	}
+	return notCovered(customer, amount)
+}
+
+func notCovered(customer, amount int64) error {
 	return shop.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
+}
+
+func noAccount(customer int64) error {
+	return shop.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
 }
 
 // Capture implements shop.Payments.
@@ -90,6 +105,19 @@ func (c *Payments) Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb
 	return c.step(ctx, "capture", in.GetOrderId(), StateAuthorised, StateCaptured, func(ctx context.Context) (int64, error) {
 		return c.db.Exec(ctx, capture, in.GetOrderId(), in.GetOrderId())
 	})
+}
+
+// Charge implements shop.Payments.
+func (c *Payments) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+	var answer *shoppb.StepResponse
+	err := c.db.Do(ctx, func(ctx context.Context) (err error) {
+		if _, err = c.Authorise(ctx, in); err != nil {
+			return err
+		}
+		answer, err = c.Capture(ctx, &shoppb.StepRequest{OrderId: in.GetOrderId()})
+		return err
+	})
+	return answer, err
 }
 
 // Refund implements shop.Payments.
@@ -157,7 +185,7 @@ func (c *Payments) GetAccount(ctx context.Context, in *shoppb.GetAccountRequest)
 		return nil, fmt.Errorf("get account of customer %d: %w", in.GetCustomerId(), err)
 	}
 	if !found {
-		return nil, shop.Problemf(shop.UnknownCustomer, "customer %d has no account", in.GetCustomerId())
+		return nil, noAccount(in.GetCustomerId())
 	}
 	return account, nil
 }

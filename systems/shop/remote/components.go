@@ -109,6 +109,10 @@ func (c payments) Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	return c.client.Capture(ctx, in)
 }
 
+func (c payments) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+	return c.client.Charge(ctx, in)
+}
+
 func (c payments) Void(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return c.client.Void(ctx, in)
 }

@@ -1776,10 +1776,11 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"\aReserve\x12\x1e.cleave.shop.v1.ReserveRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12C\n" +
 	"\x06Commit\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
 	"\aRelease\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
-	"\aRestock\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse2\xef\x02\n" +
+	"\aRestock\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse2\xb9\x03\n" +
 	"\bPayments\x12K\n" +
 	"\tAuthorise\x12 .cleave.shop.v1.AuthoriseRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
-	"\aCapture\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12A\n" +
+	"\aCapture\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12H\n" +
+	"\x06Charge\x12 .cleave.shop.v1.AuthoriseRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12A\n" +
 	"\x04Void\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12C\n" +
 	"\x06Refund\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12H\n" +
 	"\n" +
@@ -1863,40 +1864,42 @@ var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	9,  // 15: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
 	12, // 16: cleave.shop.v1.Payments.Authorise:input_type -> cleave.shop.v1.AuthoriseRequest
 	9,  // 17: cleave.shop.v1.Payments.Capture:input_type -> cleave.shop.v1.StepRequest
-	9,  // 18: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
-	9,  // 19: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
-	13, // 20: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
-	15, // 21: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
-	9,  // 22: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
-	16, // 23: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
-	18, // 24: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
-	20, // 25: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
-	21, // 26: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
-	22, // 27: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
-	27, // 28: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
-	1,  // 29: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
-	3,  // 30: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
-	5,  // 31: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
-	7,  // 32: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
-	10, // 33: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
-	10, // 34: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
-	10, // 35: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
-	10, // 36: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
-	10, // 37: cleave.shop.v1.Payments.Authorise:output_type -> cleave.shop.v1.StepResponse
-	10, // 38: cleave.shop.v1.Payments.Capture:output_type -> cleave.shop.v1.StepResponse
-	10, // 39: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
-	10, // 40: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
-	14, // 41: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
-	17, // 42: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
-	10, // 43: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
-	17, // 44: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
-	19, // 45: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
-	24, // 46: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
-	24, // 47: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
-	23, // 48: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
-	28, // 49: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
-	29, // [29:50] is the sub-list for method output_type
-	8,  // [8:29] is the sub-list for method input_type
+	12, // 18: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.AuthoriseRequest
+	9,  // 19: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
+	9,  // 20: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
+	13, // 21: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
+	15, // 22: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
+	9,  // 23: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
+	16, // 24: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
+	18, // 25: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
+	20, // 26: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
+	21, // 27: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
+	22, // 28: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
+	27, // 29: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
+	1,  // 30: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
+	3,  // 31: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
+	5,  // 32: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
+	7,  // 33: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
+	10, // 34: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
+	10, // 35: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
+	10, // 36: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
+	10, // 37: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
+	10, // 38: cleave.shop.v1.Payments.Authorise:output_type -> cleave.shop.v1.StepResponse
+	10, // 39: cleave.shop.v1.Payments.Capture:output_type -> cleave.shop.v1.StepResponse
+	10, // 40: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
+	10, // 41: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
+	10, // 42: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
+	14, // 43: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
+	17, // 44: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
+	10, // 45: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
+	17, // 46: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
+	19, // 47: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
+	24, // 48: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
+	24, // 49: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
+	23, // 50: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
+	28, // 51: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
+	30, // [30:52] is the sub-list for method output_type
+	8,  // [8:30] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
 	8,  // [8:8] is the sub-list for extension extendee
 	0,  // [0:8] is the sub-list for field type_name

@@ -553,6 +553,7 @@ var Inventory_ServiceDesc = grpc.ServiceDesc{
 const (
 	Payments_Authorise_FullMethodName  = "/cleave.shop.v1.Payments/Authorise"
 	Payments_Capture_FullMethodName    = "/cleave.shop.v1.Payments/Capture"
+	Payments_Charge_FullMethodName     = "/cleave.shop.v1.Payments/Charge"
 	Payments_Void_FullMethodName       = "/cleave.shop.v1.Payments/Void"
 	Payments_Refund_FullMethodName     = "/cleave.shop.v1.Payments/Refund"
 	Payments_GetAccount_FullMethodName = "/cleave.shop.v1.Payments/GetAccount"
@@ -569,6 +570,8 @@ type PaymentsClient interface {
 	Authorise(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Capture takes the held amount.
 	Capture(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
+	// Charge is Authorise and Capture in one step.
+	Charge(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Void is the compensation of Authorise. Without an authorisation it forbids a
 	// later one.
 	Void(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
@@ -599,6 +602,16 @@ func (c *paymentsClient) Capture(ctx context.Context, in *StepRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StepResponse)
 	err := c.cc.Invoke(ctx, Payments_Capture_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *paymentsClient) Charge(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StepResponse)
+	err := c.cc.Invoke(ctx, Payments_Charge_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -646,6 +659,8 @@ type PaymentsServer interface {
 	Authorise(context.Context, *AuthoriseRequest) (*StepResponse, error)
 	// Capture takes the held amount.
 	Capture(context.Context, *StepRequest) (*StepResponse, error)
+	// Charge is Authorise and Capture in one step.
+	Charge(context.Context, *AuthoriseRequest) (*StepResponse, error)
 	// Void is the compensation of Authorise. Without an authorisation it forbids a
 	// later one.
 	Void(context.Context, *StepRequest) (*StepResponse, error)
@@ -667,6 +682,9 @@ func (UnimplementedPaymentsServer) Authorise(context.Context, *AuthoriseRequest)
 }
 func (UnimplementedPaymentsServer) Capture(context.Context, *StepRequest) (*StepResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Capture not implemented")
+}
+func (UnimplementedPaymentsServer) Charge(context.Context, *AuthoriseRequest) (*StepResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Charge not implemented")
 }
 func (UnimplementedPaymentsServer) Void(context.Context, *StepRequest) (*StepResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Void not implemented")
@@ -730,6 +748,24 @@ func _Payments_Capture_Handler(srv interface{}, ctx context.Context, dec func(in
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PaymentsServer).Capture(ctx, req.(*StepRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Payments_Charge_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AuthoriseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PaymentsServer).Charge(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Payments_Charge_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PaymentsServer).Charge(ctx, req.(*AuthoriseRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -802,6 +838,10 @@ var Payments_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Capture",
 			Handler:    _Payments_Capture_Handler,
+		},
+		{
+			MethodName: "Charge",
+			Handler:    _Payments_Charge_Handler,
 		},
 		{
 			MethodName: "Void",

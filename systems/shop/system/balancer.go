@@ -10,11 +10,18 @@ import (
 // RoleBalancer is HAProxy in front of several units that take orders.
 const RoleBalancer = "balancer"
 
+// longestAnswer is how long an answer may take, in seconds: the unit that is asked
+// whether the shop has settled holds its answer back.
+const longestAnswer = settleTimeout + 10
+
+// installBalancer brings HAProxy on Debian and Ubuntu.
+const installBalancer = "sudo apt-get install --no-install-recommends haproxy"
+
 // balancer is the unit that spreads clients over the units that take orders.
 func balancer(fronts []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
-		Name: RoleBalancer, Role: RoleBalancer, Foreign: true, Program: "haproxy", Args: []string{"-db", "-f", "{dir}/" + RoleBalancer + "-" + file},
+		Name: RoleBalancer, Role: RoleBalancer, Foreign: true, Program: "haproxy", Install: installBalancer, Args: []string{"-db", "-f", "{dir}/" + RoleBalancer + "-" + file},
 		Files: map[string][]byte{file: []byte(balancerConfig(fronts))}, Listens: true, Peers: fronts,
 	}
 }
@@ -35,8 +42,8 @@ func balancerConfig(fronts []string) string {
 		"  retries 3",
 		"  retry-on conn-failure",
 		"  timeout connect 1s",
-		"  timeout client 60s",
-		"  timeout server 60s",
+		fmt.Sprintf("  timeout client %ds", longestAnswer),
+		fmt.Sprintf("  timeout server %ds", longestAnswer),
 		"  timeout queue 5s",
 		"  timeout check 1s",
 		"frontend clients",

@@ -2,15 +2,15 @@ package system
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"maps"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// metrics of the shop, the headline first.
+// metrics of the shop, the headline first. docs/shop.md defines them.
 func metrics() []lab.Metric {
 	lower := func(name, title, unit string) lab.Metric {
 		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.LowerIsBetter}
@@ -19,77 +19,115 @@ func metrics() []lab.Metric {
 		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.HigherIsBetter}
 	}
 	return []lab.Metric{
-		lower("response_time_p99", "99th percentile of the response time", "s"),
+		lower("completion_time_p99", "99th percentile of the time from intended start to final order", "s"),
 		higher("capacity", "highest rate of orders that meets the objective", "1/s"),
-		lower("cpu_per_operation", "CPU time of shop and backing services per order", "s"),
-		lower("response_time_p50", "median response time", "s"),
-		lower("response_time_mean", "mean response time", "s"),
-		higher("goodput", "orders per second with a right answer", "1/s"),
-		lower("statements_per_order", "SQL statements per order", "1"),
-		lower("rows_per_order", "rows read or changed per order", "1"),
-		lower("peak_memory", "peak memory of shop and backing services", "B"),
+		lower("cpu_per_operation", "CPU time of shop and backing services per completed order", "s"),
+		lower("completion_time_p50", "median time from intended start to final order", "s"),
+		lower("response_time_p99", "99th percentile of the time to the answer (async answers on acceptance)", "s"),
+		lower("response_time_p50", "median time to the answer (async answers on acceptance)", "s"),
+		lower("response_time_mean", "mean time to the answer (async answers on acceptance)", "s"),
+		lower("staleness_p99", "99th percentile of the lag of read models behind changes", "s"),
+		lower("staleness_p50", "median lag of read models behind changes", "s"),
+		higher("completed_rate", "orders per second that became final", "1/s"),
+		higher("goodput", "orders per second that were answered rightly and became final", "1/s"),
+		higher("achieved_share", "share of the offered orders that were begun in time", "1"),
+		lower("unfinished_share", "share of accepted orders that were not final when the load ended", "1"),
+		lower("error_share", "share of operations that were not answered rightly", "1"),
+		lower("statements_per_order", "SQL statements per completed order", "1"),
+		lower("rows_per_order", "rows read or changed per completed order", "1"),
+		lower("commits_per_order", "commits that changed rows, per completed order", "1"),
+		lower("syncs_per_order", "fsyncs of the database server per completed order", "1"),
+		lower("messages_per_order", "messages published per completed order", "1"),
+		lower("deliveries_per_order", "messages delivered per completed order", "1"),
+		lower("bytes_per_order", "bytes between units (calls and message bodies) per completed order", "B"),
+		lower("peak_memory", "peak memory of shop and backing services, the sum over all", "B"),
 	}
 }
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.
-func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
 	load, err := s.loadReport(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err
 	}
-	found := lab.Measured{Values: map[string]float64{}, Spectra: load.Spectra}
 	if _, search := p.Level(SearchFrom); search {
-		maps.Copy(found.Values, load.Measures)
-		maps.DeleteFunc(found.Values, func(name string, _ float64) bool { return name != "capacity" })
-		return found, nil
+		values := maps.Clone(load.Measures)
+		maps.DeleteFunc(values, func(name string, _ float64) bool { return name != "capacity" })
+		return lab.Measured{Values: values}, nil
 	}
+	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
+	maps.Copy(found.Spectra, load.Spectra)
 	for _, m := range metrics() {
 		if value, measured := load.Measures[m.Name]; measured {
 			found.Values[m.Name] = value
 		}
 	}
-	if load.OK == 0 {
-		return found, nil
+	if load.Sent > 0 {
+		found.Values["error_share"] = 1 - float64(load.OK)/float64(load.Sent)
 	}
-	orders := float64(load.OK)
-	cpu, memory := costs(metered)
-	found.Values["cpu_per_operation"], found.Values["peak_memory"] = cpu/orders, memory
-	if s.Load.WarmUp > 0 {
-		return found, nil // the units' counters hold the warm-up's orders too
+	orders, err := reckon(ctx, v, left)
+	if err != nil {
+		return found, err
 	}
-	return found, addStatements(found.Values, left.Reports, orders)
+	orders.times(found)
+	orders.pace(found.Values, p, load)
+	if err := orders.costs(ctx, v, found.Values, metered, left); err != nil {
+		return found, err
+	}
+	found.Paths, err = paths(left.Dir, orders.final)
+	return found, errors.Join(err, s.keepSpans(v, p, left.Dir))
 }
 
-// costs add up all roles but the generator's.
-func costs(metered lab.Metered) (cpuSeconds, memoryBytes float64) {
-	for role, used := range metered.Roles {
-		if role != RoleGenerator {
-			cpuSeconds += used.CPUSeconds
-			memoryBytes += float64(used.PeakMemoryBytes)
-		}
+// reckon counts what became of the orders. The databases are asked only for the ids
+// of orders whose clients were not told them.
+func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err error) {
+	t, err = count(left.Dir, nil)
+	if err != nil || t.unknown == 0 {
+		return t, err
 	}
-	return cpuSeconds, memoryBytes
+	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, databases.close()) }()
+	ids, err := idsByKey(ctx, databases)
+	if err != nil {
+		return t, err
+	}
+	return count(left.Dir, ids)
 }
 
-// addStatements divides what the units did in their databases by the orders.
-func addStatements(measures map[string]float64, reports []lab.UnitReport, orders float64) error {
-	var statements, rows int64
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
+// times adds how long orders took and how far read models lagged behind.
+func (t *tally) times(found lab.Measured) {
+	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(), lab.Staleness: t.staleness()} {
+		if len(values) == 0 {
 			continue
 		}
-		var said assembly.Report
-		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return fmt.Errorf("report of unit %s: %w", r.Unit, err)
-		}
-		for _, c := range said.Databases {
-			statements += c.Statements
-			rows += c.RowsRead + c.RowsChanged
+		found.Spectra[quantity] = spectrum(values)
+		found.Values[quantity+"_p50"], found.Values[quantity+"_p99"] = at(values, 0.5), at(values, 0.99)
+	}
+}
+
+// pace adds how many orders became final in which time.
+func (t *tally) pace(values map[string]float64, p lab.Point, load lab.LoadReport) {
+	window := 0.0
+	if isOpen(p) {
+		window = load.Duration
+		if load.Offered > 0 {
+			values["achieved_share"] = min(load.Achieved/load.Offered, 1)
 		}
 	}
-	if statements > 0 {
-		measures["statements_per_order"], measures["rows_per_order"] = float64(statements)/orders, float64(rows)/orders
+	values["completed_rate"], values["goodput"] = t.rates(window)
+	if _, counted := p.Level(Orders); !counted && t.accepted > 0 {
+		values["unfinished_share"] = t.openAt(load.Duration)
 	}
-	return nil
+}
+
+// isOpen reports whether orders come at a rate of their own.
+func isOpen(p lab.Point) bool {
+	return slices.ContainsFunc([]string{Rate, PerMinute}, func(name string) bool {
+		_, set := p.Level(name)
+		return set
+	})
 }

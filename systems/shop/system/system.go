@@ -6,9 +6,11 @@
 package system
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -16,28 +18,32 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// Roles of the units, beside those of backing services.
-const (
-	RoleShop      = "shop"
-	RoleGenerator = "generator"
-)
+// RoleGenerator is the role, and the name, of the unit that orders. Every other unit
+// has the role of its kind, such as "orders" or "shop", and every backing service
+// its own: so what each of them uses can be told.
+const RoleGenerator = "generator"
 
-// Factors of points. A point has one of the first four.
+// Factors of points. A point has one of the first five.
 const (
 	Rate       = "rate"        // orders per second of an open loop
+	PerMinute  = "per_minute"  // orders per minute of an open loop
 	Users      = "users"       // of a closed loop
 	SearchFrom = "search_from" // orders per second at which the search for the capacity begins
 	Orders     = "orders"      // so many, as fast as they are answered
+	Over       = "over"        // seconds over which these become due, evenly; 0: all are at once
 	Customers  = "customers"
 	Products   = "products"
-	Stock      = "stock"   // units of each product
-	Balance    = "balance" // cents on each account
+	Stock      = "stock"     // units of each product
+	Balance    = "balance"   // cents on each account
+	Cancelled  = "cancelled" // percent of orders that are cancelled a moment later
 )
 
 // System is the shop under the load of a study.
 type System struct {
 	Generator lab.Generator
 	Load      lab.Load
+	// Spans is a folder for the spans of all trials; empty: they go with the trial.
+	Spans string
 }
 
 var (
@@ -54,15 +60,18 @@ func (s System) Describe() lab.SystemInfo {
 		Architectures: architecture.All(),
 		Parameters: []lab.Parameter{
 			{Name: Rate, Summary: "orders per second of an open loop", Max: 1e5, Optional: true},
+			{Name: PerMinute, Summary: "orders per minute of an open loop", Max: 6e6, Optional: true},
 			{Name: Users, Summary: "users of a closed loop", Max: 1e4, Optional: true},
 			{Name: SearchFrom, Summary: "orders per second at which the search for the capacity begins", Max: 1e5, Optional: true},
 			{Name: Orders, Summary: "so many orders, as fast as they are answered", Max: maxOrders, Optional: true},
+			{Name: Over, Summary: "seconds over which these orders become due, evenly (0: all at once)", Max: longest, Optional: true},
 			{Name: Customers, Summary: "customers of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Products, Summary: "products of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Stock, Summary: "units of each product on the shelf (1000000)", Max: 1e9, Optional: true},
 			{Name: Balance, Summary: "cents on the account of each customer (1000000000)", Max: 1e12, Optional: true},
+			{Name: Cancelled, Summary: "percent of orders that their customers cancel a moment later; rejections are right answers then (0)", Max: 90, Optional: true},
 		},
-		Metrics: metrics(),
+		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
@@ -89,6 +98,9 @@ const (
 	history = "history.jsonl"
 	// readyTimeout is how long a shop may take to be ready, in seconds.
 	readyTimeout = 60
+	// settleTimeout is how long it may take after the last answer until all is done:
+	// what was accepted faster than it can be done piles up.
+	settleTimeout = 300
 	// descriptors are open in one process at most: connections of clients, units
 	// and databases.
 	descriptors = 4096
@@ -151,7 +163,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			if err != nil {
 				return nil, err
 			}
-			unit.Listens = true
+			unit.Role, unit.Listens = kind.Name, true
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
 			all = append(all, unit)
 		}
@@ -165,20 +177,21 @@ func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: RoleShop, Args: []string{shop.Name, string(text)}}, nil
+	return lab.UnitSpec{Name: name, Role: name, Args: []string{shop.Name, string(text)}}, nil
 }
 
 // generator is the unit that orders, at the unit in front.
 func (s System) generator(p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
 		Load: s.Load, Target: "http://shop", Unit: front, Seed: random, History: history,
-		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
+		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
+		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout},
 	}
 	if err := setLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err
 	}
 	var err error
-	if job.Scenario, err = workload(filled, d); err != nil {
+	if job.Scenario, err = workload(p, filled, d); err != nil {
 		return lab.UnitSpec{}, err
 	}
 	unit, err := s.Generator.Unit(job)
@@ -193,34 +206,39 @@ const (
 	longest = 3600
 )
 
+// minute is the number of seconds in one.
+const minute = 60
+
 // setLoad takes the load from the point.
 func setLoad(job *lab.LoadJob, p lab.Point) error {
-	rate, open := p.Level(Rate)
-	users, closed := p.Level(Users)
-	from, search := p.Level(SearchFrom)
-	count, counted := p.Level(Orders)
-	chosen := 0
-	for _, set := range []bool{open, closed, search, counted} {
-		if set {
-			chosen++
+	chosen, factor := "", []string{Rate, PerMinute, Users, SearchFrom, Orders}
+	for _, name := range factor {
+		if _, set := p.Level(name); set && chosen != "" {
+			return fmt.Errorf("point %s has both %s and %s: choose one", p, chosen, name)
+		} else if set {
+			chosen = name
 		}
 	}
-	switch {
-	case chosen != 1:
-		return fmt.Errorf("point %s needs one of %s, %s, %s and %s", p, Rate, Users, SearchFrom, Orders)
-	case open && rate > 0:
-		job.Rate = rate
-	case closed && users >= 1:
-		job.Users = int(users)
-	case counted && count >= 1:
-		job.Count, job.Duration = int(count), longest
-	case search && from > 0:
+	level, set := p.Level(chosen)
+	if !set || level <= 0 {
+		return fmt.Errorf("point %s needs one of %s, and above zero", p, strings.Join(factor, ", "))
+	}
+	switch chosen {
+	case Rate:
+		job.Rate = level
+	case PerMinute:
+		job.Rate = level / minute
+	case Users:
+		job.Users = int(level)
+	case Orders:
+		job.Count, job.Duration = int(level), longest
+		job.Over, _ = p.Level(Over)
+	case SearchFrom:
 		if job.Objective == "" {
 			return fmt.Errorf("point %s searches for the capacity, but the study's load has no objective", p)
 		}
-		job.Rate, job.Search = from, true
-	default:
-		return fmt.Errorf("point %s needs a positive %s, %s, %s or %s", p, Rate, Users, SearchFrom, Orders)
+		job.Rate, job.Search = level, true
+		job.Duration = cmp.Or(job.Effort.Duration, job.Duration)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
@@ -17,17 +18,21 @@ type object = map[string]any
 // workload is the scenario of clients who order, as cleave-scenario/1: one order
 // of one or two lines, by a customer chosen evenly, of popular products. An order
 // is right when it is confirmed; where the answer comes before the order is done,
-// when it was accepted.
-func workload(filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
-	state := shop.StateConfirmed
-	if d.Coordination == architecture.Choreographed {
-		state = shop.StatePending
+// when it was accepted. A point may have some of them cancelled.
+func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
+	cancelled, _ := p.Level(Cancelled)
+	right := object{"status": "2xx", "json": object{"state": string(shop.StateConfirmed)}}
+	switch {
+	case d.Coordination == architecture.Choreographed:
+		right = object{"status": "2xx", "json": object{"state": string(shop.StatePending)}}
+	case cancelled > 0:
+		right = object{"status": "2xx", "body": []string{`re:"state": ?"(confirmed|rejected)"`}}
 	}
 	order := func(lines ...object) object {
 		return object{
 			"name": operation, "request": "POST /orders", "headers": object{"Idempotency-Key": "${key}"},
 			"json":    object{"customerId": "${customer}", "lines": lines},
-			"expect":  object{"status": "2xx", "json": object{"state": string(state)}},
+			"expect":  right,
 			"extract": object{"order": object{"json": "orderId"}},
 			"note":    []string{"key", "order"},
 		}
@@ -35,9 +40,19 @@ func workload(filled shop.Seed, d architecture.Design) (json.RawMessage, error) 
 	line := func(product string) object {
 		return object{"productId": "${" + product + "}", "quantity": "${quantity}"}
 	}
-	flows := []object{{"name": "one line", "weight": 1, "steps": []object{order(line("product"))}}}
+	flow := func(name string, weight float64, steps ...object) object {
+		return object{"name": name, "weight": weight, "steps": steps}
+	}
+	flows := []object{flow("one line", 100-cancelled, order(line("product")))}
 	if half := filled.Products / 2; half > 0 { // the two products of an order differ
-		flows = append(flows, object{"name": "two lines", "weight": 1, "steps": []object{order(line("left"), line("right"))}})
+		flows = append(flows, flow("two lines", 100-cancelled, order(line("left"), line("right"))))
+	}
+	if cancelled > 0 {
+		regretted := order(line("product"))
+		regretted["think"] = regret
+		flows = append(flows, flow("regretted", 2*cancelled, regretted, object{
+			"name": "cancel order", "request": "POST /orders/${order}/cancel", "expect": object{"status": "200, 202, 409"},
+		}))
 	}
 	half := max(filled.Products/2, 1)
 	return json.Marshal(object{
@@ -53,6 +68,10 @@ func workload(filled shop.Seed, d architecture.Design) (json.RawMessage, error) 
 		"flows": flows,
 	})
 }
+
+// regret is how long a customer takes to think again: long enough for most orders
+// to be done. One that is not cannot be cancelled yet.
+const regret = "300ms"
 
 // operation is what the workload calls the creation of an order.
 const operation = "create order"

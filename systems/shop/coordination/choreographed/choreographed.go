@@ -66,22 +66,103 @@ func tell(ctx context.Context, outbox Outbox, all ...events.Event) error {
 // for nothing.
 type reaction func(ctx context.Context, s scope, e events.Event) (events.Event, error)
 
-// react does it for messages in turn.
-func (c *caution) react(ctx context.Context, db *database.DB, messages []broker.Message, to reaction) ([]events.Event, error) {
-	s := scope{db: db, caution: c, careful: c.spend()}
-	told := make([]events.Event, 0, len(messages))
-	for _, m := range messages {
-		e, err := events.Decode(m)
-		if err != nil {
+// decode reads all messages.
+func decode(messages []broker.Message) ([]events.Event, error) {
+	all := make([]events.Event, len(messages))
+	for i, m := range messages {
+		var err error
+		if all[i], err = events.Decode(m); err != nil {
 			return nil, err
 		}
-		next, err := to(ctx, s, e)
+	}
+	return all, nil
+}
+
+// reactions are all that a component does about events.
+type reactions struct {
+	db     *database.DB
+	many   []groupReaction // these first
+	one    reaction        // for what is left, in the order in which it came
+	lately caution
+	// apart says that the next transaction takes all events one by one: the last had
+	// some that are not plain.
+	apart atomic.Bool
+}
+
+// to reacts to the events of one transaction.
+func (r *reactions) to(ctx context.Context, left []events.Event) ([]events.Event, error) {
+	s := scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
+	told := make([]events.Event, 0, len(left))
+	if !r.apart.Swap(false) {
+		var err error
+		if told, left, err = r.together(ctx, left, told); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range left {
+		next, err := r.one(ctx, s, e)
 		if err != nil {
 			return nil, err
 		}
 		told = append(told, next)
 	}
 	return told, nil
+}
+
+// together takes the events of which there are many, and returns what is told and
+// what is left. Where one of them is not plain it asks for another attempt, one by
+// one.
+func (r *reactions) together(ctx context.Context, all, told []events.Event) (tells, left []events.Event, err error) {
+	for _, reaction := range r.many {
+		var group, others []events.Event
+		for _, e := range all {
+			if reaction.takes(e) {
+				group = append(group, e)
+			} else {
+				others = append(others, e)
+			}
+		}
+		if len(group) < 2 {
+			continue
+		}
+		next, plain, err := reaction.to(ctx, group)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !plain {
+			r.apart.Store(true)
+			r.lately.left.Store(max(1, r.lately.left.Load())) // and carefully
+			return nil, nil, fmt.Errorf("%w: one of %d events is not plain", event.ErrAgain, len(group))
+		}
+		told, all = append(told, next...), others
+	}
+	return told, all, nil
+}
+
+// groupReaction is a reaction to many events of one type with a few statements for all.
+// It is for the plain case, that the step is the next one of every order, and
+// reports whether that was so; where not, a part may be done.
+// Events of other types that wait beside these may be older: no step minds.
+type groupReaction struct {
+	takes func(e events.Event) bool
+	to    func(ctx context.Context, group []events.Event) (told []events.Event, plain bool, err error)
+}
+
+// every makes a reaction to many events of type E.
+func every[E events.Event](to func(ctx context.Context, group []E) (told []events.Event, plain bool, err error)) groupReaction {
+	return groupReaction{
+		takes: func(e events.Event) bool {
+			_, is := e.(E)
+			return is
+		},
+		to: func(ctx context.Context, group []events.Event) ([]events.Event, bool, error) {
+			typed := make([]E, len(group))
+			for i, e := range group {
+				typed[i] = e.(E) // takes says so
+			}
+			return to(ctx, typed)
+		},
+	}
 }
 
 // caution says how steps are taken. A step that may be refused needs a savepoint, so

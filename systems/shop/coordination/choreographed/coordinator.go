@@ -7,10 +7,10 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 // Coordinator implements orders.Coordinator: it takes an order and tells so, and
@@ -20,6 +20,7 @@ type Coordinator struct {
 	book    *orders.Book
 	replica replica
 	outbox  Outbox
+	placing *together.Gather[*placing]
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -27,42 +28,63 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book, with the replica of
 // catalog and customers and the outbox in it.
 func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
-	return &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
+	c := &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
+	c.placing = together.NewGather(db, func(ctx context.Context, group []*placing) (bool, error) { return true, c.place(ctx, group) })
+	return c
 }
 
-// Place implements orders.Coordinator.
+// placing is an order that is being placed, and then what came of it.
+type placing struct {
+	order  *shoppb.Order
+	placed *shoppb.Order
+	taken  bool // its key is on record
+}
+
+// Key names the order among those of a group; see together.Keyed.
+func (p *placing) Key() string { return p.order.GetOrderId() }
+
+// Place implements orders.Coordinator. Orders that come at the same time are taken
+// together.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	placed, customer, err := c.price(ctx, order)
-	if why, refused := shop.Rejects(err); refused {
-		rejected := coordination.Rejected(order, why)
-		return rejected, c.record(ctx, rejected, &shoppb.OrderRejected{Order: rejected})
-	}
-	if err != nil {
+	p := &placing{order: order}
+	err := c.placing.Do(ctx, p, func(ctx context.Context) error { return c.place(ctx, []*placing{p}) })
+	switch {
+	case err != nil:
 		return nil, err
+	case p.taken:
+		return nil, orders.ErrKeyTaken
 	}
-	return placed, c.record(ctx, placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(), Address: customer.GetAddress()})
+	return p.placed, nil
 }
 
-// price looks up what must be known before an order is taken.
-func (c *Coordinator) price(ctx context.Context, order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
-	customer, err := c.replica.customer(ctx, order.GetCustomerId())
-	if err != nil {
-		return nil, nil, err
+// place takes orders: it prices them, writes them down and tells of those whose keys
+// are not on record, in one transaction.
+func (c *Coordinator) place(ctx context.Context, group []*placing) error {
+	wanted := make([]*shoppb.Order, len(group))
+	for i, p := range group {
+		wanted[i] = p.order
 	}
-	products, err := c.replica.products(ctx, coordination.ProductIDs(order))
+	known, err := c.replica.of(ctx, wanted)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return coordination.Priced(order, products), customer, nil
-}
-
-// record writes a new order and what is told of it, in one transaction.
-func (c *Coordinator) record(ctx context.Context, order *shoppb.Order, e events.Event) error {
+	placed, told := make([]*shoppb.Order, len(group)), make([]events.Event, len(group))
+	for i, order := range wanted {
+		placed[i], told[i] = known.price(order)
+	}
 	return c.db.Do(ctx, func(ctx context.Context) error {
-		if err := c.book.Record(ctx, order); err != nil {
+		taken, err := c.book.RecordAll(ctx, placed)
+		if err != nil {
 			return err
 		}
-		return tell(ctx, c.outbox, e)
+		fresh := make([]events.Event, len(group))
+		for i, p := range group {
+			p.placed, p.taken = placed[i], taken[placed[i].GetOrderId()]
+			if !p.taken {
+				fresh[i] = told[i]
+			}
+		}
+		return tell(ctx, c.outbox, fresh...)
 	})
 }
 

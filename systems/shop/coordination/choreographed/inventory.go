@@ -8,7 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -23,22 +22,18 @@ type Stock interface {
 // Inventory makes the reactions of the inventory, on its database. With views it
 // also tells what there is of each product that a transaction has changed, once.
 func Inventory(db *database.DB, component Stock, outbox Outbox, views bool) func(ctx context.Context, messages []broker.Message) error {
-	lately := &caution{}
+	all := &reactions{db: db, one: stockReaction{component}.to, many: manyReservations(component)}
 	return func(ctx context.Context, messages []broker.Message) error {
-		touched := map[int64]bool{}
-		told, err := lately.react(ctx, db, messages, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
-			if about, ok := e.(events.OfOrder); ok {
-				for _, line := range about.GetOrder().GetLines() {
-					touched[line.GetProductId()] = true
-				}
-			}
-			return stockReaction{component}.to(ctx, s, e)
-		})
+		came, err := decode(messages)
+		if err != nil {
+			return err
+		}
+		told, err := all.to(ctx, came)
 		if err != nil {
 			return err
 		}
 		if views {
-			levels, err := component.Levels(ctx, slices.Sorted(maps.Keys(touched)))
+			levels, err := component.Levels(ctx, productsIn(came))
 			if err != nil {
 				return err
 			}
@@ -48,6 +43,19 @@ func Inventory(db *database.DB, component Stock, outbox Outbox, views bool) func
 		}
 		return tell(ctx, outbox, told...)
 	}
+}
+
+// productsIn are the products of the orders that events are about.
+func productsIn(all []events.Event) []int64 {
+	found := map[int64]bool{}
+	for _, e := range all {
+		if about, ok := e.(events.OfOrder); ok {
+			for _, line := range about.GetOrder().GetLines() {
+				found[line.GetProductId()] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 type stockReaction struct{ component shop.Inventory }
@@ -75,18 +83,18 @@ func (r stockReaction) to(ctx context.Context, s scope, e events.Event) (events.
 func (r stockReaction) reserve(ctx context.Context, s scope, e *shoppb.OrderPlaced) (events.Event, error) {
 	order := e.GetOrder()
 	taken, why, err := s.ask(ctx, func(ctx context.Context) error {
-		_, err := r.component.Reserve(ctx, &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: coordination.Lines(order)})
+		_, err := r.component.Reserve(ctx, reservationOf(order))
 		return err
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case why != nil: // and so it stays, whatever comes back to the shelf
-		return &shoppb.StockRefused{Order: order, Rejection: why}, r.release(ctx, order)
+		return stockRefused(e, why), r.release(ctx, order)
 	case !taken:
 		return nil, nil
 	}
-	return &shoppb.StockReserved{Order: order, Recipient: e.GetRecipient(), Address: e.GetAddress()}, nil
+	return reserved(e), nil
 }
 
 func (r stockReaction) release(ctx context.Context, order *shoppb.Order) error {

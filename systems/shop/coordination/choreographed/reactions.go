@@ -12,10 +12,14 @@ import (
 )
 
 // reacting joins a reaction with the outbox that its events go to.
-func reacting(db *database.DB, outbox Outbox, to reaction) func(ctx context.Context, messages []broker.Message) error {
-	lately := &caution{}
+func reacting(db *database.DB, outbox Outbox, one reaction, many ...groupReaction) func(ctx context.Context, messages []broker.Message) error {
+	all := &reactions{db: db, one: one, many: many}
 	return func(ctx context.Context, messages []broker.Message) error {
-		told, err := lately.react(ctx, db, messages, to)
+		came, err := decode(messages)
+		if err != nil {
+			return err
+		}
+		told, err := all.to(ctx, came)
 		if err != nil {
 			return err
 		}
@@ -33,18 +37,14 @@ func Payments(db *database.DB, component shop.Payments, outbox Outbox) func(ctx 
 			return nil, refund(ctx, s, component, e.GetOrder())
 		}
 		return nil, unexpected(e)
-	})
+	}, manyPayments(component)...)
 }
 
-// charge authorises and captures: both happen here, so nothing is between them.
+// charge takes the money of an order.
 func charge(ctx context.Context, s scope, component shop.Payments, e *shoppb.StockReserved) (events.Event, error) {
 	order := e.GetOrder()
 	taken, why, err := s.ask(ctx, func(ctx context.Context) error {
-		authorise := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
-		if _, err := component.Authorise(ctx, authorise); err != nil {
-			return err
-		}
-		_, err := component.Capture(ctx, stepOf(order))
+		_, err := component.Charge(ctx, chargeOf(order))
 		return err
 	})
 	switch {
@@ -52,11 +52,11 @@ func charge(ctx context.Context, s scope, component shop.Payments, e *shoppb.Sto
 		return nil, err
 	case why != nil: // and so it stays, whatever comes onto the account
 		_, err := component.Void(ctx, stepOf(order))
-		return &shoppb.PaymentDeclined{Order: order, Rejection: why}, err
+		return paymentDeclined(e, why), err
 	case !taken:
 		return nil, nil
 	}
-	return &shoppb.PaymentCaptured{Order: order, Recipient: e.GetRecipient(), Address: e.GetAddress()}, nil
+	return captured(e), nil
 }
 
 // refund undoes the payment of a cancelled order; where it is told before the
@@ -81,15 +81,14 @@ func Shipping(db *database.DB, component shop.Shipping, outbox Outbox) func(ctx 
 	return reacting(db, outbox, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
 		switch e := e.(type) {
 		case *shoppb.PaymentCaptured:
-			ship := &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
 			taken, err := s.take(ctx, func(ctx context.Context) error {
-				_, err := component.Ship(ctx, ship)
+				_, err := component.Ship(ctx, shipmentOf(e))
 				return err
 			})
 			if err != nil || !taken {
 				return nil, err
 			}
-			return &shoppb.OrderShipped{Order: e.GetOrder()}, nil
+			return shipped(e), nil
 		case *shoppb.OrderCancelled:
 			_, err := s.take(ctx, func(ctx context.Context) error {
 				_, err := component.Recall(ctx, stepOf(e.GetOrder()))
@@ -98,7 +97,7 @@ func Shipping(db *database.DB, component shop.Shipping, outbox Outbox) func(ctx 
 			return nil, err
 		}
 		return nil, unexpected(e)
-	})
+	}, manyShipments(component)...)
 }
 
 // Orders makes the reactions of the orders, on their database.
@@ -106,8 +105,7 @@ func Orders(db *database.DB, book *orders.Book, outbox Outbox) func(ctx context.
 	return reacting(db, outbox, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
 		switch e := e.(type) {
 		case *shoppb.OrderShipped:
-			confirmed := advanced(e.GetOrder(), shop.StateConfirmed, nil)
-			return end(ctx, s, book, confirmed, &shoppb.OrderConfirmed{Order: confirmed})
+			return end(ctx, s, book, advanced(e.GetOrder(), shop.StateConfirmed, nil), confirmed(e))
 		case *shoppb.StockRefused:
 			rejected := advanced(e.GetOrder(), shop.StateRejected, e.GetRejection())
 			return end(ctx, s, book, rejected, &shoppb.OrderRejected{Order: rejected})
@@ -116,7 +114,7 @@ func Orders(db *database.DB, book *orders.Book, outbox Outbox) func(ctx context.
 			return end(ctx, s, book, rejected, &shoppb.OrderRejected{Order: rejected})
 		}
 		return nil, unexpected(e)
-	})
+	}, manyConfirmations(book)...)
 }
 
 // end brings a pending order to its end. The states between are passed in that

@@ -3,59 +3,112 @@ package choreographed
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // replica is what the orders know of catalog and customers. The shop's catalog and
 // customers do not change, so nothing keeps it up to date: the seed fills it.
 type replica struct {
-	db   *database.DB
-	find []string // by number of products
+	db        *database.DB
+	products  []string // by number of products
+	customers []string // by number of customers
 }
+
+// lookUpMost is how many rows one statement asks for.
+const lookUpMost = 64
 
 func newReplica(db *database.DB) replica {
-	return replica{db: db, find: database.Texts(shop.MaxLines, func(n int) string {
-		return "SELECT product_id, name, price_cents FROM known_products WHERE product_id IN (" + database.Placeholders(n) + ")"
-	})}
+	by := func(begin string) []string {
+		return database.Texts(lookUpMost, func(n int) string { return begin + " IN (" + database.Placeholders(n) + ")" })
+	}
+	return replica{
+		db:        db,
+		products:  by("SELECT product_id, name, price_cents FROM known_products WHERE product_id"),
+		customers: by("SELECT customer_id, name, address FROM known_customers WHERE customer_id"),
+	}
 }
 
-// customer returns name and address, or UnknownCustomer.
-func (r replica) customer(ctx context.Context, id int64) (*shoppb.Customer, error) {
-	customer := &shoppb.Customer{CustomerId: id}
-	found, err := r.db.One(ctx, []any{&customer.Name, &customer.Address}, "SELECT name, address FROM known_customers WHERE customer_id = ?", id)
-	if err != nil {
-		return nil, fmt.Errorf("look up customer %d: %w", id, err)
-	}
-	if !found {
-		return nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", id)
-	}
-	return customer, nil
+// known is what some orders are about.
+type known struct {
+	customers map[int64]*shoppb.Customer
+	products  map[int64]*shoppb.Product
 }
 
-// products returns the products in the order of the ids, or UnknownProduct.
-func (r replica) products(ctx context.Context, ids []int64) ([]*shoppb.Product, error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	found := make(map[int64]*shoppb.Product, len(ids))
-	err := r.db.Each(ctx, func(row database.Row) error {
-		product := &shoppb.Product{}
-		err := row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
-		found[product.ProductId] = product
-		return err
-	}, r.find[len(ids)], args...)
-	if err != nil {
-		return nil, fmt.Errorf("look up %d products: %w", len(ids), err)
-	}
-	products := make([]*shoppb.Product, len(ids))
-	for i, id := range ids {
-		if products[i] = found[id]; products[i] == nil {
-			return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+// of looks up what some orders are about.
+func (r replica) of(ctx context.Context, all []*shoppb.Order) (known, error) {
+	k := known{customers: map[int64]*shoppb.Customer{}, products: map[int64]*shoppb.Product{}}
+	for _, order := range all {
+		k.customers[order.GetCustomerId()] = nil
+		for _, line := range order.GetLines() {
+			k.products[line.GetProductId()] = nil
 		}
 	}
-	return products, nil
+	err := r.each(ctx, r.customers, slices.Sorted(maps.Keys(k.customers)), func(row database.Row) error {
+		customer := &shoppb.Customer{}
+		err := row.Scan(&customer.CustomerId, &customer.Name, &customer.Address)
+		k.customers[customer.GetCustomerId()] = customer
+		return err
+	})
+	if err != nil {
+		return k, fmt.Errorf("look up %d customers: %w", len(k.customers), err)
+	}
+	err = r.each(ctx, r.products, slices.Sorted(maps.Keys(k.products)), func(row database.Row) error {
+		product := &shoppb.Product{}
+		err := row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
+		k.products[product.GetProductId()] = product
+		return err
+	})
+	if err != nil {
+		return k, fmt.Errorf("look up %d products: %w", len(k.products), err)
+	}
+	return k, nil
+}
+
+// each reads the rows of ids.
+func (r replica) each(ctx context.Context, texts []string, ids []int64, scan func(database.Row) error) error {
+	for part := range slices.Chunk(ids, lookUpMost) {
+		args := make([]any, len(part))
+		for i, id := range part {
+			args[i] = id
+		}
+		if err := r.db.Each(ctx, scan, texts[len(part)], args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// price is an order as it is taken, with what is told of it: it is rejected where
+// there is no such customer or product.
+func (k known) price(order *shoppb.Order) (*shoppb.Order, events.Event) {
+	customer, products, err := k.parts(order)
+	if why, refused := shop.Rejects(err); refused {
+		rejected := coordination.Rejected(order, why)
+		return rejected, &shoppb.OrderRejected{Order: rejected}
+	}
+	placed := coordination.Priced(order, products)
+	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(), Address: customer.GetAddress()}
+}
+
+// parts are the customer and the products, in the order of the lines; or it is
+// UnknownCustomer or UnknownProduct.
+func (k known) parts(order *shoppb.Order) (*shoppb.Customer, []*shoppb.Product, error) {
+	customer := k.customers[order.GetCustomerId()]
+	if customer == nil {
+		return nil, nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
+	}
+	products := make([]*shoppb.Product, len(order.GetLines()))
+	for i, id := range coordination.ProductIDs(order) {
+		if products[i] = k.products[id]; products[i] == nil {
+			return nil, nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+		}
+	}
+	return customer, products, nil
 }

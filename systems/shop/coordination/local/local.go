@@ -73,10 +73,7 @@ func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, custom
 		return err
 	}
 	authorise := &shoppb.AuthoriseRequest{OrderId: id, CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
-	if _, err := c.components.Payments.Authorise(ctx, authorise); err != nil {
-		return err
-	}
-	if _, err := c.components.Payments.Capture(ctx, step); err != nil {
+	if _, err := c.components.Payments.Charge(ctx, authorise); err != nil {
 		return err
 	}
 	if _, err := c.components.Inventory.Commit(ctx, step); err != nil {

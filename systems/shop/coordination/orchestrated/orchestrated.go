@@ -3,12 +3,16 @@
 // step commits where it happens; a step that the rules of the shop refuse is
 // followed by the compensations of those before it, the last first.
 //
-// The saga's log lies beside the order, in one transaction with it. It holds what
-// a successor needs: that the order is on its way, and where to. How far it has
-// come is not written down, because every step can be repeated: that saves a
-// commit per step. Whoever works on a saga holds its lease; when a lease runs out,
-// Recover takes the saga over and repeats its steps from the first. No step takes
-// longer than the lease, so two never work on one saga.
+// The saga's log is the row of the order itself. It holds what a successor needs:
+// that the order is on its way, where to, and until when somebody works on it. How
+// far it has come is not written down, because every step can be repeated: so a
+// saga costs its order one more commit, that of the final state. Whoever works on a
+// saga holds its lease; when a lease runs out, Recover takes the saga over and
+// repeats its steps from the first. No step takes longer than the lease, so two
+// never work on one saga, and the record refuses whoever has lost his lease.
+//
+// The steps before Charge can be undone, Charge may be refused, and the steps after
+// it cannot be: an order that is paid is carried forward whatever happens.
 //
 // Others may see an order pending and its stock reserved before it is confirmed or
 // rejected: a saga is not isolated.
@@ -26,22 +30,23 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 const (
 	// lease is how long a saga belongs to who works on it.
 	lease = 5 * time.Second
-	// patience is how long work on a saga may take: less than the lease, so that the
-	// last step has ended when somebody else takes over.
-	patience = 4 * time.Second
+	// margin is how long before the end of its lease work on a saga ends, so that the
+	// last step is over when somebody else takes over.
+	margin = time.Second
 )
 
 // Coordinator implements orders.Coordinator. Recover must run beside it.
 type Coordinator struct {
-	db         *database.DB
-	log        log
 	book       *orders.Book
 	components coordination.Components
+	begin      *together.Gather[orders.Beginning]
+	arrive     *together.Gather[orders.Underway]
 	now        func() time.Time
 }
 
@@ -50,7 +55,18 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
 func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
-	return &Coordinator{db: db, log: log{db}, book: book, components: components, now: time.Now}
+	return &Coordinator{
+		book: book, components: components, now: time.Now,
+		begin: together.NewGather(db, book.BeginAll), arrive: together.NewGather(db, book.ArriveAll),
+	}
+}
+
+// lease ends that long from now, in microseconds since 1970.
+func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
+
+// within is the context of work on a saga.
+func within(ctx context.Context, saga orders.Underway) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, time.UnixMicro(saga.Lease).Add(-margin))
 }
 
 // Place implements orders.Coordinator. Once the order is on record its saga goes
@@ -65,19 +81,14 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 		return nil, err
 	}
 	priced := coordination.Priced(order, products)
-	s := saga{order: order.GetOrderId(), goal: confirm, lease: c.now().Add(lease).UnixMicro()}
-	err = c.db.Do(ctx, func(ctx context.Context) error {
-		if err := c.book.Record(ctx, priced); err != nil {
-			return err
-		}
-		return c.log.begin(ctx, s)
-	})
-	if err != nil {
+	begun := orders.Beginning{Order: priced, Lease: c.lease()}
+	if err := c.begin.Do(ctx, begun, func(ctx context.Context) error { return c.book.Begin(ctx, begun) }); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	saga := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
+	ctx, stop := within(context.WithoutCancel(ctx), saga)
 	defer stop()
-	return c.forward(ctx, s, priced, customer)
+	return c.forward(ctx, saga, priced, customer)
 }
 
 // lookUp asks what must be known before an order is taken.
@@ -91,39 +102,54 @@ func (c *Coordinator) lookUp(ctx context.Context, order *shoppb.Order) (*shoppb.
 }
 
 // forward takes all steps and confirms the order, or turns back where one is
-// refused. After another error the saga stays in the log.
-func (c *Coordinator) forward(ctx context.Context, s saga, order *shoppb.Order, customer *shoppb.Customer) (*shoppb.Order, error) {
+// refused. After another error the saga stays on record.
+func (c *Coordinator) forward(ctx context.Context, saga orders.Underway, order *shoppb.Order, customer *shoppb.Customer) (*shoppb.Order, error) {
 	err := c.takeSteps(ctx, order, customer)
 	if reason, ok := shop.Rejects(err); ok {
-		if err := c.log.turn(ctx, s, reason); err != nil {
-			return nil, err
+		if saga, err = c.book.Turn(ctx, saga, reason); err == nil {
+			err = c.takeBack(ctx, saga.Order)
 		}
-		s.goal, s.reason = reject, reason
-		return c.back(ctx, s, order)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.arrive(ctx, s, order, shop.StateConfirmed)
+	if err := c.arrive.Do(ctx, saga, func(ctx context.Context) error { return c.book.Arrive(ctx, saga) }); err != nil {
+		return nil, err
+	}
+	if saga.Reason != nil {
+		order = coordination.Rejected(order, saga.Reason)
+	}
+	return arrived(order), nil
+}
+
+// arrived is a pending or rejected copy of an order as it is on record at its end.
+func arrived(order *shoppb.Order) *shoppb.Order {
+	final := proto.CloneOf(order)
+	if final.State == string(shop.StatePending) {
+		final.State = string(shop.StateConfirmed)
+	}
+	final.Version++
+	return final
 }
 
 // takeSteps takes from stock and account and ships.
 func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, customer *shoppb.Customer) error {
 	id := order.GetOrderId()
-	step := &shoppb.StepRequest{OrderId: id}
 	return inTurn(
 		func() error {
 			_, err := c.components.Inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: id, Lines: coordination.Lines(order)})
 			return err
 		},
 		func() error {
-			_, err := c.components.Payments.Authorise(ctx, &shoppb.AuthoriseRequest{
+			_, err := c.components.Payments.Charge(ctx, &shoppb.AuthoriseRequest{
 				OrderId: id, CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents(),
 			})
 			return err
 		},
-		func() error { _, err := c.components.Payments.Capture(ctx, step); return err },
-		func() error { _, err := c.components.Inventory.Commit(ctx, step); return err },
+		func() error {
+			_, err := c.components.Inventory.Commit(ctx, &shoppb.StepRequest{OrderId: id})
+			return err
+		},
 		func() error {
 			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: id, Recipient: customer.GetName(), Address: customer.GetAddress()})
 			return err
@@ -131,67 +157,38 @@ func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, custom
 	)
 }
 
-// back undoes what the steps before a refusal have done, or may have done, and
-// rejects the order.
-func (c *Coordinator) back(ctx context.Context, s saga, order *shoppb.Order) (*shoppb.Order, error) {
-	step := &shoppb.StepRequest{OrderId: s.order}
-	err := inTurn(
+// takeBack undoes what the steps before a refusal have done, or may have done.
+func (c *Coordinator) takeBack(ctx context.Context, id string) error {
+	step := &shoppb.StepRequest{OrderId: id}
+	return inTurn(
 		func() error { _, err := c.components.Payments.Void(ctx, step); return err },
 		func() error { _, err := c.components.Inventory.Release(ctx, step); return err },
 	)
-	if err != nil {
-		return nil, err
-	}
-	return c.arrive(ctx, s, order, shop.StateRejected)
-}
-
-// arrive writes the final state and removes the saga, in one transaction. The
-// states between are passed in that moment.
-func (c *Coordinator) arrive(ctx context.Context, s saga, order *shoppb.Order, state shop.State) (*shoppb.Order, error) {
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		if _, err := c.book.Advance(ctx, s.order, shop.StatePending, state, s.reason); err != nil {
-			return err
-		}
-		return c.log.end(ctx, s)
-	})
-	if err != nil {
-		return nil, err
-	}
-	final := proto.CloneOf(order)
-	final.State, final.Rejection, final.Version = string(state), s.reason, order.GetVersion()+1
-	return final, nil
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that
 // is on record; what is left of the work then happens here or in Recover.
 func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
-	s := saga{order: id, goal: cancel, lease: c.now().Add(lease).UnixMicro()}
-	moved := false
-	err := c.db.Do(ctx, func(ctx context.Context) (err error) {
-		if moved, err = c.book.Advance(ctx, id, shop.StateConfirmed, shop.StateCancelled, nil); err != nil || !moved {
-			return err
-		}
-		return c.log.begin(ctx, s)
-	})
+	saga, moved, err := c.book.BeginCancel(ctx, id, c.lease())
 	if err != nil {
 		return nil, err
 	}
 	if moved {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, stop := within(context.WithoutCancel(ctx), saga)
 		defer stop()
-		_ = c.undo(ctx, s) // the saga is in the log: Recover goes on
+		_ = c.undo(ctx, saga) // the saga is on record: Recover goes on
 	}
 	return c.book.Get(ctx, id)
 }
 
 // undo takes back the steps of a confirmed order, the last first.
-func (c *Coordinator) undo(ctx context.Context, s saga) error {
-	step := &shoppb.StepRequest{OrderId: s.order}
+func (c *Coordinator) undo(ctx context.Context, saga orders.Underway) error {
+	step := &shoppb.StepRequest{OrderId: saga.Order}
 	return inTurn(
 		func() error { _, err := c.components.Shipping.Recall(ctx, step); return err },
 		func() error { _, err := c.components.Inventory.Restock(ctx, step); return err },
 		func() error { _, err := c.components.Payments.Refund(ctx, step); return err },
-		func() error { return c.log.end(ctx, s) },
+		func() error { return c.book.EndCancel(ctx, saga) },
 	)
 }
 
@@ -209,15 +206,15 @@ func inTurn(steps ...func() error) error {
 const atOnce = 100
 
 // Recover takes over sagas whose lease is over, and returns how many it brought to
-// their end and what kept it from others. Those stay in the log.
+// their end and what kept it from others. Those stay on record.
 func (c *Coordinator) Recover(ctx context.Context) (ended int, err error) {
-	abandoned, err := c.log.abandoned(ctx, c.now(), atOnce)
+	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
-	for _, s := range abandoned {
-		switch err := c.resume(ctx, s); {
+	for _, saga := range abandoned {
+		switch err := c.resume(ctx, saga); {
 		case err == nil:
 			ended++
-		case !errors.Is(err, errOvertaken):
+		case !errors.Is(err, orders.ErrOvertaken):
 			errs = append(errs, err)
 		}
 	}
@@ -225,29 +222,31 @@ func (c *Coordinator) Recover(ctx context.Context) (ended int, err error) {
 }
 
 // resume repeats a saga from its first step.
-func (c *Coordinator) resume(ctx context.Context, s saga) error {
-	until := c.now().Add(lease)
-	if err := c.log.take(ctx, s, until); err != nil {
-		return err
-	}
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	if s.goal == cancel {
-		return c.undo(ctx, s)
-	}
-	order, err := c.book.Get(ctx, s.order)
+func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
+	saga, err := c.book.Take(ctx, saga, c.lease())
 	if err != nil {
 		return err
 	}
-	if s.goal == reject {
-		_, err = c.back(ctx, s, order)
+	ctx, stop := within(ctx, saga)
+	defer stop()
+	switch {
+	case saga.State == shop.StateCancelled:
+		return c.undo(ctx, saga)
+	case saga.Reason != nil:
+		if err := c.takeBack(ctx, saga.Order); err != nil {
+			return err
+		}
+		return c.book.Arrive(ctx, saga)
+	}
+	order, err := c.book.Get(ctx, saga.Order)
+	if err != nil {
 		return err
 	}
 	customer, err := c.components.Customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
 	if err != nil {
 		return err
 	}
-	_, err = c.forward(ctx, s, order, customer)
+	_, err = c.forward(ctx, saga, order, customer)
 	return err
 }
 

@@ -163,7 +163,7 @@ func (w *world) recover(t *testing.T) {
 func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 	t.Helper()
 	for what, c := range map[string]struct{ got, want int64 }{
-		"sagas left": {w.sum(t, shop.ComponentOrders, "SELECT COUNT(*) FROM sagas"), 0},
+		"sagas left": {w.sum(t, shop.ComponentOrders, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL"), 0},
 		"open orders": {w.sum(t, shop.ComponentOrders,
 			"SELECT COUNT(*) FROM orders WHERE state NOT IN ('confirmed', 'rejected', 'cancelled')"), 0},
 		"sold":       {w.sum(t, shop.ComponentInventory, "SELECT SUM(sold) FROM stock"), sold},
@@ -306,13 +306,14 @@ func TestOnlyOneWorksOnASaga(t *testing.T) {
 		t.Errorf("%d sagas were taken over within their lease (%v)", ended, err)
 	}
 	w.clock = w.clock.Add(2 * lease)
-	abandoned, err := w.saga.log.abandoned(t.Context(), w.clock, atOnce)
+	abandoned, err := w.book.Abandoned(t.Context(), w.clock.UnixMicro(), atOnce)
 	if err != nil || len(abandoned) != 1 {
 		t.Fatalf("abandoned: %v (%v), want one", abandoned, err)
 	}
-	until := w.clock.Add(lease)
-	first, second := w.saga.log.take(t.Context(), abandoned[0], until), w.saga.log.take(t.Context(), abandoned[0], until.Add(time.Second))
-	if first != nil || !errors.Is(second, errOvertaken) {
+	until := w.clock.Add(lease).UnixMicro()
+	_, first := w.book.Take(t.Context(), abandoned[0], until)
+	_, second := w.book.Take(t.Context(), abandoned[0], until+1)
+	if first != nil || !errors.Is(second, orders.ErrOvertaken) {
 		t.Errorf("two took the same saga: %v, %v", first, second)
 	}
 }

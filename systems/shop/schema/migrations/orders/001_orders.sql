@@ -1,4 +1,6 @@
--- Ids rise with time, so that a customer's newest orders are the last ones.
+-- Ids rise with time, so that a customer's newest orders are the last ones. Until
+-- lease_until_us whoever carries an order to where it is going has it for himself
+-- (NULL: nobody does). A pending order with a reason for its rejection goes back.
 CREATE TABLE IF NOT EXISTS orders (
   order_id         {id} NOT NULL,
   idempotency_key  {key} NOT NULL,
@@ -9,10 +11,12 @@ CREATE TABLE IF NOT EXISTS orders (
   rejection_detail {name} NOT NULL,
   version          BIGINT NOT NULL,
   created_unix_us  BIGINT NOT NULL,
+  lease_until_us   BIGINT,
   PRIMARY KEY (order_id)
 ){keyed};
 CREATE UNIQUE INDEX IF NOT EXISTS orders_by_key ON orders (idempotency_key);
 CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (customer_id, order_id);
+CREATE INDEX IF NOT EXISTS orders_by_lease ON orders (lease_until_us);
 CREATE TABLE IF NOT EXISTS order_lines (
   order_id         {id} NOT NULL,
   line             INTEGER NOT NULL,

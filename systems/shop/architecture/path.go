@@ -1,0 +1,202 @@
+package architecture
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Choice is an architecture with some knobs turned: what New makes a Design of.
+type Choice struct {
+	Architecture string
+	Knobs        map[string]string
+}
+
+// Change is one knob turned from a value to another.
+type Change struct {
+	Knob, From, To string
+	// With are knobs that had no effect before and have one now, and the values
+	// they begin with: who splits, needs a binding.
+	With []Setting
+}
+
+// Setting is a knob at a value.
+type Setting struct{ Knob, Value string }
+
+// Step is one step of a path: what is changed, and where that leads.
+type Step struct {
+	// Changes is one change; two where neither is possible before the other.
+	Changes []Change
+	To      Choice
+	// Name tells To from all other stops of the path.
+	Name string
+}
+
+// Path leads from one choice to another, one knob at a time.
+type Path struct {
+	From  Choice
+	Name  string // of From
+	Steps []Step
+}
+
+// Paths are the ways from one choice to another, each stop of which can be built.
+// The first takes the changes in the order in which a team would make them; when
+// things are joined again instead of split, in the opposite order. The second
+// takes the same changes in the order that is most unlike the first; it is missing
+// where there is no other order.
+//
+// Every step turns one knob. Two are turned together only where no order of
+// single turns can be built; where even that leads nowhere, the error says so. A
+// knob without effect on one side, as the binding of a single unit, is no step of
+// its own: it comes with the knob that gives it an effect. Coordination goes
+// through its values one by one, as each adds to the one before.
+func Paths(from, to Choice) ([]Path, error) {
+	s, err := newSearch(from, to)
+	if err != nil {
+		return nil, err
+	}
+	return s.paths()
+}
+
+// String writes a choice as it is given on the command line.
+func (c Choice) String() string {
+	text := c.Architecture
+	for _, knob := range slices.Sorted(maps.Keys(c.Knobs)) {
+		text += " " + knob + "=" + c.Knobs[knob]
+	}
+	return text
+}
+
+// String writes a change: "placement together -> apart (with binding http)".
+func (c Change) String() string {
+	text := c.Knob + " " + c.From + " -> " + c.To
+	for i, s := range c.With {
+		text += []string{" (with ", ", "}[min(i, 1)] + s.Knob + " " + s.Value
+	}
+	return text + strings.Repeat(")", min(len(c.With), 1))
+}
+
+// order is that in which teams change a shop: what needs no other code first, then
+// one transaction becomes a saga, the data are divided, the units part, and events
+// and read models come last. A value says which step of a knob is meant.
+func order() []Setting {
+	return []Setting{
+		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""},
+		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
+		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
+		{KnobViews, ""}, {KnobDocuments, ""},
+	}
+}
+
+// spelledOut are a choice's settings, all knobs, and the design they make.
+func spelledOut(c Choice) (map[string]string, Design, error) {
+	d, err := New(c.Architecture, c.Knobs)
+	return settingsOf(c.Architecture, c.Knobs), d, err
+}
+
+// idle reports whether a knob has no effect in a design.
+func (d Design) idle(knob string) bool {
+	switch knob {
+	case KnobBinding:
+		return d.Alone()
+	case KnobBroker, KnobPrefetch:
+		return d.Broker == ""
+	case KnobDocuments:
+		return d.Documents == ""
+	}
+	return false
+}
+
+// changes are what lies between two choices. The settings of idle knobs are made
+// equal in both.
+func changes(from, to map[string]string, before, after Design) []Change {
+	var found []Change
+	for _, k := range knobs() {
+		switch {
+		case before.idle(k.Name):
+			from[k.Name] = to[k.Name]
+		case after.idle(k.Name):
+			to[k.Name] = from[k.Name]
+		}
+		if from[k.Name] == to[k.Name] {
+			continue
+		}
+		values := []string{from[k.Name], to[k.Name]}
+		if k.Name == KnobCoordination {
+			values = between(k.Values, values[0], values[1])
+		}
+		for i, value := range values[1:] {
+			found = append(found, Change{Knob: k.Name, From: values[i], To: value})
+		}
+	}
+	return found
+}
+
+// between are the values from one to another, both included.
+func between(values []string, from, to string) []string {
+	i, j := slices.Index(values, from), slices.Index(values, to)
+	part := slices.Clone(values[min(i, j) : max(i, j)+1])
+	if i > j {
+		slices.Reverse(part)
+	}
+	return part
+}
+
+// choose finds the architecture of which settings are nearest, with the knobs that
+// are to be turned. What several are equally near to goes to the one preferred.
+func choose(settings map[string]string, preferred ...string) (Choice, error) {
+	d, err := design("", settings)
+	if err == nil {
+		err = errors.Join(d.impossible(nil)...)
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	var best Choice
+	for _, name := range append(preferred, presetNames()...) {
+		own := settingsOf(name, nil)
+		turned := map[string]string{}
+		for knob, value := range settings {
+			if value != own[knob] && !d.idle(knob) {
+				turned[knob] = value
+			}
+		}
+		if best.Architecture != "" && len(turned) >= len(best.Knobs) {
+			continue
+		}
+		if _, err := New(name, turned); err == nil {
+			best = Choice{name, turned}
+		}
+	}
+	return best, nil
+}
+
+// name is short for a choice: its architecture and the values of the knobs turned in
+// it. Backing services that stay the same on the whole way are left out.
+func name(c Choice, onTheWay []Change) string {
+	words := []string{c.Architecture}
+	for _, k := range knobs() {
+		value, turned := c.Knobs[k.Name]
+		changes := slices.ContainsFunc(onTheWay, func(c Change) bool { return c.Knob == k.Name })
+		if !turned || !changes && slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) {
+			continue
+		}
+		if !speaks(value) {
+			words = append(words, k.Name)
+		}
+		words = append(words, value)
+	}
+	return strings.NewReplacer(",", ".", "=", ".", "+", "-").Replace(strings.Join(words, "-"))
+}
+
+// speaks reports whether a value tells by itself which knob it belongs to.
+func speaks(value string) bool {
+	owners := 0
+	for _, k := range knobs() {
+		if slices.Contains(k.Values, value) && value > "9" {
+			owners++
+		}
+	}
+	return owners == 1
+}

@@ -1,0 +1,186 @@
+package architecture
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stops shows a path: "monolith | coordination acid -> orchestrated: monolith-orchestrated | ...".
+func stops(p Path) string {
+	parts := []string{p.Name}
+	for _, step := range p.Steps {
+		var turned []string
+		for _, c := range step.Changes {
+			turned = append(turned, c.String())
+		}
+		parts = append(parts, strings.Join(turned, " and ")+": "+step.Name)
+	}
+	return strings.Join(parts, " | ")
+}
+
+func plain(name string) Choice { return Choice{Architecture: name} }
+
+func TestPathsGoTheWayATeamWould(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to Choice
+		want     []string
+	}{
+		"monolith to async": {plain(Monolith), plain(Async), []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | " +
+				"placement together -> apart (with binding http): sync | " +
+				"coordination orchestrated -> choreographed (with broker nats): async-tables | views tables -> documents (with documents sqlite): async",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | coordination orchestrated -> choreographed (with broker nats): monolith-choreographed | " +
+				"views tables -> documents (with documents sqlite): monolith-choreographed-documents | placement together -> apart (with binding http): async-shared | data shared -> databases: async",
+		}},
+		"back again": {plain(Async), plain(Monolith), []string{
+			"async | views documents -> tables: async-tables | coordination choreographed -> orchestrated: sync | placement apart -> together: sync-together | " +
+				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith",
+			"async | data databases -> shared: async-shared | placement apart -> together: async-together-shared | views documents -> tables: monolith-choreographed | " +
+				"coordination choreographed -> orchestrated: monolith-orchestrated | coordination orchestrated -> acid: monolith",
+		}},
+		"monolith to sync": {plain(Monolith), plain(Sync), []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | placement together -> apart (with binding http): sync",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared | data shared -> databases: sync",
+		}},
+		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
+		"a split over gRPC": {plain(Monolith), Choice{SyncGRPC, map[string]string{KnobData: "shared"}}, []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding grpc): sync-grpc-shared",
+		}},
+		"on real parts": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}},
+			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}}, []string{
+				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views tables -> documents (with documents mongo): async",
+			}},
+		"fewer replicas first": {plain(MonolithHA), Choice{Sync, map[string]string{KnobData: "shared"}}, []string{
+			"monolith-ha | replicas 2 -> 1: monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared",
+			"monolith-ha | coordination acid -> orchestrated: monolith-ha-orchestrated | placement together -> apart (with binding http): monolith-ha-apart-orchestrated | replicas 2 -> 1: sync-shared",
+		}},
+		"what only the split has": {plain(Monolith), Choice{Sync, map[string]string{KnobReplicas: "orders=2", KnobData: "shared"}}, []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared | replicas 1 -> orders=2: sync-replicas-orders.2-shared",
+		}},
+		"two that need each other": {Choice{Sync, map[string]string{KnobPlacement: "catalog,customers", KnobReplicas: "catalog=2"}},
+			Choice{Sync, map[string]string{KnobPlacement: "payments,shipping", KnobReplicas: "payments=2"}}, []string{
+				"sync-placement-catalog.customers-replicas-catalog.2 | replicas catalog=2 -> payments=2 and placement catalog,customers -> payments,shipping: sync-placement-payments.shipping-replicas-payments.2",
+			}},
+	} {
+		paths, err := Paths(c.from, c.to)
+		var got []string
+		for _, p := range paths {
+			got = append(got, stops(p))
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+		}
+	}
+}
+
+// TestPathsBetweenAllArchitectures holds every path between two presets to what a
+// path promises.
+func TestPathsBetweenAllArchitectures(t *testing.T) {
+	names := slices.DeleteFunc(presetNames(), func(name string) bool { return name == AsyncDFS })
+	for _, from := range names {
+		for _, to := range names {
+			paths, err := Paths(plain(from), plain(to))
+			if from == to {
+				if err == nil || !strings.Contains(err.Error(), "nothing to explain") {
+					t.Errorf("%s to itself: %v", from, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s to %s: %v", from, to, err)
+			}
+			for _, p := range paths {
+				keepsItsPromises(t, p, to)
+			}
+			if len(paths) == 2 && !slices.Equal(allChanges(paths[0]), allChanges(paths[1])) {
+				t.Errorf("%s to %s: the two orders have other changes: %v and %v", from, to, allChanges(paths[0]), allChanges(paths[1]))
+			}
+		}
+	}
+}
+
+// keepsItsPromises: every stop can be built, has a name of its own, and differs
+// from the one before in the knob that the step says and in no other.
+func keepsItsPromises(t *testing.T, p Path, to string) {
+	t.Helper()
+	seen := map[string]bool{p.Name: true}
+	before := p.From
+	for _, step := range p.Steps {
+		was, err := New(before.Architecture, before.Knobs)
+		is, err2 := New(step.To.Architecture, step.To.Knobs)
+		if err != nil || err2 != nil {
+			t.Fatalf("%s: %v, %v", stops(p), err, err2)
+		}
+		turned := slices.DeleteFunc(differing(before, step.To), func(knob string) bool { return was.idle(knob) || is.idle(knob) })
+		if len(step.Changes) != 1 || !slices.Equal(turned, []string{step.Changes[0].Knob}) {
+			t.Errorf("%s: step to %s turns %v and says %v", stops(p), step.Name, turned, step.Changes)
+		}
+		if seen[step.Name] {
+			t.Errorf("%s: %s is there twice", stops(p), step.Name)
+		}
+		seen[step.Name] = true
+		before = step.To
+	}
+	if before.Architecture != to || len(before.Knobs) > 0 {
+		t.Errorf("%s: ends at %s, want %s", stops(p), before, to)
+	}
+}
+
+// differing are the knobs at which two choices are set differently.
+func differing(a, b Choice) []string {
+	one, other := settingsOf(a.Architecture, a.Knobs), settingsOf(b.Architecture, b.Knobs)
+	var names []string
+	for _, knob := range slices.Sorted(maps.Keys(one)) {
+		if one[knob] != other[knob] {
+			names = append(names, knob)
+		}
+	}
+	return names
+}
+
+func allChanges(p Path) []string {
+	var all []string
+	for _, step := range p.Steps {
+		for _, c := range step.Changes {
+			all = append(all, fmt.Sprint(c.Knob, c.From, c.To))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to Choice
+		want     string
+	}{
+		"unknown":     {plain("mono"), plain(Sync), `no architecture "mono"`},
+		"impossible":  {plain(Monolith), plain(AsyncDFS), "replicated file system"},
+		"same":        {plain(Sync), Choice{Sync, map[string]string{KnobBinding: "http"}}, "nothing to explain"},
+		"bad setting": {plain(Sync), Choice{Sync, map[string]string{KnobPool: "many"}}, "use 1 to 200"},
+	} {
+		if _, err := Paths(c.from, c.to); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestThreeThatNeedEachOther cannot happen with the knobs there are: all stops
+// between are taken away.
+func TestThreeThatNeedEachOther(t *testing.T) {
+	s, err := newSearch(plain(Monolith), plain(Sync))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stops = map[int]Choice{0: s.from, s.all(): s.to}
+	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(), "coordination, data, placement differ") {
+		t.Errorf("%v, %v, want no way and the knobs named", paths, err)
+	}
+	s.stops[0b011] = plain(MonolithHA) // any: two at once lead there, and one from there
+	if paths, err := s.paths(); err != nil || len(paths) != 1 || len(paths[0].Steps) != 2 || len(paths[0].Steps[0].Changes) != 2 {
+		t.Errorf("%v, %v, want one way of two steps, two knobs at once in the first", paths, err)
+	}
+}

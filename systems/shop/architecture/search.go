@@ -1,0 +1,241 @@
+package architecture
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// search is the space of a path: every stop is a set of changes that are done, as
+// bits in the order of the changes.
+type search struct {
+	from, to Choice
+	settings map[string]string // of from, with idle knobs as to has them
+	changes  []Change          // in the order in which teams make them
+	stops    map[int]Choice    // those that can be built
+}
+
+// newSearch finds all stops between two choices.
+func newSearch(from, to Choice) (*search, error) {
+	start, before, err := spelledOut(from)
+	if err != nil {
+		return nil, err
+	}
+	end, after, err := spelledOut(to)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{from: from, to: to, settings: start, changes: changes(start, end, before, after), stops: map[int]Choice{}}
+	if len(s.changes) == 0 {
+		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain", from, to)
+	}
+	ranks := order()
+	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) && graded(before) > graded(after) {
+		slices.Reverse(ranks) // joined again: the same way back
+	}
+	slices.SortStableFunc(s.changes, func(a, b Change) int { return rank(ranks, a) - rank(ranks, b) })
+	for mask := range 1 << len(s.changes) {
+		if settings, possible := s.at(mask); possible {
+			if stop, err := choose(settings, from.Architecture, to.Architecture); err == nil {
+				s.stops[mask] = stop
+			}
+		}
+	}
+	s.stops[0], s.stops[s.all()] = from, to
+	return s, nil
+}
+
+// all is the set of all changes.
+func (s *search) all() int { return 1<<len(s.changes) - 1 }
+
+// graded says how far the coordination of a design is from one transaction.
+func graded(d Design) int {
+	return slices.Index([]Coordination{ACID, Orchestrated, Choreographed}, d.Coordination)
+}
+
+// rank is where a change stands in an order, also one that goes back.
+func rank(order []Setting, c Change) int {
+	meant := Setting{Knob: c.Knob}
+	if c.Knob == KnobCoordination {
+		meant.Value = c.To
+		if graded(Design{Coordination: Coordination(c.From)}) > graded(Design{Coordination: Coordination(c.To)}) {
+			meant.Value = c.From
+		}
+	}
+	return slices.Index(order, meant)
+}
+
+// at are the settings after some changes; false where a change of a knob is left
+// out that another one of it builds on.
+func (s *search) at(mask int) (map[string]string, bool) {
+	settings := maps.Clone(s.settings)
+	for i, c := range s.changes {
+		if mask&(1<<i) == 0 {
+			continue
+		}
+		if settings[c.Knob] != c.From {
+			return nil, false
+		}
+		settings[c.Knob] = c.To
+	}
+	return settings, true
+}
+
+// costs of a way, the weightier first: turns that are made together, then what a
+// weigh function says.
+type costs [3]int
+
+// reached is the cheapest way to a stop so far: what it costs, and from where.
+type reached struct {
+	costs costs
+	from  int
+}
+
+// best is the cheapest way from no changes to all of them, as the sets on it; nil
+// where there is none. Sets grow, so one pass in rising order sees every way.
+func (s *search) best(weigh func(done, turn int) (int, int)) []int {
+	ways := map[int]reached{0: {}}
+	for done := range s.all() {
+		way, known := ways[done]
+		if !known {
+			continue
+		}
+		for _, turn := range s.turns(done) {
+			a, b := weigh(done, turn)
+			total := costs{way.costs[0] + bits.OnesCount(uint(turn)) - 1, way.costs[1] + a, way.costs[2] + b}
+			if old, met := ways[done|turn]; !met || slices.Compare(total[:], old.costs[:]) < 0 {
+				ways[done|turn] = reached{total, done}
+			}
+		}
+	}
+	if _, found := ways[s.all()]; !found {
+		return nil
+	}
+	on := []int{s.all()}
+	for on[0] != 0 {
+		on = slices.Insert(on, 0, ways[on[0]].from)
+	}
+	return on
+}
+
+// turns are the changes, single or two together, that lead on to another stop.
+func (s *search) turns(done int) []int {
+	var found []int
+	for i := range s.changes {
+		for j := range i + 1 {
+			turn := 1<<i | 1<<j
+			if _, stands := s.stops[done|turn]; stands && done&turn == 0 {
+				found = append(found, turn)
+			}
+		}
+	}
+	return found
+}
+
+// asTeamsDo counts the changes that are made before one that should precede them.
+func (s *search) asTeamsDo(done, turn int) (int, int) {
+	position := make([]int, len(s.changes))
+	for i := range position {
+		position[i] = i
+	}
+	return inversions(done, turn, position), 0
+}
+
+// inversions counts the changes done that another order has after those to come.
+func inversions(done, turn int, position []int) int {
+	n := 0
+	for i := range position {
+		for j := range position {
+			if turn&(1<<i) != 0 && done&(1<<j) != 0 && position[j] > position[i] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// positions says at which step of a way each change is made.
+func (s *search) positions(way []int) []int {
+	position := make([]int, len(s.changes))
+	for step := range len(way) - 1 {
+		for i := range s.changes {
+			if turn := way[step] ^ way[step+1]; turn&(1<<i) != 0 {
+				position[i] = step
+			}
+		}
+	}
+	return position
+}
+
+// paths are the way of a team and the one most unlike it, see Paths.
+func (s *search) paths() ([]Path, error) {
+	first := s.best(s.asTeamsDo)
+	if first == nil {
+		return nil, fmt.Errorf("no way leads from %s to %s that turns at most two knobs at a time (%s differ): name an architecture in between, and explain both halves",
+			s.from, s.to, s.differences())
+	}
+	paths := []Path{s.path(first)}
+	on := map[int]bool{}
+	for _, mask := range first {
+		on[mask] = true
+	}
+	position := s.positions(first)
+	other := s.best(func(done, turn int) (int, int) {
+		news := 0
+		if !on[done|turn] {
+			news = 1
+		}
+		return -inversions(done, turn, position), news
+	})
+	if !slices.Equal(other, first) {
+		paths = append(paths, s.path(other))
+	}
+	return paths, nil
+}
+
+// path spells out a way.
+func (s *search) path(way []int) Path {
+	p := Path{From: s.from, Name: name(s.from, s.changes)}
+	for i, mask := range way[1:] {
+		step := Step{To: s.stops[mask], Name: name(s.stops[mask], s.changes)}
+		for j, c := range s.changes {
+			if (way[i]^mask)&(1<<j) != 0 {
+				step.Changes = append(step.Changes, c)
+			}
+		}
+		last := &step.Changes[len(step.Changes)-1]
+		last.With = s.awakened(way[i], mask)
+		p.Steps = append(p.Steps, step)
+	}
+	return p
+}
+
+// awakened are the knobs that have an effect at one stop and had none before; how
+// many messages a consumer may hold comes with the broker and is not told.
+func (s *search) awakened(before, after int) []Setting {
+	was, err := New(s.stops[before].Architecture, s.stops[before].Knobs)
+	is, err2 := New(s.stops[after].Architecture, s.stops[after].Knobs)
+	if err != nil || err2 != nil {
+		return nil // no stop is without a design
+	}
+	var found []Setting
+	for _, k := range knobs() {
+		if was.idle(k.Name) && !is.idle(k.Name) && k.Name != KnobPrefetch {
+			found = append(found, Setting{k.Name, s.settings[k.Name]})
+		}
+	}
+	return found
+}
+
+// differences names the knobs that differ.
+func (s *search) differences() string {
+	var names []string
+	for _, c := range s.changes {
+		if !slices.Contains(names, c.Knob) {
+			names = append(names, c.Knob)
+		}
+	}
+	return strings.Join(names, ", ")
+}

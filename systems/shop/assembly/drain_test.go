@@ -1,0 +1,58 @@
+package assembly
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+)
+
+// TestALookMissesNoOrder changes orders between the looks of one who waits until all
+// are final. He may look once more than needed, and never once too few.
+func TestALookMissesNoOrder(t *testing.T) {
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "orders.db")})
+	if err := schema.Migrate(t.Context(), db, shop.ComponentOrders); err != nil {
+		t.Fatal(err)
+	}
+	look := orderLook{}
+	for _, step := range []struct {
+		what  string
+		order string // empty: nothing happens
+		state shop.State
+		open  bool
+	}{
+		{"no orders", "", "", false},
+		{"the first", "5", shop.StatePending, true},
+		{"it is done, and an older one is recorded late", "3", shop.StatePending, true},
+		{"", "5", shop.StateConfirmed, true},
+		{"the older one is found", "", "", true},
+		{"and done", "3", shop.StateRejected, true}, // he goes through all once more
+		{"nothing is left", "", "", false},
+		{"a new one", "7", shop.StatePaid, true},
+		{"and an older one, late", "6", shop.StatePending, true},
+		{"the new one is done", "7", shop.StateConfirmed, true},
+		{"the older one is found", "", "", true},
+		{"and done", "6", shop.StateCancelled, true},
+		{"nothing is left", "", "", false},
+		{"and so it stays", "", "", false},
+	} {
+		if step.order != "" {
+			for _, text := range []string{
+				"DELETE FROM orders WHERE order_id = '" + step.order + "'",
+				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us) VALUES ('" +
+					step.order + "', 'k" + step.order + "', 1, 1, '" + string(step.state) + "', '', '', 1, 1)",
+			} {
+				if _, err := db.Exec(t.Context(), text); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		open, err := look.open(t.Context(), db)
+		if err != nil || open != step.open {
+			t.Fatalf("%s %s %s: open %v, %v; want %v", step.what, step.order, step.state, open, err, step.open)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/observation"
+)
+
+// observe opens the unit's observations where it hosts what is observed: the orders
+// or a read model. Next to the orders it also notes how often the database server
+// has forced its files to the disk until now; all units have the same server.
+func (u *unit) observe(ctx context.Context) (err error) {
+	hosts := func(component string) bool { return slices.Contains(u.kind.Components, component) }
+	if !hosts(shop.ComponentOrders) && !hosts(shop.ComponentOrderViews) && !hosts(shop.ComponentStockViews) {
+		return nil
+	}
+	if u.observed, err = observation.Open(u.place.Dir, u.instance); err != nil {
+		return err
+	}
+	u.around.Watcher = u.observed
+	if !hosts(shop.ComponentOrders) {
+		return nil
+	}
+	db, err := u.looker(ctx, u.design.DatabaseOf(shop.ComponentOrders))
+	if err != nil {
+		return err
+	}
+	syncs, known, err := db.Syncs(ctx)
+	if known {
+		u.syncsBefore = &syncs
+	}
+	return err
+}
+
+// report is what the unit has done since it was started.
+func (u *unit) report() Report {
+	r := Report{Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), SyncsBefore: u.syncsBefore}
+	for name, db := range u.opened {
+		r.Databases[name] = db.Counters()
+	}
+	if u.around.Broker != nil {
+		counts := u.around.Broker.Counts()
+		r.Messages = &Messages{Published: counts.Published, Delivered: counts.Delivered, Bytes: counts.PublishedBytes + counts.DeliveredBytes}
+	}
+	if u.spans != nil {
+		r.Spans = u.spans.Counts()
+	}
+	return r
+}
+
+// lookers are handles of the databases for those who only look on: what they do is
+// not counted as the unit's work.
+type lookers struct {
+	mu     sync.Mutex
+	opened map[string]*database.DB
+}
+
+// looker is such a handle; it is opened when it is first needed.
+func (u *unit) looker(ctx context.Context, name string) (*database.DB, error) {
+	u.lookers.mu.Lock()
+	defer u.lookers.mu.Unlock()
+	if known := u.lookers.opened[name]; known != nil {
+		return known, nil
+	}
+	db, err := database.Open(ctx, u.where.Config(name, 1))
+	if err != nil {
+		return nil, fmt.Errorf("unit %s: %w", u.instance, err)
+	}
+	if u.lookers.opened == nil {
+		u.lookers.opened = map[string]*database.DB{}
+	}
+	u.lookers.opened[name] = db
+	return db, nil
+}
+
+func (l *lookers) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, db := range l.opened {
+		errs = append(errs, db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// counting is a listener that counts the bytes of all its connections.
+type counting struct {
+	net.Listener
+	bytes *atomic.Int64
+}
+
+// Accept implements net.Listener.
+func (c counting) Accept() (net.Conn, error) {
+	accepted, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return counted{accepted, c.bytes}, nil
+}
+
+// counted is a connection of such a listener.
+type counted struct {
+	net.Conn
+	bytes *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// SyscallConn implements syscall.Conn for those who watch the connection. TCP and
+// Unix connections have it.
+func (c counted) SyscallConn() (syscall.RawConn, error) {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("connection %T has no descriptor: %w", c.Conn, errors.ErrUnsupported)
+	}
+	return raw.SyscallConn()
+}

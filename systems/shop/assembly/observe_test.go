@@ -1,0 +1,287 @@
+package assembly_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/observation"
+)
+
+// running is a shop whose units run as their processes would, all in this one.
+type running struct {
+	base    string
+	dir     string
+	data    string // address of the databases
+	stop    chan struct{}
+	ended   sync.WaitGroup
+	mu      sync.Mutex
+	reports map[string]assembly.Report
+	errs    []error
+}
+
+// runUnits prepares and starts a shop and waits until it is healthy.
+func runUnits(t *testing.T, name string, turned map[string]string) *running {
+	t.Helper()
+	design, err := architecture.New(name, turned)
+	must(t, err)
+	s := &running{dir: t.TempDir(), stop: make(chan struct{}), reports: map[string]assembly.Report{}}
+	s.data = "sqlite://" + s.dir + "/data"
+	services := map[string]string{assembly.ServiceDatabase: s.data, assembly.ServiceDocuments: "sqlite://" + s.dir}
+	if design.Broker != "" {
+		services[assembly.ServiceBroker] = natsBroker(t).URL
+	}
+	address := loopback(t)
+	place := assembly.Place{
+		Address: address, Dir: s.dir, Stop: s.stop,
+		Peer: func(instance string) (string, error) {
+			return "", errors.New(instance + " is reached over its socket file")
+		},
+		Service: func(service string) (string, error) { return services[service], nil },
+	}
+	seed := shop.Seed{Customers: 5, Products: 5, Stock: 100, Balance: 1_000_000, Random: 1}
+	must(t, assembly.Prepare(t.Context(), design, place, seed))
+	s.base = "http://" + address
+	for _, kind := range design.Units {
+		for _, instance := range kind.Instances() {
+			s.ended.Go(func() { s.run(t, design, kind.Name, instance, place) })
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		answer, err := http.Get(s.base + "/health")
+		if err == nil {
+			must(t, answer.Body.Close())
+		}
+		if err == nil && answer.StatusCode == http.StatusOK {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the shop is not healthy: %v", err)
+		}
+	}
+}
+
+func (s *running) run(t *testing.T, design architecture.Design, kind, instance string, place assembly.Place) {
+	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place, func(err error) { t.Log(err) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reports[instance] = report
+	s.errs = append(s.errs, err)
+}
+
+// end stops the units and returns what they observed.
+func (s *running) end(t *testing.T) observation.Observations {
+	t.Helper()
+	close(s.stop)
+	s.ended.Wait()
+	must(t, errors.Join(s.errs...))
+	observed, err := observation.Read(s.dir)
+	must(t, err)
+	return observed
+}
+
+// loopback is an address that nobody listens on.
+func loopback(t *testing.T) string {
+	t.Helper()
+	for port := 23000; port < 24000; port++ {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			defer func() { must(t, listener.Close()) }()
+			return listener.Addr().String()
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// do sends a request and returns the answer's status, header and order.
+func (s *running) do(t *testing.T, method, path, body string) (status int, header http.Header, order struct{ OrderID, State string }) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
+	must(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", fmt.Sprintf("key-%s-%d", t.Name(), time.Now().UnixNano()))
+	answer, err := http.DefaultClient.Do(request)
+	must(t, err)
+	text, err := io.ReadAll(answer.Body)
+	must(t, errors.Join(err, answer.Body.Close()))
+	if len(text) > 0 {
+		must(t, json.Unmarshal(text, &order))
+	}
+	return answer.StatusCode, answer.Header, order
+}
+
+// place orders some units of a product and returns the order's id.
+func (s *running) place(t *testing.T, product, quantity int) string {
+	t.Helper()
+	status, _, order := s.do(t, http.MethodPost, "/orders", fmt.Sprintf(`{"customerId":1,"lines":[{"productId":%d,"quantity":%d}]}`, product, quantity))
+	if status >= http.StatusBadRequest || order.OrderID == "" {
+		t.Fatalf("an order was answered with %d and %+v", status, order)
+	}
+	return order.OrderID
+}
+
+func (s *running) settle(t *testing.T) {
+	t.Helper()
+	status, header, _ := s.do(t, http.MethodGet, assembly.SettledPath, "")
+	if status != http.StatusNoContent || !strings.HasPrefix(header.Get("Server-Timing"), "settle;dur=") {
+		t.Fatalf("%s was answered with %d %v", assembly.SettledPath, status, header)
+	}
+}
+
+// shapes are the designs in which what happens must be observed.
+func shapes() map[string]map[string]string {
+	overUnix, overGRPC := map[string]string{architecture.KnobBinding: "http-unix"}, map[string]string{architecture.KnobBinding: "grpc-unix"}
+	return map[string]map[string]string{architecture.Monolith: nil, architecture.Sync: overUnix, architecture.SyncGRPC: overGRPC, architecture.Async: overUnix}
+}
+
+// TestUnitsObserveWhatHappens: every order becomes final once, confirmed or
+// rejected, between its request and the answer that all is settled; read models show
+// it by then.
+func TestUnitsObserveWhatHappens(t *testing.T) {
+	for name, turned := range shapes() {
+		t.Run(name, func(t *testing.T) {
+			s := runUnits(t, name, turned)
+			before := time.Now().UnixNano()
+			var ids []string
+			for n := range 8 {
+				ids = append(ids, s.place(t, 1+n%5, 1))
+			}
+			ids = append(ids, s.place(t, 1, 900), s.place(t, 77, 1)) // not in stock, not in the catalogue
+			s.settle(t)
+			settled := time.Now().UnixNano()
+			for _, id := range ids {
+				if _, _, order := s.do(t, http.MethodGet, "/orders/"+id, ""); !shop.State(order.State).Final() {
+					t.Errorf("order %s is %q, although all is settled", id, order.State)
+				}
+			}
+			s.do(t, http.MethodPost, "/orders/"+ids[0]+"/cancel", "") // it was final before
+			observed := s.end(t)
+			for _, id := range ids {
+				if at := observed.Finals[id]; at < before || at > settled {
+					t.Errorf("order %s became final at %d, want a moment between %d and %d", id, at, before, settled)
+				}
+			}
+			if len(observed.Finals) != len(ids) || observed.Torn != 0 {
+				t.Errorf("%d orders became final, %d lines are torn; want %d and none", len(observed.Finals), observed.Torn, len(ids))
+			}
+			checkShowings(t, name, observed, ids)
+			checkReports(t, name, s.reports)
+		})
+	}
+}
+
+// checkShowings: read models of events show every order when it is final.
+func checkShowings(t *testing.T, name string, observed observation.Observations, ids []string) {
+	t.Helper()
+	if name != architecture.Async {
+		if len(observed.Showings) > 0 {
+			t.Errorf("read models that lag behind nothing have shown %v", observed.Showings)
+		}
+		return
+	}
+	orders, stock := map[string]bool{}, 0
+	for change, showing := range observed.Showings {
+		if showing.Shown < showing.Made {
+			t.Errorf("%v was shown before it was made: %+v", change, showing)
+		}
+		id, ofOrder := strings.CutPrefix(change.Document, "order_views/")
+		if ofOrder && showing.Shown > observed.Finals[id] {
+			orders[id] = true
+		}
+		if strings.HasPrefix(change.Document, "stock_views/") {
+			stock++
+		}
+	}
+	for _, id := range ids {
+		if !orders[id] {
+			t.Errorf("no read model has shown order %s when it was final", id)
+		}
+	}
+	if stock == 0 {
+		t.Error("no read model has shown the stock")
+	}
+}
+
+// checkReports: calls are counted where they arrive, messages where there are any.
+func checkReports(t *testing.T, name string, reports map[string]assembly.Report) {
+	t.Helper()
+	steps := []string{"catalog", "customers", "inventory", "payments", "shipping"}
+	called := map[string][]string{architecture.Sync: steps, architecture.SyncGRPC: steps, architecture.Async: {"orderviews"}}
+	for unit, r := range reports {
+		if got := r.CallBytes > 0; got != slices.Contains(called[name], unit) {
+			t.Errorf("unit %s has got %d bytes of calls; called are %v", unit, r.CallBytes, called[name])
+		}
+		if (r.Messages != nil) != (name == architecture.Async) {
+			t.Errorf("unit %s counts messages: %+v", unit, r.Messages)
+		}
+		if r.SyncsBefore != nil {
+			t.Errorf("unit %s knows how often SQLite was forced: %d", unit, *r.SyncsBefore)
+		}
+	}
+	if name != architecture.Async {
+		return
+	}
+	if placed := reports["orders"].Messages; placed.Published < 10 || placed.Delivered < 8 || placed.Bytes < 1000 {
+		t.Errorf("the orders' messages %+v, want at least those of ten orders", placed)
+	}
+}
+
+// TestSettledIsHeldBack: while an order is pending, or on its way back, there is no
+// answer; and to look costs the unit nothing.
+func TestSettledIsHeldBack(t *testing.T) {
+	s := runUnits(t, architecture.Monolith, nil)
+	s.settle(t)
+	where, err := database.ParsePlace(s.data)
+	must(t, err)
+	paths, err := filepath.Glob(s.dir + "/data/*.db")
+	must(t, err)
+	db, err := database.Open(t.Context(), where.Config(strings.TrimSuffix(filepath.Base(paths[0]), ".db"), 1))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	set := func(id, state string, lease any) {
+		t.Helper()
+		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
+		must(t, err)
+		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?)", id, "k"+id, state, lease)
+		must(t, err)
+	}
+	for _, open := range []struct {
+		id, state string
+		lease     any
+	}{{"2", "pending", nil}, {"1", "paid", nil}, {"3", "cancelled", 1}} {
+		set(open.id, open.state, open.lease)
+		hasty, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		request, err := http.NewRequestWithContext(hasty, http.MethodGet, s.base+assembly.SettledPath, nil)
+		must(t, err)
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			t.Errorf("an order is %s with lease %v, and %s was answered with %s", open.state, open.lease, assembly.SettledPath, answer.Status)
+			must(t, answer.Body.Close())
+		}
+		cancel()
+		set(open.id, "confirmed", nil)
+		s.settle(t)
+	}
+	s.end(t)
+	for unit, r := range s.reports {
+		for name, counted := range r.Databases {
+			if counted.Statements != 0 {
+				t.Errorf("unit %s has counted %d statements on %s, and nobody has ordered", unit, counted.Statements, name)
+			}
+		}
+	}
+}

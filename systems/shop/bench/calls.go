@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// callJob is a trial of a binding. A trial is a process of its own, which is both
+// ends: what it uses is what calls cost, the kernel's part of it too. That is so
+// for our bindings and for what they are held against.
+type callJob struct {
+	Binding string `json:"binding"` // a name of transports
+	Calls   int    `json:"calls"`
+	Callers int    `json:"callers"` // who call at once
+}
+
+// callCost is what a trial of a binding gave.
+type callCost struct {
+	CPU  float64 `json:"cpu_seconds"`  // per call
+	Wall float64 `json:"wall_seconds"` // per call, of all callers together
+}
+
+// levels are how many call at once: one, which shows the way there and back, and as
+// many as a unit has connections to its database.
+func levels() []int { return []int{1, 16} }
+
+func playHTTP(ctx context.Context, o options) ([]figure, error) {
+	return playCalls(ctx, o, "HTTP+JSON", goals{must: 1.1, stretch: 0.7, better: lab.LowerIsBetter}, "httpjson", "net/http")
+}
+
+func playGRPC(ctx context.Context, o options) ([]figure, error) {
+	return playCalls(ctx, o, "gRPC", goals{must: 1.1, stretch: 1, better: lab.LowerIsBetter}, "grpcunary", "grpc-go")
+}
+
+// playCalls compares one of our bindings with what others would take.
+func playCalls(ctx context.Context, o options, name string, goal goals, ours, theirs string) (figures []figure, err error) {
+	for _, callers := range levels() {
+		results, err := playRounds(ctx, o, callSide(o, ours, callers), callSide(o, theirs, callers))
+		if err != nil {
+			return nil, err
+		}
+		what := fmt.Sprintf("%d at once", callers)
+		for i, binding := range []string{ours, theirs} {
+			figures = append(figures,
+				plain(fmt.Sprintf("%s call, CPU, %s, %s", name, binding, what), "s", lab.LowerIsBetter, each(results[i], callCost.cpu)),
+				plain(fmt.Sprintf("%s call, wall, %s, %s", name, binding, what), "s", lab.LowerIsBetter, each(results[i], callCost.wall)))
+		}
+		ratio, err := goal.ratio(fmt.Sprintf("%s binding / %s, CPU per call, %s", name, theirs, what), each(results[0], callCost.cpu), each(results[1], callCost.cpu))
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, ratio)
+	}
+	return figures, nil
+}
+
+func (c callCost) cpu() float64  { return c.CPU }
+func (c callCost) wall() float64 { return c.Wall }
+
+// callSide is a binding as a side of a row.
+func callSide(o options, binding string, callers int) side[callCost] {
+	return side[callCost]{fmt.Sprintf("%s, %d at once", binding, callers),
+		func(ctx context.Context) (callCost, error) {
+			return inOwnProcess(ctx, callJob{Binding: binding, Calls: o.calls, Callers: callers})
+		},
+		func(c callCost) string { return fmt.Sprintf("CPU %.1f us, wall %.1f us", 1e6*c.CPU, 1e6*c.Wall) }}
+}
+
+// inOwnProcess plays a trial in a process of its own.
+func inOwnProcess(ctx context.Context, job callJob) (cost callCost, err error) {
+	own, err := os.Executable()
+	if err != nil {
+		return cost, err
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		return cost, err
+	}
+	var out bytes.Buffer
+	trial := exec.CommandContext(ctx, own, callsName, string(text))
+	trial.Stdout, trial.Stderr = &out, os.Stderr
+	if err := trial.Run(); err != nil {
+		return cost, fmt.Errorf("trial of %s: %w", job.Binding, err)
+	}
+	return cost, json.Unmarshal(out.Bytes(), &cost)
+}
+
+// runCalls is such a process.
+func runCalls(argument string) (err error) {
+	var job callJob
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	begin := transports()[job.Binding]
+	if begin == nil {
+		return fmt.Errorf("there is no binding %q", job.Binding)
+	}
+	catalog, stop, err := begin(job.Callers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := callAll(catalog, job.Callers, job.Calls/10+job.Callers); err != nil { // warm up
+		return err
+	}
+	began, used := time.Now(), cpuSeconds()
+	if err := callAll(catalog, job.Callers, job.Calls); err != nil {
+		return err
+	}
+	cost := callCost{CPU: (cpuSeconds() - used) / float64(job.Calls), Wall: time.Since(began).Seconds() / float64(job.Calls)}
+	return json.NewEncoder(os.Stdout).Encode(cost)
+}
+
+// cpuSeconds is what this process has used, in user and kernel.
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // Linux knows this call
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(usage.Utime) + seconds(usage.Stime)
+}
+
+// callAll has callers ask for quotes, so many together, each with a deadline as
+// between units.
+func callAll(catalog shop.Catalog, callers, calls int) error {
+	var next atomic.Int64
+	failures := make([]error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for next.Add(1) <= int64(calls) && failures[i] == nil {
+				failures[i] = callOnce(catalog)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+func callOnce(catalog shop.Catalog) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	answer, err := catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: []int64{17, 334, 651}})
+	if err == nil && len(answer.GetProducts()) != 3 {
+		err = fmt.Errorf("the answer is %v", answer)
+	}
+	return err
+}
+
+// quotes is a catalog that has its answer ready: what is measured is the way to it.
+type quotes struct{ shop.Catalog }
+
+// Quote implements shop.Catalog.
+func (quotes) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	products := make([]*shoppb.Product, len(in.GetProductIds()))
+	for i, id := range in.GetProductIds() {
+		products[i] = &shoppb.Product{ProductId: id, Name: "Small Red Teapot 42", PriceCents: 1999 + id}
+	}
+	return &shoppb.QuoteResponse{Products: products}, nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/system"
+)
+
+// Capacity is taken as the throughput of a closed loop that saturates the host:
+// so many clients order at once, each as soon as its last order was answered. Its
+// clock stops when every order is final, in every architecture alike.
+
+// playSync compares synchronous services with the monolith.
+func playSync(ctx context.Context, o options) ([]figure, error) {
+	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
+	return playCapacity(ctx, o, goals{must: 0.6, stretch: 0.8, better: lab.HigherIsBetter},
+		lab.Variant{Architecture: architecture.SyncGRPC, Knobs: knobs},
+		lab.Variant{Architecture: architecture.Monolith, Knobs: knobs})
+}
+
+// playAsync compares events with calls.
+func playAsync(ctx context.Context, o options) ([]figure, error) {
+	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
+	withBroker := map[string]string{architecture.KnobDatabase: "mariadb", architecture.KnobBroker: architecture.BrokerQuorum}
+	return playCapacity(ctx, o, goals{must: 0.4, stretch: 0.8, better: lab.HigherIsBetter},
+		lab.Variant{Architecture: architecture.Async, Knobs: withBroker},
+		lab.Variant{Architecture: architecture.Sync, Knobs: knobs})
+}
+
+// playCapacity saturates two variants in turn.
+func playCapacity(ctx context.Context, o options, goal goals, variant, baseline lab.Variant) (figures []figure, err error) {
+	f, err := newFleet(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	if err := errors.Join(f.missing(variant), f.missing(baseline)); err != nil {
+		return nil, fmt.Errorf("%w: %w", errSkipped, err)
+	}
+	results, err := playRounds(ctx, o, f.side(variant), f.side(baseline))
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range []lab.Variant{variant, baseline} {
+		figures = append(figures, describe(v.Architecture, results[i])...)
+	}
+	rate := func(s saturated) float64 { return s.Rate }
+	ratio, err := goal.ratio(fmt.Sprintf("%s / %s, final orders per second", variant.Architecture, baseline.Architecture),
+		each(results[0], rate), each(results[1], rate))
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := goals{better: lab.LowerIsBetter}.ratio(fmt.Sprintf("%s / %s, CPU per order", variant.Architecture, baseline.Architecture),
+		each(results[0], saturated.system), each(results[1], saturated.system))
+	return append(figures, ratio, cpu), err
+}
+
+// side is a variant as a side of a row.
+func (f *fleet) side(v lab.Variant) side[saturated] {
+	return side[saturated]{v.Architecture, func(ctx context.Context) (saturated, error) { return f.play(ctx, v) }, saturated.String}
+}
+
+// describe are the figures of one variant by itself.
+func describe(name string, trials []saturated) []figure {
+	number := func(what, unit string, better lab.Direction, of func(saturated) float64) figure {
+		return plain(name+", "+what, unit, better, each(trials, of))
+	}
+	figures := []figure{
+		number("final orders", "orders/s", lab.HigherIsBetter, func(s saturated) float64 { return s.Rate }),
+		number("statements per order", "1", lab.LowerIsBetter, func(s saturated) float64 { return s.Statements }),
+		number("transactions per order", "1", lab.LowerIsBetter, func(s saturated) float64 { return s.Commits }),
+	}
+	for _, role := range slices.Sorted(maps.Keys(trials[0].CPU)) {
+		figures = append(figures, number("CPU per order, "+role, "s", lab.LowerIsBetter, func(s saturated) float64 { return s.CPU[role] }))
+	}
+	return figures
+}
+
+// system is the CPU of an order without that of the clients, in seconds.
+func (s saturated) system() (total float64) {
+	for role, used := range s.CPU {
+		if role != system.RoleGenerator {
+			total += used
+		}
+	}
+	return total
+}
+
+// String is the trial in one line.
+func (s saturated) String() string {
+	text := fmt.Sprintf("%.0f orders/s, per order %.1f statements in %.1f transactions, CPU", s.Rate, s.Statements, s.Commits)
+	for _, role := range slices.Sorted(maps.Keys(s.CPU)) {
+		text += fmt.Sprintf(" %s %.0f us", role, 1e6*s.CPU[role])
+	}
+	return text
+}
+
+// missing says what this host lacks for a variant.
+func (f *fleet) missing(v lab.Variant) error {
+	layout, err := f.layout(v)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, spec := range layout.Services {
+		if backing := f.backings[spec.Kind]; backing != nil {
+			errs = append(errs, backing.Preflight())
+		}
+	}
+	return errors.Join(errs...)
+}

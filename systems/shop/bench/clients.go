@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// clientJob is what the clients' process is started with, as JSON.
+type clientJob struct {
+	Unit    string     `json:"unit"` // the one in front
+	Seed    uint64     `json:"seed"`
+	Orders  int        `json:"orders"`
+	WarmUp  int        `json:"warm_up"` // orders before those
+	Clients int        `json:"clients"`
+	State   shop.State `json:"state"` // of an order in its answer
+	// Settle is the database of the orders where answers come before orders are
+	// final: then the clock runs until all are. Empty: they are.
+	Settle string `json:"settle,omitempty"`
+}
+
+const (
+	// readyPatience is how long a shop may take to be ready.
+	readyPatience = time.Minute
+	// settleInterval is how often the orders are counted, once all are placed.
+	settleInterval = 100 * time.Millisecond
+)
+
+// runClients plays the clients' part of a trial.
+func runClients(channel *control.Channel, argument string) error {
+	var job clientJob
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	address, err := control.PeerAddress(job.Unit)
+	if err != nil {
+		return err
+	}
+	if err := awaitReady("http://" + address + "/health"); err != nil {
+		return err
+	}
+	sent := requests(makeJobs(job.Seed, job.WarmUp+job.Orders))
+	if err := job.place(address, sent[:job.WarmUp]); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if err := errors.Join(channel.Ready(), channel.Await(lab.CommandStart)); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := job.place(address, sent[job.WarmUp:]); err != nil {
+		return err
+	}
+	if err := errors.Join(channel.Finished(time.Since(began)), channel.Await(lab.CommandStop)); err != nil {
+		return err
+	}
+	return channel.Report(struct{}{})
+}
+
+// place orders, and waits until all orders are final.
+func (j clientJob) place(address string, sent [][]byte) error {
+	if err := sendAll(address, j.Clients, sent, j.State); err != nil || j.Settle == "" {
+		return err
+	}
+	return settle(context.Background(), j.Settle)
+}
+
+func awaitReady(url string) error {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		response, err := http.Get(url)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		if err == nil && response.StatusCode == http.StatusOK {
+			return nil
+		}
+		if time.Since(began) > readyPatience {
+			return fmt.Errorf("%s is not ready after %v: %w", url, readyPatience, err)
+		}
+	}
+}
+
+// settle waits until every order is final.
+func settle(ctx context.Context, name string) (err error) {
+	where, err := database.ParsePlace(os.Getenv(lab.ServiceVariable(assembly.ServiceDatabase)))
+	if err != nil {
+		return err
+	}
+	db, err := database.Open(ctx, where.Config(name, 1))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for ; ; time.Sleep(settleInterval) {
+		var open int64
+		_, err := db.One(ctx, []any{&open}, "SELECT COUNT(*) FROM orders WHERE state NOT IN (?, ?, ?)",
+			string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
+		if err != nil || open == 0 {
+			return err
+		}
+	}
+}
+
+// absolute is a path that a process with another directory can use, of a file
+// that exists.
+func absolute(path string) (string, error) {
+	full, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(full)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
+	}
+	return full, nil
+}

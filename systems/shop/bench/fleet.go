@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/system"
+)
+
+// trialTimeout ends a trial that hangs. Trials take seconds.
+const trialTimeout = 3 * time.Minute
+
+// saturated is what one trial of a deployed shop gave: orders placed as fast as
+// they were answered, and all of them final.
+type saturated struct {
+	Rate       float64            // final orders per second, until the last one was final
+	CPU        map[string]float64 // seconds per order, by role
+	Statements float64            // per order, of all units
+	Commits    float64            // transactions per order, of all units
+}
+
+// clientsFor is the lab.Generator of a trial: this program as the clients' process.
+type clientsFor struct {
+	job clientJob
+}
+
+// Unit implements lab.Generator.
+func (c clientsFor) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("find the program of the clients: %w", err)
+	}
+	c.job.Unit = job.Unit
+	text, err := json.Marshal(c.job)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode the clients' job: %w", err)
+	}
+	return lab.UnitSpec{Program: own, Args: []string{clientsName, string(text)}}, nil
+}
+
+// Read implements lab.Generator. The clients report nothing beside their finish.
+func (c clientsFor) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.LoadReport{}, nil }
+
+// fleet deploys shops as the conductor does: a process per unit, fresh servers.
+type fleet struct {
+	options
+	deployer *process.Deployer
+	backings map[string]lab.Backing
+	dir      string
+}
+
+func newFleet(o options) (*fleet, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	unit, err := absolute(o.unit)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "cleave-bench-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	f := &fleet{options: o, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
+	f.deployer = process.New(unit, []string{own, janitorName}, []string{own, keeperName}, fmt.Sprintf("bench-shop-%d", os.Getpid()))
+	for _, backing := range server.Backings(unit) {
+		f.backings[backing.Kind()] = backing
+	}
+	return f, nil
+}
+
+func (f *fleet) close() error { return os.RemoveAll(f.dir) }
+
+// play deploys a variant, has clients order between two marks of the meter, and
+// audits what is left.
+func (f *fleet) play(ctx context.Context, v lab.Variant) (result saturated, err error) {
+	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
+	defer cancel()
+	layout, err := f.layout(v)
+	if err != nil {
+		return result, err
+	}
+	services, addresses, err := f.serve(ctx, layout)
+	defer func() { err = errors.Join(err, release(services)) }()
+	if err != nil {
+		return result, err
+	}
+	dir, err := os.MkdirTemp(f.dir, "trial")
+	if err != nil {
+		return result, err
+	}
+	deployment, err := f.deployer.Deploy(ctx, introduce(layout, addresses), dir)
+	if err != nil {
+		return result, err
+	}
+	defer func() {
+		err = errors.Join(err, deployment.Stop())
+		if err != nil {
+			err = fmt.Errorf("%w %v", err, deployment.Logs())
+		}
+	}()
+	result, reports, err := f.work(ctx, deployment, services)
+	if err != nil {
+		return result, err
+	}
+	if err := count(reports, f.orders+f.warmUp(), &result); err != nil {
+		return result, err
+	}
+	return result, f.check(ctx, v, addresses[assembly.ServiceDatabase])
+}
+
+// warmUp is how many orders are placed before the first mark.
+func (o options) warmUp() int { return 10 * o.clients }
+
+// layout is that of a study's trial, with our own clients.
+func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	job := clientJob{Seed: f.seed, Orders: f.orders, WarmUp: f.warmUp(), Clients: f.clients, State: shop.StateConfirmed}
+	if design.Coordination == architecture.Choreographed {
+		job.State, job.Settle = shop.StatePending, design.DatabaseOf(shop.ComponentOrders)
+	}
+	filled := seed()
+	point := lab.Point{Levels: map[string]float64{
+		system.Orders: float64(f.orders), system.Customers: float64(filled.Customers), system.Products: float64(filled.Products),
+		system.Stock: float64(filled.Stock), system.Balance: float64(filled.Balance),
+	}}
+	return system.System{Generator: clientsFor{job}}.Layout(v, point, f.seed)
+}
+
+// serve starts the backing services of a layout; those that run are returned even
+// when another fails.
+func (f *fleet) serve(ctx context.Context, layout lab.Layout) (services []lab.Service, addresses map[string]string, err error) {
+	addresses = map[string]string{}
+	for _, spec := range layout.Services {
+		backing := f.backings[spec.Kind]
+		if backing == nil {
+			return services, nil, fmt.Errorf("there is no server for %s %q", spec.Name, spec.Kind)
+		}
+		service, err := backing.Fresh(ctx, spec, f.dir)
+		if err != nil {
+			return services, nil, err
+		}
+		services, addresses[spec.Name] = append(services, service), service.Address()
+	}
+	return services, addresses, nil
+}
+
+func release(services []lab.Service) error {
+	var errs []error
+	for _, service := range services {
+		errs = append(errs, service.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// introduce is the layout in which every unit knows the services.
+func introduce(layout lab.Layout, addresses map[string]string) lab.Layout {
+	for _, units := range [][]lab.UnitSpec{layout.Units, layout.Prepare} {
+		for i := range units {
+			for name, address := range addresses {
+				units[i].Env = append(units[i].Env, lab.ServiceVariable(name)+"="+address)
+			}
+		}
+	}
+	return layout
+}
+
+// work is the trial between the marks, and what the units report after it.
+func (f *fleet) work(ctx context.Context, deployment lab.Deployment, services []lab.Service) (result saturated, reports []lab.UnitReport, err error) {
+	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
+		return result, nil, err
+	}
+	units := deployment.Units()
+	for _, service := range services {
+		units = append(units, service.Processes()...)
+	}
+	metering, err := meter.New().Watch(ctx, units)
+	if err != nil {
+		return result, nil, err
+	}
+	finished, err := between(ctx, deployment, metering)
+	metered, stopped := metering.Stop()
+	if err := errors.Join(err, stopped); err != nil {
+		return result, nil, err
+	}
+	n := float64(f.orders)
+	result = saturated{Rate: n / finished.ElapsedSeconds, CPU: map[string]float64{}}
+	for role, used := range metered.Roles {
+		result.CPU[role] = used.CPUSeconds / n
+	}
+	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		return result, nil, err
+	}
+	reports, err = deployment.Reports(ctx)
+	return result, reports, err
+}
+
+// between is what happens from mark to mark.
+func between(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
+	if err := metering.Mark(); err != nil {
+		return lab.Event{}, err
+	}
+	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		return lab.Event{}, err
+	}
+	finished, err := deployment.Await(ctx, lab.EventFinished)
+	if err != nil {
+		return lab.Event{}, err
+	}
+	return finished, metering.Mark()
+}
+
+// count adds up what the units have asked of their databases.
+func count(reports []lab.UnitReport, orders int, into *saturated) error {
+	for _, report := range reports {
+		if report.Unit == system.RoleGenerator {
+			continue
+		}
+		var unit assembly.Report
+		if err := json.Unmarshal(report.Data, &unit); err != nil {
+			return fmt.Errorf("read the report of %s: %w", report.Unit, err)
+		}
+		for _, counters := range unit.Databases {
+			into.Statements += float64(counters.Statements) / float64(orders)
+			into.Commits += float64(counters.Commits) / float64(orders)
+		}
+	}
+	return nil
+}
+
+// check audits the databases of a trial in which every order was answered as it
+// should be.
+func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return err
+	}
+	where, err := database.ParsePlace(address)
+	if err != nil {
+		return err
+	}
+	opened := map[string]*database.DB{}
+	defer func() {
+		for _, db := range opened {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	of := func(component string) *database.DB {
+		name := design.DatabaseOf(component)
+		if opened[name] == nil && err == nil {
+			opened[name], err = database.Open(ctx, where.Config(name, 1))
+		}
+		return opened[name]
+	}
+	from := audit.Databases{Orders: of(shop.ComponentOrders), Inventory: of(shop.ComponentInventory),
+		Payments: of(shop.ComponentPayments), Shipping: of(shop.ComponentShipping)}
+	if err != nil {
+		return err
+	}
+	return judge(ctx, from, makeJobs(f.seed, f.orders+f.warmUp()))
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// inside is what calls within a process cost, per call.
+type inside struct{ seconds, allocations float64 }
+
+// playInProcess measures the binding of components that share a process: the
+// interface itself. A call by it is held against a call of the method.
+func playInProcess(ctx context.Context, o options) ([]figure, error) {
+	if err := nothingBetween(ctx); err != nil {
+		return nil, err
+	}
+	idle := &idle{answer: &shoppb.QuoteResponse{}}
+	in := &shoppb.QuoteRequest{}
+	calls := 1000 * o.calls
+	says := func(c inside) string { return fmt.Sprintf("%.2f ns, %.3g allocations", 1e9*c.seconds, c.allocations) }
+	results, err := playRounds(ctx, o,
+		side[inside]{"in-process binding", func(ctx context.Context) (inside, error) { return throughBinding(ctx, idle, in, calls) }, says},
+		side[inside]{"direct call", func(ctx context.Context) (inside, error) { return direct(ctx, idle, in, calls) }, says})
+	if err != nil {
+		return nil, err
+	}
+	seconds := func(c inside) float64 { return c.seconds }
+	plainCall := plain("direct call, CPU", "s", lab.LowerIsBetter, each(results[1], seconds))
+	return []figure{
+		plainCall,
+		goals{must: 50e-9, stretch: plainCall.High, better: lab.LowerIsBetter}.of(plain("in-process binding, CPU per call", "s", lab.LowerIsBetter, each(results[0], seconds))),
+		allocations(results[0]),
+	}, nil
+}
+
+// allocations must be none: a goal of zero.
+func allocations(trials []inside) figure {
+	f := plain("in-process binding, allocations per call", "1", lab.LowerIsBetter, each(trials, func(c inside) float64 { return c.allocations }))
+	none := 0.0
+	f.Must, f.Stretch = &none, &none
+	return f
+}
+
+// nothingBetween makes sure that a monolith's components know each other directly.
+func nothingBetween(ctx context.Context) (err error) {
+	place, err := newPlace(ctx, database.SQLite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, place.close()) }()
+	config, err := place.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	db, err := database.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	bound := assembly.Monolith(db).Catalog
+	if _, itself := bound.(*catalog.Catalog); !itself {
+		return fmt.Errorf("a monolith's catalog is a %T: something is between, which this row does not measure", bound)
+	}
+	return nil
+}
+
+// idle is a component that does nothing.
+type idle struct {
+	shop.Catalog
+	answer *shoppb.QuoteResponse
+}
+
+// Quote implements shop.Catalog.
+//
+//go:noinline
+func (c *idle) Quote(context.Context, *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	return c.answer, nil
+}
+
+func throughBinding(ctx context.Context, component shop.Catalog, in *shoppb.QuoteRequest, calls int) (inside, error) {
+	return measureInside(calls, func() (err error) {
+		for range calls {
+			if _, err = component.Quote(ctx, in); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func direct(ctx context.Context, component *idle, in *shoppb.QuoteRequest, calls int) (inside, error) {
+	return measureInside(calls, func() (err error) {
+		for range calls {
+			if _, err = component.Quote(ctx, in); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// measureInside times a loop of calls and counts what it allocates per call: whole
+// allocations, since the runtime itself makes a few in so many calls.
+func measureInside(calls int, loop func() error) (inside, error) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	used := cpuSeconds() // not the clock: who shares the processor does not count
+	err := loop()
+	took := cpuSeconds() - used
+	runtime.ReadMemStats(&after)
+	return inside{seconds: took / float64(calls), allocations: float64((after.Mallocs - before.Mallocs) / uint64(calls))}, err
+}

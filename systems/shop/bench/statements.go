@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// playStatements plays the row raw on one database after the other.
+func playStatements(ctx context.Context, o options) (all []figure, err error) {
+	for name := range strings.SplitSeq(o.drivers, ",") {
+		figures, err := againstRaw(ctx, database.Driver(name), o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, figures...)
+	}
+	return all, nil
+}
+
+// againstRaw plays all rounds on one kind of database, monolith and statements in
+// this process.
+func againstRaw(ctx context.Context, driver database.Driver, o options) (figures []figure, err error) {
+	place, err := newPlace(ctx, driver)
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w: %w", errSkipped, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, place.close()) }()
+	jobs := makeJobs(o.seed, o.orders)
+	scripts, err := record(ctx, place, jobs)
+	if err != nil {
+		return nil, fmt.Errorf("record the statements: %w", err)
+	}
+	perSecond := func(took time.Duration, err error) (float64, error) { return float64(o.orders) / took.Seconds(), err }
+	says := func(rate float64) string { return fmt.Sprintf("%s %.0f orders/s", driver, rate) }
+	results, err := playRounds(ctx, o,
+		side[float64]{"monolith", func(ctx context.Context) (float64, error) { return perSecond(playMonolith(ctx, place, jobs, o)) }, says},
+		side[float64]{"raw", func(ctx context.Context) (float64, error) { return perSecond(playRaw(ctx, place, scripts, o)) }, says},
+	)
+	if err != nil {
+		return nil, err
+	}
+	goal := goals{must: 0.7, stretch: 0.9, better: lab.HigherIsBetter}
+	ratio, err := goal.ratio(fmt.Sprintf("monolith / raw statements, %s", driver), results[0], results[1])
+	return []figure{
+		plain("monolith over HTTP, "+string(driver), "orders/s", lab.HigherIsBetter, results[0]),
+		plain("the same statements raw, "+string(driver), "orders/s", lab.HigherIsBetter, results[1]),
+		ratio,
+	}, err
+}

@@ -1,0 +1,150 @@
+// Package observation is how the shop is observed without being asked: each unit
+// writes down, in a file of its own, when its commits made orders final and when
+// its read models showed changes. All times are of the host's clock, as those of
+// the load are, so that who reads the files can say how long an order took from
+// its intended start to its final state, and how long a read model lagged behind.
+//
+// To note something costs well under a microsecond and no call of the kernel: a
+// goroutine writes several times a second what has come together. A unit that is
+// killed loses the notes of the last moments, and may leave half a line.
+//
+// Entry points: Open for units, Read for who measures. What the notes mean for a
+// trial is the business of package system.
+package observation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// extension is that of the files, one for each unit.
+const extension = ".observed"
+
+// The kinds of notes: the first word of a line.
+const (
+	final = "final" // order, moment
+	shown = "shown" // document, version, moment of the change, moment of its showing
+)
+
+const (
+	// writeEvery is how often notes are written to the file.
+	writeEvery = 200 * time.Millisecond
+	// enough is how many bytes of notes are written at once.
+	enough = 64 << 10
+)
+
+// Log is the file of one unit. Its methods may be called from several goroutines.
+type Log struct {
+	file   *os.File
+	full   chan struct{}
+	stop   chan struct{}
+	ended  chan error
+	mu     sync.Mutex
+	notes  []byte
+	unused []byte // of the notes written before; becomes notes again
+}
+
+// Open opens the file of a unit in the directory that the units of a trial share.
+// A unit that was started again goes on with the file that it has left.
+func Open(dir, unit string) (*Log, error) {
+	path := filepath.Join(dir, unit+extension)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the observations of unit %s: %w", unit, err)
+	}
+	l := &Log{file: file, full: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan error, 1)}
+	l.notes, l.unused = make([]byte, 0, 2*enough), make([]byte, 0, 2*enough)
+	if size, err := file.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the observations of unit %s: %w", unit, err), file.Close())
+	} else if size > 0 {
+		l.notes = append(l.notes, '\n') // the last line may be torn
+	}
+	go func() { l.ended <- l.keepWriting() }()
+	return l, nil
+}
+
+// Final notes that a commit has just made an order final.
+func (l *Log) Final(order string) {
+	now := time.Now().UnixNano()
+	l.mu.Lock()
+	line := append(append(append(l.notes, final...), ' '), order...)
+	l.end(appendNumber(line, now))
+}
+
+// Shown notes that a document of a read model now shows a change, or a later one.
+// version is that of the document with the change, occurredUnixUs when the change
+// was made, in microseconds since 1970.
+func (l *Log) Shown(document string, version, occurredUnixUs int64) {
+	now := time.Now().UnixNano()
+	l.mu.Lock()
+	line := append(append(append(l.notes, shown...), ' '), document...)
+	l.end(appendNumber(appendNumber(appendNumber(line, version), 1000*occurredUnixUs), now))
+}
+
+func appendNumber(line []byte, n int64) []byte {
+	return strconv.AppendInt(append(line, ' '), n, 10)
+}
+
+// end ends a line and gives the lock back. Where there is much to be written the
+// writer is woken.
+func (l *Log) end(line []byte) {
+	l.notes = append(line, '\n')
+	much := len(l.notes) >= enough
+	l.mu.Unlock()
+	if !much {
+		return
+	}
+	select {
+	case l.full <- struct{}{}:
+	default: // it has been woken
+	}
+}
+
+// keepWriting writes notes until the log is closed, and then the last ones.
+func (l *Log) keepWriting() error {
+	tick := time.NewTicker(writeEvery)
+	defer tick.Stop()
+	var failed error
+	for {
+		select {
+		case <-tick.C:
+		case <-l.full:
+		case <-l.stop:
+			return errors.Join(failed, l.write())
+		}
+		if err := l.write(); failed == nil {
+			failed = err
+		}
+	}
+}
+
+// write writes what was noted until now. Notes go on meanwhile.
+func (l *Log) write() error {
+	l.mu.Lock()
+	notes := l.notes
+	l.notes, l.unused = l.unused, nil
+	l.mu.Unlock()
+	var err error
+	if len(notes) > 0 {
+		_, err = l.file.Write(notes)
+	}
+	l.mu.Lock()
+	l.unused = notes[:0]
+	l.mu.Unlock()
+	return err
+}
+
+// Close writes what is left. Nothing may be noted any more.
+func (l *Log) Close() error {
+	close(l.stop)
+	if err := errors.Join(<-l.ended, l.file.Close()); err != nil {
+		return fmt.Errorf("write observations: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package observation
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func open(t testing.TB, dir, unit string) *Log {
+	t.Helper()
+	l, err := Open(dir, unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func shut(t testing.TB, l *Log) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, dir string) Observations {
+	t.Helper()
+	o, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestNotesOfAllUnitsComeTogether has units note at once; what is noted twice
+// counts when it came first.
+func TestNotesOfAllUnitsComeTogether(t *testing.T) {
+	dir := t.TempDir()
+	before := time.Now().UnixNano()
+	one, other := open(t, dir, "orders-1"), open(t, dir, "orderviews")
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for n := range 5000 { // more than is written at once
+				one.Final(strings.Repeat("o", 30) + string(rune('a'+worker)) + string(rune('0'+n%10)))
+			}
+		})
+	}
+	all.Wait()
+	between := time.Now().UnixNano()
+	other.Shown("order_views/o", 2, 1_700_000_000_000_001)
+	other.Shown("order_views/o", 2, 1_700_000_000_000_001)
+	shut(t, one)
+	shut(t, other)
+	o := read(t, dir)
+	if len(o.Finals) != 40 || len(o.Showings) != 1 || o.Torn != 0 {
+		t.Fatalf("%d final, %d shown, %d torn; want 40, 1, 0", len(o.Finals), len(o.Showings), o.Torn)
+	}
+	for id, at := range o.Finals {
+		if at < before || at > between {
+			t.Errorf("order %s final at %d, want it between %d and %d", id, at, before, between)
+		}
+	}
+	got := o.Showings[Change{"order_views/o", 2}]
+	if got.Made != 1_700_000_000_000_001_000 || got.Shown < between {
+		t.Errorf("showing %+v, want made at 1700000000000001000 and shown after %d", got, between)
+	}
+}
+
+// TestTheFirstMomentCounts reads what two lives of a unit have noted.
+func TestTheFirstMomentCounts(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a", "final o 1700000000000000002\nfinal o 1700000000000000001\nshown v 3 1600000000000000000 1700000000000000009\n")
+	write(t, dir, "b", "final o 1700000000000000003\nshown v 3 1600000000000000000 1700000000000000008\n")
+	o := read(t, dir)
+	if at := o.Finals["o"]; at != 1700000000000000001 {
+		t.Errorf("final at %d, want the first, ...1", at)
+	}
+	if at := o.Showings[Change{"v", 3}].Shown; at != 1700000000000000008 {
+		t.Errorf("shown at %d, want the first, ...8", at)
+	}
+}
+
+// TestTornLinesAreLeftOut: a unit was killed in the midst of a line, and went on
+// with the file when it was started again.
+func TestTornLinesAreLeftOut(t *testing.T) {
+	for name, torn := range map[string]string{
+		"in the word": "fin", "in the order": "final 0199", "before the moment": "final o ", "in the moment": "final torn 170000000000000000",
+		"in the version": "shown v 1", "in the change": "shown v 1 1700000", "in the showing": "shown v 1 1700000000000000001 17000",
+	} {
+		dir := t.TempDir()
+		write(t, dir, "orders", "final whole 1700000000000000001\n"+torn)
+		again := open(t, dir, "orders")
+		again.Final("later")
+		shut(t, again)
+		o := read(t, dir)
+		if len(o.Finals) != 2 || o.Finals["whole"] == 0 || o.Finals["later"] == 0 || len(o.Showings) != 0 || o.Torn != 1 {
+			t.Errorf("%s: final %v, shown %v, %d torn; want whole and later, and one torn", name, o.Finals, o.Showings, o.Torn)
+		}
+	}
+}
+
+func TestWhereThereIsNothingToRead(t *testing.T) {
+	if o := read(t, t.TempDir()); len(o.Finals) != 0 {
+		t.Errorf("%v from nowhere", o)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "missing"), "u"); err == nil {
+		t.Error("a file was opened in a directory that is not there")
+	}
+}
+
+func write(t *testing.T, dir, unit, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, unit+extension), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkFinal(b *testing.B) {
+	l := open(b, b.TempDir(), "orders")
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Final("0199aaaa-0000-7000-8000-000000000001")
+	}
+	shut(b, l)
+}
+
+func BenchmarkFinalFromManyGoroutines(b *testing.B) {
+	l := open(b, b.TempDir(), "orders")
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.Final("0199aaaa-0000-7000-8000-000000000001")
+		}
+	})
+	shut(b, l)
+}

@@ -1,0 +1,97 @@
+package observation
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Observations are what all units of a trial have noted. Moments are nanoseconds
+// since 1970.
+type Observations struct {
+	// Finals are the moments at which orders became final, by the order's id.
+	Finals map[string]int64
+	// Showings say when read models showed changes. What came twice counts once, when
+	// it came first.
+	Showings map[Change]Showing
+	// Torn counts lines that cannot be read: a unit was killed in their midst.
+	Torn int
+}
+
+// Change is a version of a document.
+type Change struct {
+	Document string
+	Version  int64
+}
+
+// Showing is when a change was made and when the document showed it.
+type Showing struct{ Made, Shown int64 }
+
+// Read reads the files of all units in the directory that they share.
+func Read(dir string) (Observations, error) {
+	o := Observations{Finals: map[string]int64{}, Showings: map[Change]Showing{}}
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+extension))
+	if err != nil {
+		return o, fmt.Errorf("look for observations: %w", err)
+	}
+	for _, path := range paths {
+		if err := o.read(path); err != nil {
+			return o, fmt.Errorf("read observations: %w", err)
+		}
+	}
+	return o, nil
+}
+
+func (o *Observations) read(path string) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if words := strings.Fields(lines.Text()); len(words) > 0 && !o.take(words) {
+			o.Torn++
+		}
+	}
+	return lines.Err()
+}
+
+// take takes one line in and reports whether it is whole.
+func (o *Observations) take(words []string) bool {
+	last, whole := moment(words[len(words)-1])
+	switch {
+	case whole && len(words) == 3 && words[0] == final:
+		if known, twice := o.Finals[words[1]]; !twice || last < known {
+			o.Finals[words[1]] = last
+		}
+		return true
+	case whole && len(words) == 5 && words[0] == shown:
+		version, err := strconv.ParseInt(words[2], 10, 64)
+		made, whole := moment(words[3])
+		if err != nil || !whole {
+			return false
+		}
+		change := Change{words[1], version}
+		if known, twice := o.Showings[change]; !twice || last < known.Shown {
+			o.Showings[change] = Showing{made, last}
+		}
+		return true
+	}
+	return false
+}
+
+// digits has every moment between 2001 and 2286: one with fewer is torn.
+const digits = 19
+
+func moment(word string) (int64, bool) {
+	if len(word) != digits {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,117 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// ErrOvertaken means that somebody else works on an order by now, or that it is
+// where it was going.
+var ErrOvertaken = errors.New("the order was taken over")
+
+// Underway is an order that is not where it is going, and who works on it. It is
+// kept in the row of the order itself: so an order and how it goes on change in one
+// statement, and what is on its way needs no second record. The lease is also what
+// tells its holder from a predecessor who is late: each step of the record is
+// refused to all others.
+type Underway struct {
+	Order string
+	// State is pending for an order on its way, cancelled for one that is being undone.
+	State shop.State
+	// Reason is set where a pending order goes back, to be rejected.
+	Reason *shoppb.Rejection
+	// Lease is until when nobody else works on the order, in microseconds since 1970.
+	Lease int64
+}
+
+// Begin writes a new order that is pending, for the holder of the lease to carry
+// on. It fails as Record does.
+func (b *Book) Begin(ctx context.Context, begun Beginning) error {
+	return b.record(ctx, begun.Order, begun.Lease)
+}
+
+// Turn writes down that a pending order goes back, before its first compensation.
+func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
+	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?", reason.GetKind(), reason.GetDetail())
+	u.Reason = reason
+	return u, err
+}
+
+// Arrive writes the final state of a pending order, which then nobody holds: it is
+// rejected where it has turned back, else confirmed. The states between are passed
+// in that moment.
+func (b *Book) Arrive(ctx context.Context, u Underway) error {
+	to := shop.StateConfirmed
+	if u.Reason != nil {
+		to = shop.StateRejected
+	}
+	if err := b.held(ctx, "end", u, "state = ?, version = version + 1, lease_until_us = NULL", string(to)); err != nil {
+		return err
+	}
+	b.tellFinal(ctx, u.Order)
+	return nil
+}
+
+// BeginCancel makes a confirmed order cancelled, for the holder of the lease to
+// undo. It reports whether it did, and fails, as Advance does.
+func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underway, bool, error) {
+	moved, err := b.advance(ctx, id, shop.StateConfirmed, shop.StateCancelled, nil, lease)
+	return Underway{Order: id, State: shop.StateCancelled, Lease: lease}, moved, err
+}
+
+// EndCancel writes down that a cancelled order is undone.
+func (b *Book) EndCancel(ctx context.Context, u Underway) error {
+	return b.held(ctx, "end", u, "lease_until_us = NULL")
+}
+
+// Take extends the lease of an order that nobody holds, for who calls.
+func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, error) {
+	err := b.held(ctx, "take", u, "lease_until_us = ?", lease)
+	u.Lease = lease
+	return u, err
+}
+
+// held changes an order where the lease is still the one that is known.
+func (b *Book) held(ctx context.Context, doing string, u Underway, change string, args ...any) error {
+	changed, err := b.db.Exec(ctx, "UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ?", append(args, u.Order, u.Lease)...)
+	if err == nil && changed != 1 {
+		err = ErrOvertaken
+	}
+	if err != nil {
+		return fmt.Errorf("%s the way of order %s: %w", doing, u.Order, err)
+	}
+	return nil
+}
+
+// Abandoned lists orders whose lease was over at a moment in microseconds since
+// 1970, the longest first.
+func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error) {
+	var found []Underway
+	err := b.db.Each(ctx, func(row database.Row) error {
+		u, reason := Underway{}, &shoppb.Rejection{}
+		if err := row.Scan(&u.Order, &u.State, &reason.Kind, &reason.Detail, &u.Lease); err != nil {
+			return err
+		}
+		if reason.Kind != "" {
+			u.Reason = reason
+		}
+		found = append(found, u)
+		return nil
+	}, "SELECT order_id, state, rejection_kind, rejection_detail, lease_until_us FROM orders WHERE lease_until_us < ? ORDER BY lease_until_us LIMIT ?",
+		now, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for abandoned orders: %w", err)
+	}
+	return found, nil
+}
+
+// CountUnderway is how many orders are not where they are going.
+func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
+	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL")
+	return count, err
+}

@@ -1,0 +1,176 @@
+package orders_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// book is a book whose orders tell when they are final.
+type book struct {
+	*orders.Book
+	db    *database.DB
+	final map[string]int
+}
+
+func open(t *testing.T, config database.Config) book {
+	t.Helper()
+	b := book{db: databasetest.Open(t, config), final: map[string]int{}}
+	if err := schema.Migrate(t.Context(), b.db, shop.ComponentOrders); err != nil {
+		t.Fatal(err)
+	}
+	b.Book = orders.NewBook(b.db).Watch(func(id string) { b.final[id]++ })
+	return b
+}
+
+func pending(key string) *shoppb.Order {
+	return &shoppb.Order{
+		OrderId: uuid.Must(uuid.NewV7()).String(), IdempotencyKey: key, CustomerId: 1, TotalCents: 5, State: string(shop.StatePending), Version: 1,
+		Lines: []*shoppb.OrderLine{{ProductId: 1, Name: "n", Quantity: 1, UnitPriceCents: 5}},
+	}
+}
+
+// begin begins an order under a lease.
+func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
+	t.Helper()
+	order := pending(key)
+	if err := b.Begin(t.Context(), orders.Beginning{Order: order, Lease: lease}); err != nil {
+		t.Fatal(err)
+	}
+	return orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: lease}
+}
+
+// expect looks how an order is on record, and how many are still under way.
+func (b book) expect(t *testing.T, id string, state shop.State, finals int, underway int64) {
+	t.Helper()
+	order, err := b.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := orders.CountUnderway(t.Context(), b.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
+		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state, finals, underway)
+	}
+	if (order.GetRejection() != nil) != (state == shop.StateRejected) {
+		t.Errorf("a %s order with rejection %v", state, order.GetRejection())
+	}
+}
+
+// TestWhoHasLostHisLeaseWritesNothing: after another has taken an order over, its
+// former holder can neither end it nor turn it back.
+func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		b := open(t, fresh(t))
+		ctx, reason := t.Context(), &shoppb.Rejection{Kind: "declined", Detail: "d"}
+		late := b.begin(t, "k", 100)
+		if found, err := b.Abandoned(ctx, 100, 10); err != nil || len(found) != 0 {
+			t.Errorf("within the lease: %v, %v", found, err)
+		}
+		found, err := b.Abandoned(ctx, 101, 10)
+		if err != nil || len(found) != 1 || found[0] != late {
+			t.Fatalf("after the lease: %v, %v", found, err)
+		}
+		holder, err := b.Take(ctx, found[0], 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, turned := b.Turn(ctx, late, reason)
+		_, taken := b.Take(ctx, late, 300)
+		all, err := b.ArriveAll(ctx, []orders.Underway{late})
+		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) || !errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) || all || err != nil {
+			t.Errorf("the late one: arrive %v, turn %v, take %v, arrive with others %v (%v)", arrived, turned, taken, all, err)
+		}
+		b.expect(t, late.Order, shop.StatePending, 0, 1)
+		if holder, err = b.Turn(ctx, holder, reason); err != nil {
+			t.Fatal(err)
+		}
+		b.expect(t, late.Order, shop.StatePending, 0, 1)
+		if found, err = b.Abandoned(ctx, 201, 10); err != nil || len(found) != 1 || found[0].Reason.GetDetail() != "d" {
+			t.Errorf("an order that goes back: %v, %v", found, err)
+		}
+		if err := b.Arrive(ctx, holder); err != nil {
+			t.Fatal(err)
+		}
+		b.expect(t, late.Order, shop.StateRejected, 1, 0)
+	})
+}
+
+func TestManyBeginAndArrive(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		b := open(t, fresh(t))
+		ctx := t.Context()
+		var begun []orders.Beginning
+		var all []orders.Underway
+		for n := range int64(40) {
+			order := pending(uuid.NewString())
+			begun = append(begun, orders.Beginning{Order: order, Lease: 100 + n})
+			all = append(all, orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: 100 + n})
+		}
+		if plain, err := b.BeginAll(ctx, begun); !plain || err != nil {
+			t.Fatalf("begin: %v, %v", plain, err)
+		}
+		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
+		again := []orders.Beginning{{Order: pending("new"), Lease: 1}, {Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
+		if plain, err := b.BeginAll(ctx, again); plain || err != nil {
+			t.Errorf("a key twice: %v, %v", plain, err)
+		}
+		// In one transaction, of which nothing stays where one was overtaken.
+		overtaken := errors.New("not all arrived")
+		arrive := func(some []orders.Underway) error {
+			return b.db.Do(ctx, func(ctx context.Context) error {
+				if plain, err := b.ArriveAll(ctx, some); err != nil || !plain {
+					return errors.Join(overtaken, err)
+				}
+				return nil
+			})
+		}
+		wrong := append([]orders.Underway{}, all[:5]...)
+		wrong[2].Lease++ // that of the fourth
+		if err := arrive(wrong); !errors.Is(err, overtaken) {
+			t.Errorf("with one that was overtaken: %v", err)
+		}
+		if err := arrive(all); err != nil {
+			t.Fatal(err)
+		}
+		b.expect(t, all[7].Order, shop.StateConfirmed, 1, 1) // and "new"
+	})
+}
+
+func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
+	b := open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
+	ctx := t.Context()
+	order := b.begin(t, "k", 100)
+	if _, _, err := b.BeginCancel(ctx, order.Order, 200); !shop.IsKind(err, shop.Conflict) {
+		t.Errorf("a pending order: %v", err)
+	}
+	if err := b.Arrive(ctx, order); err != nil {
+		t.Fatal(err)
+	}
+	undone, moved, err := b.BeginCancel(ctx, order.Order, 200)
+	if err != nil || !moved {
+		t.Fatalf("moved %v, %v", moved, err)
+	}
+	b.expect(t, order.Order, shop.StateCancelled, 1, 1)
+	if _, moved, err := b.BeginCancel(ctx, order.Order, 300); err != nil || moved {
+		t.Errorf("again: moved %v, %v", moved, err)
+	}
+	if found, err := b.Abandoned(ctx, 201, 1); err != nil || len(found) != 1 || found[0] != undone {
+		t.Errorf("abandoned: %v, %v", found, err)
+	}
+	if err := b.EndCancel(ctx, undone); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t, order.Order, shop.StateCancelled, 1, 0)
+}

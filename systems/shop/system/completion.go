@@ -1,0 +1,228 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/observation"
+)
+
+// tally is what became of the orders of a trial: what clients wrote down, joined
+// with what the units have observed. Times are nanoseconds since 1970.
+type tally struct {
+	begun int64 // the measured load's beginning
+	// final are the measured load's orders that became final, the first first;
+	// right says of each whether the client was answered rightly.
+	final []followed
+	right []bool
+	// accepted counts the measured load's orders whose clients were answered rightly;
+	// open, those of them that never became final; unknown, those of which the client
+	// was told nothing, not even an id.
+	accepted, open, unknown int
+	// since counts all orders that became final after the measured load began, all
+	// those of the whole trial: a warm-up has orders too.
+	since, all int
+	showings   []observation.Showing // of changes made since begun
+}
+
+// count joins history and observations in a trial's directory.
+func count(dir string, ids map[string]string) (t tally, err error) {
+	attempts, err := readAttempts(filepath.Join(dir, history))
+	if err != nil {
+		return t, err
+	}
+	observed, err := observation.Read(dir)
+	if err != nil {
+		return t, err
+	}
+	attempts = slices.DeleteFunc(attempts, func(a attempt) bool { return a.WarmUp })
+	for _, a := range attempts {
+		if t.begun == 0 || a.Begun < t.begun {
+			t.begun = a.Begun
+		}
+		t.take(a, ids, observed.Finals)
+	}
+	t.sort()
+	t.all = len(observed.Finals)
+	for _, at := range observed.Finals {
+		if at >= t.begun {
+			t.since++
+		}
+	}
+	for _, s := range observed.Showings {
+		if s.Made >= t.begun {
+			t.showings = append(t.showings, s)
+		}
+	}
+	return t, nil
+}
+
+// take takes one order of the measured load in. Where the client was not told its
+// id, ids may have it by the key.
+func (t *tally) take(a attempt, ids map[string]string, finals map[string]int64) {
+	right := a.End == string(audit.OutcomeOK)
+	if right {
+		t.accepted++
+	}
+	if a.End == string(audit.OutcomeInfo) && a.Noted.Order == "" {
+		t.unknown++
+	}
+	order := cmp.Or(a.Noted.Order, ids[a.Noted.Key])
+	final, is := finals[order]
+	if is {
+		t.final = append(t.final, followed{
+			order: order, intended: a.Begun + a.Intended, sent: a.Begun + a.Sent, final: final,
+		})
+		t.right = append(t.right, right)
+	} else if right {
+		t.open++
+	}
+}
+
+// sort puts the orders in the order in which they became final.
+func (t *tally) sort() {
+	places := make([]int, len(t.final))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(t.final[a].final, t.final[b].final) })
+	final, right := make([]followed, len(places)), make([]bool, len(places))
+	for to, from := range places {
+		final[to], right[to] = t.final[from], t.right[from]
+	}
+	t.final, t.right = final, right
+}
+
+// idsByKey are the ids of all orders on record, by their idempotency key.
+func idsByKey(ctx context.Context, databases opened) (map[string]string, error) {
+	ids := map[string]string{}
+	err := databases[shop.ComponentOrders].Each(ctx, func(row database.Row) error {
+		var key, id string
+		err := row.Scan(&key, &id)
+		ids[key] = id
+		return err
+	}, "SELECT idempotency_key, order_id FROM orders")
+	return ids, err
+}
+
+// completions are the times from the intended start to the final state, in seconds.
+func (t *tally) completions() []float64 {
+	times := make([]float64, len(t.final))
+	for i, f := range t.final {
+		times[i] = seconds(f.took())
+	}
+	return times
+}
+
+// staleness are the times from a change until its document showed it, in seconds.
+func (t *tally) staleness() []float64 {
+	times := make([]float64, len(t.showings))
+	for i, s := range t.showings {
+		times[i] = seconds(s.Shown - s.Made)
+	}
+	return times
+}
+
+// rates are how many orders per second became final, and how many of them had been
+// answered rightly. An open load is judged by what was final while it lasted, window
+// seconds; what piles up and is done afterwards does not count. Where the load has
+// no time of its own (window is 0), or ends when clients stop asking, its time ends
+// with the last order that became final.
+func (t *tally) rates(window float64) (completed, good float64) {
+	if len(t.final) == 0 {
+		return 0, 0
+	}
+	until := t.final[len(t.final)-1].final
+	if window > 0 {
+		until = t.begun + int64(1e9*window)
+	}
+	for i, f := range t.final {
+		if f.final <= until {
+			completed++
+			if t.right[i] {
+				good++
+			}
+		}
+	}
+	lasted := seconds(until - t.begun)
+	return completed / lasted, good / lasted
+}
+
+// openAt is the share of accepted orders that were not final window seconds after
+// the load began.
+func (t *tally) openAt(window float64) float64 {
+	late := t.open
+	for i, f := range t.final {
+		if t.right[i] && f.final > t.begun+int64(1e9*window) {
+			late++
+		}
+	}
+	return float64(late) / float64(t.accepted)
+}
+
+// Figures of an audit beside those of the load.
+const (
+	// figureNeverFinal counts accepted orders that were never seen to become final:
+	// they have no time to completion.
+	figureNeverFinal = "orders_never_final"
+	// figureUnseen counts orders that are final on record and whose moment no unit has
+	// noted: a unit was killed between commit and note.
+	figureUnseen = "orders_final_unseen"
+)
+
+// mostBehind is how many seconds' worth of accepted orders may be open when an
+// open load ends: what is under way is no backlog.
+const mostBehind = 1
+
+// withCompletion adds which orders are missing in the times to completion. A rate
+// at which orders pile up, accepted or not, was not held.
+func withCompletion(judged lab.Audit, load lab.LoadReport, dir string) lab.Audit {
+	orders, err := count(dir, nil)
+	if err != nil {
+		judged.Problems = append(judged.Problems, err.Error())
+		if judged.Verdict == lab.AuditValid {
+			judged.Verdict = lab.AuditUnknown
+		}
+		return judged
+	}
+	onRecord := 0.0
+	for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
+		onRecord += float64(judged.Counts[string(state)])
+	}
+	if judged.Figures[figureHeld] > 0 && orders.accepted > 0 && orders.openAt(load.Duration)*load.Duration > mostBehind {
+		judged.Figures[figureHeld] = 0
+	}
+	judged.Figures[figureNeverFinal] = float64(orders.open)
+	judged.Figures[figureUnseen] = onRecord - float64(orders.all)
+	return judged
+}
+
+// spectrum are the values at the shares that are kept. Of the shares above which
+// there is not even one value only the last is there. It sorts its argument.
+func spectrum(values []float64) []lab.Quantile {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	var all []lab.Quantile
+	for _, share := range lab.SpectrumShares() {
+		if share == 1 || (1-share)*float64(len(values)) >= 1 {
+			all = append(all, lab.Quantile{Share: share, Value: at(values, share)})
+		}
+	}
+	return all
+}
+
+// at is the value that a share of sorted values does not exceed. Its rank is rounded
+// as HdrHistogram does, which response times come from: so both can be compared,
+// also where the tail has few values.
+func at(sorted []float64, share float64) float64 {
+	return sorted[max(int(math.Round(share*float64(len(sorted))))-1, 0)]
+}

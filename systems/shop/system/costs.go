@@ -1,0 +1,110 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// costs adds what a completed order has cost. What was metered is divided by the
+// orders that became final since the metered window began; what the units have
+// counted since they were started, by all orders of the trial.
+func (t *tally) costs(ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover) error {
+	cpu, memory := used(metered)
+	values["peak_memory"] = memory
+	if t.since == 0 {
+		return nil
+	}
+	values["cpu_per_operation"] = cpu / float64(t.since)
+	if len(left.Faults) > 0 {
+		return nil // the report of a unit that was killed tells of its last life only
+	}
+	spent, err := add(left.Reports)
+	if err != nil {
+		return err
+	}
+	if err := spent.addSyncs(ctx, v, left); err != nil {
+		return err
+	}
+	for name, total := range spent.totals {
+		values[name] = total / float64(t.all)
+	}
+	return nil
+}
+
+// used adds up all roles but the generator's; the balancer is a part of the shop.
+func used(metered lab.Metered) (cpuSeconds, memoryBytes float64) {
+	for role, usage := range metered.Roles {
+		if role != RoleGenerator {
+			cpuSeconds += usage.CPUSeconds
+			memoryBytes += float64(usage.PeakMemoryBytes)
+		}
+	}
+	return cpuSeconds, memoryBytes
+}
+
+// expenses are what the units have counted.
+type expenses struct {
+	totals map[string]float64 // by metric
+	// syncsBefore is how often the database server had forced its files to the disk
+	// when the first unit was started; nil where it does not say.
+	syncsBefore *int64
+}
+
+// add adds up the reports of all units. A metric that no unit counts is absent.
+func add(reports []lab.UnitReport) (expenses, error) {
+	sum := expenses{totals: map[string]float64{}}
+	for _, r := range reports {
+		if r.Unit == RoleGenerator {
+			continue
+		}
+		var said assembly.Report
+		if err := json.Unmarshal(r.Data, &said); err != nil {
+			return sum, fmt.Errorf("report of unit %s: %w", r.Unit, err)
+		}
+		sum.take(said)
+	}
+	return sum, nil
+}
+
+// take adds the report of one unit.
+func (e *expenses) take(said assembly.Report) {
+	for _, c := range said.Databases {
+		e.totals["statements_per_order"] += float64(c.Statements)
+		e.totals["rows_per_order"] += float64(c.RowsRead + c.RowsChanged)
+		e.totals["commits_per_order"] += float64(c.Writes)
+	}
+	if m := said.Messages; m != nil {
+		e.totals["messages_per_order"] += float64(m.Published)
+		e.totals["deliveries_per_order"] += float64(m.Delivered)
+		e.totals["bytes_per_order"] += float64(m.Bytes)
+	}
+	e.totals["bytes_per_order"] += float64(said.CallBytes)
+	if before := said.SyncsBefore; before != nil && (e.syncsBefore == nil || *before < *e.syncsBefore) {
+		e.syncsBefore = before
+	}
+}
+
+// addSyncs adds how often the database server has forced its files to the disk
+// since then. It is asked when the units have ended: PostgreSQL tells of a session
+// when that is over.
+func (e *expenses) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
+	if e.syncsBefore == nil {
+		return nil
+	}
+	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, databases.close()) }()
+	syncs, known, err := databases[shop.ComponentOrders].Syncs(ctx)
+	if known {
+		e.totals["syncs_per_order"] = float64(syncs - *e.syncsBefore)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package system
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+)
+
+// pathShares are the quantiles of the time to completion whose orders are shown.
+func pathShares() []float64 { return []float64{0.5, 0.99} }
+
+// followed is an order whose client knows when it was sent, and whose end is known.
+// Times are nanoseconds since 1970.
+type followed struct {
+	order                 string
+	intended, sent, final int64
+	stretches             []criticalpath.Stretch // nil where it was not traced
+}
+
+// took is the time to completion.
+func (f followed) took() int64 { return f.final - f.intended }
+
+// paths are those of the traced orders nearest to the quantiles of all orders, and
+// the mean of all traced. Without a traced order there are none.
+func paths(dir string, orders []followed) ([]lab.Path, error) {
+	records, err := spans.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	traces := byOrder(records)
+	var traced []followed
+	for _, o := range orders {
+		if t, ok := traces[o.order]; ok && o.follow(t) {
+			traced = append(traced, o)
+		}
+	}
+	if len(traced) == 0 {
+		return nil, nil
+	}
+	times := make([]float64, len(orders))
+	for i, o := range orders {
+		times[i] = float64(o.took())
+	}
+	slices.Sort(times)
+	all := []lab.Path{meanPath(traced)}
+	for _, share := range pathShares() {
+		all = append(all, nearest(traced, int64(at(times, share))).path(share, len(traced)))
+	}
+	return all, nil
+}
+
+// byOrder puts the spans of traces together, by the order that they have made.
+func byOrder(records []spans.Record) map[string]criticalpath.Trace {
+	byTrace := map[trace.TraceID][]spans.Record{}
+	for _, r := range records {
+		byTrace[r.Trace] = append(byTrace[r.Trace], r)
+	}
+	orders := map[string]criticalpath.Trace{}
+	for _, of := range byTrace {
+		t, whole := criticalpath.New(of)
+		if !whole {
+			continue
+		}
+		if made := t.First().Notes[api.LocationNote]; made != "" {
+			orders[path.Base(made)] = t
+		}
+	}
+	return orders
+}
+
+// makesFinal reports whether a span is one in which an order becomes final, beside
+// the request that has made it.
+func makesFinal(r spans.Record) bool { return r.Name == spans.Process+shop.ComponentOrders }
+
+// follow finds the path of the order in its trace, and reports whether it is whole.
+func (f *followed) follow(t criticalpath.Trace) bool {
+	first := t.First()
+	inside, whole := t.Until(f.final, makesFinal)
+	if !whole || f.sent > first.Start || f.intended > f.sent || inside[len(inside)-1].End < f.final {
+		return false // a unit that was killed has taken spans with it
+	}
+	all := []criticalpath.Stretch{
+		{Start: f.intended, End: f.sent, Unit: RoleGenerator, Kind: lab.SegmentQueueing, Name: "wait to be sent"},
+		{Start: f.sent, End: first.Start, Unit: RoleGenerator, Kind: lab.SegmentTransport, Name: "to " + first.Unit},
+	}
+	all = append(all, inside...)
+	f.stretches = slices.DeleteFunc(all, func(s criticalpath.Stretch) bool { return s.Start == s.End })
+	return true
+}
+
+// nearest is the order whose time is next to that one.
+func nearest(orders []followed, time int64) followed {
+	return slices.MinFunc(orders, func(a, b followed) int {
+		return cmp.Compare(max(a.took()-time, time-a.took()), max(b.took()-time, time-b.took()))
+	})
+}
+
+// path is the order's as the lab has it.
+func (f followed) path(share float64, sampled int) lab.Path {
+	p := lab.Path{Share: share, Operation: f.order, Seconds: seconds(f.took()), Sampled: sampled}
+	for _, s := range f.visible() {
+		p.Segments = append(p.Segments, lab.Segment{
+			Start: seconds(s.Start - f.intended), Seconds: seconds(s.End - s.Start), Unit: s.Unit, Kind: s.Kind, Name: s.Name,
+		})
+	}
+	return p
+}
+
+// finest is how many of the shortest stretches that are shown a path could have.
+const finest = 2000
+
+// visible are the stretches without those too short to be seen, which belong to the
+// one before them. Most calls have several of about a microsecond.
+func (f followed) visible() []criticalpath.Stretch {
+	var all []criticalpath.Stretch
+	for _, s := range f.stretches {
+		if len(all) == 0 {
+			all = append(all, s)
+			continue
+		}
+		last := &all[len(all)-1]
+		same := last.Unit == s.Unit && last.Kind == s.Kind && last.Name == s.Name
+		if same || (s.End-s.Start)*finest < f.took() {
+			last.End = s.End
+			continue
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// meanPath is the mean of all: one segment for each unit and kind.
+func meanPath(orders []followed) lab.Path {
+	type group struct {
+		kind lab.SegmentKind
+		unit string
+	}
+	sums := map[group]int64{}
+	for _, o := range orders {
+		for _, s := range o.stretches {
+			sums[group{s.Kind, s.Unit}] += s.End - s.Start
+		}
+	}
+	groups := make([]group, 0, len(sums))
+	for g := range sums {
+		groups = append(groups, g)
+	}
+	kinds := lab.SegmentKinds()
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), cmp.Compare(a.unit, b.unit))
+	})
+	p := lab.Path{Share: lab.PathMean, Operation: "mean", Sampled: len(orders)}
+	for _, g := range groups {
+		length := seconds(sums[g]) / float64(len(orders))
+		p.Segments = append(p.Segments, lab.Segment{Start: p.Seconds, Seconds: length, Unit: g.unit, Kind: g.kind, Name: string(g.kind)})
+		p.Seconds += length
+	}
+	return p
+}
+
+func seconds(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }

@@ -1,0 +1,204 @@
+// Package together carries out calls of one kind that come at the same time
+// together, in one transaction of a component's database: one commit, and a few
+// statements, for all of them. Nobody waits for company: a call that comes while no
+// other is under way is carried out alone, at once.
+//
+// It is for components that answer calls from other units. Where the caller has
+// opened the transaction itself, there is nothing to gather.
+//
+// Calls that are refused leave their group, which is carried out without them. Where
+// a group cannot be carried out in the plain way for another reason (something has
+// been done before), nothing of it stays. What left a group, or was in such a one, is
+// carried out alone, which tells its caller what is the matter. Calls must be fit for
+// that: see package steps.
+//
+// Entry points: Gather, and the gathering Inventory, Payments and Shipping.
+package together
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+const (
+	// most is how many calls one transaction carries out.
+	most = 32
+	// underWay is how many calls or groups of one kind there are at a time. With one,
+	// groups are largest: two need half as many statements again for each call.
+	underWay = 1
+)
+
+// Gather carries out calls of one kind. Q is what a call asks for.
+type Gather[Q any] struct {
+	db  *database.DB
+	all all[Q]
+
+	mu      sync.Mutex
+	waiting []*call[Q]
+	busy    int
+}
+
+// all carries out a group within the transaction of the context, and reports whether
+// every call went the plain way. Where not, or where some are refused, what it did is
+// undone. refused has a value for each call that is; nil means that none is.
+type all[Q any] func(ctx context.Context, group []Q) (refused []*shoppb.Rejection, plain bool, err error)
+
+// call is one that waits for the others of its group.
+type call[Q any] struct {
+	ctx  context.Context
+	asks Q
+	turn *spans.Part // the wait, of an operation that is traced
+	done chan error
+}
+
+// errAlone tells a call to try by itself.
+var errAlone = errors.New("the group could not be carried out together")
+
+// NewGather makes a gather, of what is never refused, on the database of what it
+// carries out. all works within the transaction of the context and reports whether
+// every call went the plain way; where not, what it did is undone.
+func NewGather[Q any](db *database.DB, all func(ctx context.Context, group []Q) (plain bool, err error)) *Gather[Q] {
+	return newGather(db, func(ctx context.Context, group []Q) ([]*shoppb.Rejection, bool, error) {
+		plain, err := all(ctx, group)
+		return nil, plain, err
+	})
+}
+
+func newGather[Q any](db *database.DB, all all[Q]) *Gather[Q] { return &Gather[Q]{db: db, all: all} }
+
+// Do carries out a call together with others, or alone. Whoever gives up may find
+// it carried out nevertheless.
+func (g *Gather[Q]) Do(ctx context.Context, asks Q, alone func(ctx context.Context) error) error {
+	if g.db.InTransaction(ctx) {
+		return alone(ctx)
+	}
+	g.mu.Lock()
+	if g.busy < underWay {
+		g.busy++
+		g.mu.Unlock()
+		defer g.next()
+		return alone(ctx)
+	}
+	c := &call[Q]{ctx: ctx, asks: asks, done: make(chan error, 1)}
+	_, c.turn = spans.Begin(ctx, "wait for its turn", lab.SegmentQueueing)
+	g.waiting = append(g.waiting, c)
+	g.mu.Unlock()
+	select {
+	case err := <-c.done:
+		if errors.Is(err, errAlone) {
+			return alone(ctx)
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// next passes the turn on to who waits, if anybody.
+func (g *Gather[Q]) next() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.waiting), most)
+	if n == 0 {
+		g.busy--
+		return
+	}
+	group := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	go func() {
+		defer g.next()
+		g.carryOut(group)
+	}()
+}
+
+// Keyed is what a call may ask with: whatever of the group is about this key, such as
+// a message that it tells, belongs to this call's trace.
+type Keyed interface{ Key() string }
+
+// keyOf is the key of what a call asks with, if it has one.
+func keyOf(asks any) string {
+	if keyed, is := asks.(Keyed); is {
+		return keyed.Key()
+	}
+	return ""
+}
+
+// carryOut carries out a group in the time that its first call has, without those
+// that are refused: alone, what is refused leaves no trace, and its caller learns why
+// and can ask again.
+func (g *Gather[Q]) carryOut(group []*call[Q]) {
+	ctx := context.Background()
+	if deadline, limited := group[0].ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	for _, c := range group {
+		c.turn.End()
+	}
+	err := errAlone
+	if len(group) > 1 {
+		var refused []*shoppb.Rejection
+		if refused, err = g.attempt(ctx, group); errors.Is(err, errRefused) {
+			if group, err = without(group, refused), errAlone; len(group) > 1 {
+				_, err = g.attempt(ctx, group)
+			}
+		}
+	}
+	if err != nil && !database.IsUnavailable(err) && ctx.Err() == nil {
+		err = errAlone // what is wrong with one call is not the others' fault
+	}
+	for _, c := range group {
+		c.done <- err
+	}
+}
+
+// errRefused undoes what was done for a group of which some are refused.
+var errRefused = errors.New("a part of the group is refused")
+
+// attempt carries out a group in a transaction, whole or not at all.
+func (g *Gather[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*shoppb.Rejection, err error) {
+	var traced spans.Batch
+	asked := make([]Q, len(group))
+	for i, c := range group {
+		asked[i] = c.asks
+		_, part := spans.Begin(c.ctx, "carry out with others", lab.SegmentBusiness)
+		traced.Add(keyOf(c.asks), part)
+	}
+	defer traced.End()
+	err = g.db.Do(traced.Join(ctx), func(ctx context.Context) error {
+		var plain bool
+		var err error
+		refused, plain, err = g.all(ctx, asked)
+		switch {
+		case err != nil:
+			return err
+		case slices.ContainsFunc(refused, func(r *shoppb.Rejection) bool { return r != nil }):
+			return errRefused
+		case !plain:
+			return errAlone
+		}
+		return nil
+	})
+	return refused, err
+}
+
+// without sends those that are refused on their own way and returns the others.
+func without[Q any](group []*call[Q], refused []*shoppb.Rejection) []*call[Q] {
+	var others []*call[Q]
+	for i, c := range group {
+		if refused[i] != nil {
+			c.done <- errAlone
+		} else {
+			others = append(others, c)
+		}
+	}
+	return others
+}

@@ -1,0 +1,271 @@
+package together
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// seed: ten products of which there are 30 each, one customer who can pay 100 times.
+func seed() shop.Seed {
+	return shop.Seed{Customers: 1, Products: 10, Stock: 30, Balance: 1000, Random: 1}
+}
+
+func open(t *testing.T, config database.Config) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	if err := errors.Join(schema.Migrate(t.Context(), db, shop.Components()...), schema.Load(t.Context(), db, seed(), shop.Components()...)); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// atOnce calls n times at the same time and counts the answers by their kind.
+func atOnce(n int, call func(i int) error) map[shop.Kind]int {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	kinds := map[shop.Kind]int{}
+	for i := range n {
+		all.Go(func() {
+			var kind shop.Kind
+			if problem := shop.ProblemOf(call(i)); problem != nil {
+				kind = problem.Kind
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			kinds[kind]++
+		})
+	}
+	all.Wait()
+	return kinds
+}
+
+func ids(n int) []string {
+	made := make([]string, n)
+	for i := range made {
+		made[i] = uuid.Must(uuid.NewV7()).String()
+	}
+	return made
+}
+
+func sum(t *testing.T, db *database.DB, query string) (n int64) {
+	t.Helper()
+	if _, err := db.One(t.Context(), []any{&n}, query); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestStepsComeOut: what comes together ends as it would alone, with its own answer,
+// also where some are refused, come twice, or come too late.
+func TestStepsComeOut(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		db := open(t, fresh(t))
+		ctx := t.Context()
+		stock := NewInventory(db, inventory.New(db))
+		accounts := NewPayments(db, payments.New(db))
+		parcels := NewShipping(db, shipping.New(db))
+		orders := ids(200)
+		reserve := func(i int) error {
+			_, err := stock.Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			return err
+		}
+		// 150 orders, 50 of them twice; there is enough for all.
+		if got := atOnce(200, reserve); got[""] != 200 {
+			t.Errorf("reservations: %v", got)
+		}
+		if got := atOnce(50, func(i int) error { // of which there is none left
+			_, err := stock.Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			return err
+		}); got[shop.OutOfStock] != 50 {
+			t.Errorf("reservations of nothing: %v", got)
+		}
+		if got := atOnce(170, func(i int) error { // 20 were never reserved
+			_, err := stock.Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
+			return err
+		}); got[""] != 150 || got[shop.Conflict] != 20 {
+			t.Errorf("commits: %v", got)
+		}
+		if got := atOnce(120, func(i int) error {
+			_, err := accounts.Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1, AmountCents: 10})
+			return err
+		}); got[""] != 100 || got[shop.Declined] != 20 {
+			t.Errorf("charges: %v", got)
+		}
+		if got := atOnce(100, func(i int) error {
+			shipment, err := parcels.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R", Address: orders[i/2]})
+			if err == nil && shipment.GetAddress() != orders[i/2] {
+				err = fmt.Errorf("another's shipment: %v", shipment)
+			}
+			return err
+		}); got[""] != 100 {
+			t.Errorf("shipments: %v", got)
+		}
+		for query, want := range map[string]int64{
+			"SELECT SUM(sold) FROM stock": 300, "SELECT SUM(on_hand + reserved) FROM stock": 0,
+			"SELECT COUNT(*) FROM reservations WHERE state = 'committed'": 150,
+			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      100,
+			"SELECT SUM(balance_cents + held_cents) FROM accounts":        0, "SELECT COUNT(*) FROM shipments": 50,
+		} {
+			if got := sum(t, db, query); got != want {
+				t.Errorf("%s: %d, want %d", query, got, want)
+			}
+		}
+	})
+}
+
+// crowd has calls wait for each other: the first are under way until the rest have
+// come.
+type crowd struct {
+	gather   *Gather[int]
+	arrived  chan struct{}
+	release  chan struct{}
+	mu       sync.Mutex
+	together []int
+	alone    []int
+}
+
+func newCrowd(t *testing.T, plain func(group []int) (bool, error)) *crowd {
+	c := &crowd{arrived: make(chan struct{}), release: make(chan struct{})}
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
+	c.gather = NewGather(db, func(ctx context.Context, group []int) (bool, error) {
+		if !db.InTransaction(ctx) {
+			t.Error("a group has no transaction")
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.together = append(c.together, group...)
+		return plain(group)
+	})
+	return c
+}
+
+// first is a call that stays until release.
+func (c *crowd) first(context.Context) error {
+	c.arrived <- struct{}{}
+	<-c.release
+	return nil
+}
+
+// call notes that it was made alone.
+func (c *crowd) call(ctx context.Context, n int) error {
+	return c.gather.Do(ctx, n, func(context.Context) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.alone = append(c.alone, n)
+		return nil
+	})
+}
+
+func (c *crowd) waiting() int {
+	c.gather.mu.Lock()
+	defer c.gather.mu.Unlock()
+	return len(c.gather.waiting)
+}
+
+// occupy has as many calls under way as there may be, until release.
+func (c *crowd) occupy(t *testing.T) *sync.WaitGroup {
+	var firsts sync.WaitGroup
+	for range underWay {
+		firsts.Go(func() { _ = c.gather.Do(t.Context(), -1, c.first) })
+		<-c.arrived
+	}
+	return &firsts
+}
+
+// play has calls come while others are under way, and returns their errors.
+func (c *crowd) play(t *testing.T, calls int) []error {
+	t.Helper()
+	all := c.occupy(t)
+	errs := make([]error, calls)
+	for n := range calls {
+		all.Go(func() { errs[n] = c.call(t.Context(), n) })
+	}
+	for c.waiting() < calls {
+		runtime.Gosched()
+	}
+	close(c.release)
+	all.Wait()
+	return errs
+}
+
+func TestWhoWaitsGoesTogether(t *testing.T) {
+	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 0 {
+		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
+	}
+	if err := c.call(t.Context(), 9); err != nil || len(c.alone) != 1 {
+		t.Errorf("a call without company: alone %v, error %v", c.alone, err)
+	}
+}
+
+// TestWhoIsRefusedLeavesTheGroup: the others go on together.
+func TestWhoIsRefusedLeavesTheGroup(t *testing.T) {
+	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	c.gather.all = func(_ context.Context, group []int) ([]*shoppb.Rejection, bool, error) {
+		refused := make([]*shoppb.Rejection, len(group))
+		for i, n := range group {
+			if n == 3 {
+				refused[i] = &shoppb.Rejection{Kind: "declined"}
+			}
+		}
+		c.together = group
+		return refused, true, nil
+	}
+	err := errors.Join(c.play(t, 5)...)
+	slices.Sort(c.together)
+	if err != nil || !slices.Equal(c.together, []int{0, 1, 2, 4}) || !slices.Equal(c.alone, []int{3}) {
+		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
+	}
+}
+
+func TestWhatIsNotPlainGoesAlone(t *testing.T) {
+	for name, plain := range map[string]func([]int) (bool, error){
+		"refused": func([]int) (bool, error) { return false, nil }, "failed": func([]int) (bool, error) { return false, errors.New("planted") },
+	} {
+		c := newCrowd(t, plain)
+		if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 5 {
+			t.Errorf("%s: together %v, alone %v, error %v", name, c.together, c.alone, err)
+		}
+	}
+}
+
+// TestATransactionOfTheCallerIsJoined: who has one does not wait for others, whose
+// transaction is another.
+func TestATransactionOfTheCallerIsJoined(t *testing.T) {
+	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	firsts := c.occupy(t)
+	err := c.gather.db.Do(t.Context(), func(ctx context.Context) error { return c.call(ctx, 1) })
+	if err != nil || len(c.alone) != 1 {
+		t.Errorf("alone %v, error %v", c.alone, err)
+	}
+	close(c.release)
+	firsts.Wait()
+}
+
+func TestWhoGivesUpWaitsNoMore(t *testing.T) {
+	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	firsts := c.occupy(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if err := c.call(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(c.release)
+	firsts.Wait()
+}
