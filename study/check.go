@@ -21,9 +21,38 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 		return
 	}
 	f.info, f.Study.Metrics = info, info.Metrics
+	f.setAsideImpossible()
 	for i := range f.Study.Variants {
 		f.checkVariant(r, &f.Study.Variants[i])
 	}
+	f.checkSystem(r)
+}
+
+// setAsideImpossible takes out the optional variants that the system refuses, and
+// keeps the reason.
+func (f *File) setAsideImpossible() {
+	f.Study.Variants = slices.DeleteFunc(f.Study.Variants, func(v lab.Variant) bool {
+		a, known := f.info.Architecture(v.Architecture)
+		if !f.optional[v.Name] || !known || f.info.Check == nil {
+			return false
+		}
+		err := f.info.Check(v)
+		if err != nil {
+			summary := v.Summary
+			if summary == "" {
+				summary = a.Summary
+			}
+			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name, Summary: summary, Reason: oneLine(err)})
+		}
+		return err != nil
+	})
+}
+
+// oneLine writes an error of several lines in one.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// checkSystem holds points, names and claims against the system.
+func (f *File) checkSystem(r *reader) {
 	if len(f.Study.Points) == 0 {
 		r.problem(1, "the study needs points (or factors)")
 	}
@@ -43,6 +72,7 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 		f.checkFactor(r, f.lines.trends[i], t.Factor)
 	}
 	f.checkClaims(r)
+	f.checkFaults(r)
 	if f.Quick != nil {
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)
@@ -75,7 +105,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	}
 	if f.info.Check != nil {
 		if err := f.info.Check(*v); err != nil {
-			r.problem(line, "variant %s: %s", v.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+			r.problem(line, "variant %s: %s", v.Name, oneLine(err))
 		}
 	}
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
@@ -128,7 +158,10 @@ func (f *File) checkFactor(r *reader, line int, factor string) {
 }
 
 func (f *File) checkVariantName(r *reader, line int, what, name string) {
-	known := f.variantNames()
+	checkName(r, line, what, name, f.variantNames())
+}
+
+func checkName(r *reader, line int, what, name string, known []string) {
 	if name != "" && !slices.Contains(known, name) {
 		r.problem(line, "%s names the variant %q%s; there are %s", what, name, suggest(name, known), strings.Join(known, ", "))
 	}
@@ -154,11 +187,13 @@ func (f *File) checkClaims(r *reader) {
 			r.problem(line, "there are two claims %q", c.ID)
 		}
 		seen[c.ID] = true
-		f.checkVariantName(r, line, "claim "+c.ID, c.Variant)
-		f.checkVariantName(r, line, "claim "+c.ID, c.Against)
+		checkName(r, line, "claim "+c.ID, c.Variant, f.claimable())
+		checkName(r, line, "claim "+c.ID, c.Against, f.claimable())
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
-		if _, found := lab.MetricNamed(f.Study.AllMetrics(), c.Metric); !found {
-			r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, c.Metric, strings.Join(f.metricNames(), ", "))
+		for _, metric := range []string{c.Metric, c.AgainstMetric} {
+			if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); metric != "" && !found {
+				r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric, strings.Join(f.metricNames(), ", "))
+			}
 		}
 		f.checkClaimKind(r, line, c)
 	}
@@ -172,32 +207,47 @@ func (f *File) metricNames() []string {
 	return names
 }
 
+// needs are what the test of a kind of claim cannot do without.
+type needs struct{ against, factor, bounds bool }
+
+// needsOf knows every kind of claim.
+func needsOf(kind lab.ClaimKind) (needs, bool) {
+	switch kind {
+	case lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent:
+		return needs{against: true}, true
+	case lab.ClaimFactor:
+		return needs{against: true, bounds: true}, true
+	case lab.ClaimLinear:
+		return needs{factor: true, bounds: true}, true
+	case lab.ClaimGrows:
+		return needs{against: true, factor: true}, true
+	case lab.ClaimLevel:
+		return needs{bounds: true}, true
+	}
+	return needs{}, false
+}
+
 // checkClaimKind sees to it that a claim has what its test needs.
 func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
-	needsAgainst, needsFactor, needsRange := false, false, false
-	switch c.Kind {
-	case lab.ClaimSlower:
-		needsAgainst = true
-	case lab.ClaimFactor:
-		needsAgainst, needsRange = true, true
-	case lab.ClaimLinear:
-		needsFactor, needsRange = true, true
-	case lab.ClaimGrows:
-		needsAgainst, needsFactor = true, true
-	default:
-		r.problem(line, "claim %s: kind is %q, expected slower, factor, linear or grows", c.ID, c.Kind)
+	need, known := needsOf(c.Kind)
+	if !known {
+		r.problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows", c.ID, c.Kind)
 		return
 	}
-	if needsAgainst && c.Against == "" {
+	if need.against && c.Against == "" {
 		r.problem(line, "claim %s: a claim of kind %s needs the key \"against\"", c.ID, c.Kind)
 	}
-	if needsFactor && c.Factor == "" {
+	if need.factor && c.Factor == "" {
 		r.problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
+	}
+	if c.AgainstMetric != "" && !(need.against && c.Kind != lab.ClaimGrows) {
+		r.problem(line, "claim %s: a claim of kind %s has no use for the key \"against_metric\"", c.ID, c.Kind)
 	}
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
-	if needsRange && !(c.Low < c.High) {
+	bounded := need.bounds || c.Kind == lab.ClaimEquivalent && (c.Low != 0 || c.High != 0)
+	if bounded && !(c.Low < c.High) {
 		r.problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
 	}
 }

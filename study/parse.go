@@ -34,6 +34,8 @@ type File struct {
 	Quick *Quick
 	lines lines
 	info  lab.SystemInfo
+	// optional are the variants that may be impossible here, by name.
+	optional map[string]bool
 }
 
 // Quick is what `--quick` changes in a study.
@@ -44,13 +46,15 @@ type Quick struct {
 	// RestrictedPoints are where variants play that are restricted to some
 	// points; empty means at all of theirs.
 	RestrictedPoints []string
+	// Load replaces what it names of the study's load; nil: nothing.
+	Load *lab.Load
 }
 
 // lines remembers where things stand in the file, for later messages.
 type lines struct {
 	system, baseline, noiseFloor, quick int
 	variants, points                    map[string]int
-	claims, trends                      []int
+	claims, trends, faults              []int
 }
 
 // namePattern is what variants, points and studies may be called: names appear
@@ -65,7 +69,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if root == nil {
 		return nil, r.problems.orNil()
 	}
-	f := &File{Path: path, Study: lab.Study{Design: Defaults()}}
+	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
@@ -101,6 +105,7 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"design":   func(n *yaml.Node) { f.readDesign(r, n) },
 		"load":     func(n *yaml.Node) { f.readLoad(r, n) },
 		"claims":   func(n *yaml.Node) { f.readClaims(r, n) },
+		"faults":   func(n *yaml.Node) { f.readFaults(r, n) },
 		"notes":    r.texts("notes", &s.Notes),
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")
@@ -133,6 +138,11 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"summary":      r.text("summary", &v.Summary),
 			"points":       r.texts("points", &v.Points),
 			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
+			"optional": func(n *yaml.Node) {
+				var optional bool
+				r.flag("optional", &optional)(n)
+				f.optional[v.Name] = optional
+			},
 		}, "architecture")
 		f.Study.Variants = append(f.Study.Variants, v)
 	})
@@ -235,16 +245,36 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 	}
 }
 
+// defaultLoad is how long a load lasts where the file is silent, in seconds.
+const defaultLoad = 10
+
 // readLoad reads how long each trial is loaded, and the objective. What is sent
 // is the system's matter.
 func (f *File) readLoad(r *reader, node *yaml.Node) {
-	l := &lab.Load{Duration: 10}
-	r.object(node, "load", fields{
-		"duration":  r.duration("duration", &l.Duration),
-		"warm_up":   r.duration("warm_up", &l.WarmUp),
-		"objective": r.text("objective", &l.Objective),
-	})
+	l := &lab.Load{Duration: defaultLoad}
+	keys := r.loadKeys(l)
+	keys["objective"] = r.text("objective", &l.Objective)
+	r.object(node, "load", keys)
 	f.Study.Load = l
+}
+
+// loadKeys are those that the quick profile can change too.
+func (r *reader) loadKeys(l *lab.Load) fields {
+	return fields{
+		"duration": r.duration("duration", &l.Duration),
+		"warm_up":  r.duration("warm_up", &l.WarmUp),
+		"lateness": r.duration("lateness", &l.Lateness),
+		"search": func(n *yaml.Node) {
+			r.object(n, "search", fields{
+				"duration":   r.duration("duration", &l.Effort.Duration),
+				"resolution": r.number("resolution", 1.002, 2, &l.Effort.Resolution),
+				"votes":      r.whole("votes", 1, 9, &l.Effort.Votes),
+			})
+			if v := l.Effort.Votes; v > 0 && v%2 == 0 {
+				r.problem(n.Line, "votes is %d, expected an odd number: the majority decides", v)
+			}
+		},
+	}
 }
 
 func (f *File) readQuick(r *reader, node *yaml.Node) {
@@ -255,6 +285,10 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 		"blocks":            r.whole("blocks", 1, maxBlocks, &q.Blocks),
 		"points":            r.texts("points", &q.Points),
 		"restricted_points": r.texts("restricted_points", &q.RestrictedPoints),
+		"load": func(n *yaml.Node) {
+			q.Load = &lab.Load{}
+			r.object(n, "load", r.loadKeys(q.Load))
+		},
 	})
 	f.Quick = q
 }
@@ -264,18 +298,19 @@ func (f *File) readClaims(r *reader, node *yaml.Node) {
 		c := lab.Claim{}
 		var kind string
 		r.object(child, "claim", fields{
-			"id":        r.text("id", &c.ID),
-			"text":      r.text("text", &c.Text),
-			"source":    r.text("source", &c.Source),
-			"kind":      r.text("kind", &kind),
-			"metric":    r.text("metric", &c.Metric),
-			"variant":   r.text("variant", &c.Variant),
-			"against":   r.text("against", &c.Against),
-			"factor":    r.text("factor", &c.Factor),
-			"points":    r.texts("points", &c.Points),
-			"low":       r.number("low", 0, 1e12, &c.Low),
-			"high":      r.number("high", 0, 1e12, &c.High),
-			"published": r.number("published", -1e12, 1e12, &c.Published),
+			"id":             r.text("id", &c.ID),
+			"text":           r.text("text", &c.Text),
+			"source":         r.text("source", &c.Source),
+			"kind":           r.text("kind", &kind),
+			"metric":         r.text("metric", &c.Metric),
+			"variant":        r.text("variant", &c.Variant),
+			"against":        r.text("against", &c.Against),
+			"against_metric": r.text("against_metric", &c.AgainstMetric),
+			"factor":         r.text("factor", &c.Factor),
+			"points":         r.texts("points", &c.Points),
+			"low":            r.number("low", 0, 1e12, &c.Low),
+			"high":           r.number("high", 0, 1e12, &c.High),
+			"published":      r.number("published", -1e12, 1e12, &c.Published),
 		}, "id", "text", "kind", "variant")
 		c.Kind = lab.ClaimKind(kind)
 		f.Study.Claims = append(f.Study.Claims, c)
@@ -286,10 +321,20 @@ func (f *File) readClaims(r *reader, node *yaml.Node) {
 	}
 }
 
-// variantNames lists the variants in the order of the file.
+// variantNames lists the variants that can be built, in the order of the file.
 func (f *File) variantNames() []string {
 	var names []string
 	for _, v := range f.Study.Variants {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// claimable are the variants that claims may speak of: also those that cannot be
+// built here.
+func (f *File) claimable() []string {
+	names := f.variantNames()
+	for _, v := range f.Study.Absent {
 		names = append(names, v.Name)
 	}
 	return names

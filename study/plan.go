@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -22,6 +23,9 @@ type Options struct {
 	Blocks int
 	Points []string
 	Seed   *uint64
+	// Knobs returns the knobs to be turned in a variant besides its own, which they
+	// replace; nil: none.
+	Knobs func(lab.Variant) (map[string]string, error)
 }
 
 // TwinSuffix marks the second name of a variant in an A/A pair.
@@ -41,6 +45,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			points = f.Quick.Points
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
+		s.Load = hasten(s.Load, f.Quick.Load)
 	}
 	if o.Scale != 0 {
 		s.Design.Scale = o.Scale
@@ -52,12 +57,58 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		s.Design.Seed = *o.Seed
 	}
 	var err error
+	if s.Variants, err = f.turn(s.Variants, o.Knobs); err != nil {
+		return s, err
+	}
 	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
 		return s, err
 	}
 	s.Variants = chooseVariants(s)
 	s.Trends = chooseTrends(s)
 	return s, nil
+}
+
+// hasten is a load with what the quick profile sets. Without one there is nothing
+// to be changed.
+func hasten(load, quick *lab.Load) *lab.Load {
+	if load == nil || quick == nil {
+		return load
+	}
+	changed := *load
+	changed.Duration, changed.WarmUp = cmp.Or(quick.Duration, load.Duration), cmp.Or(quick.WarmUp, load.WarmUp)
+	changed.Lateness = cmp.Or(quick.Lateness, load.Lateness)
+	changed.Effort = lab.SearchEffort{
+		Duration:   cmp.Or(quick.Effort.Duration, load.Effort.Duration),
+		Resolution: cmp.Or(quick.Effort.Resolution, load.Effort.Resolution),
+		Votes:      cmp.Or(quick.Effort.Votes, load.Effort.Votes),
+	}
+	return &changed
+}
+
+// turn is the variants with more knobs turned. Every mistake is a problem.
+func (f *File) turn(variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error)) ([]lab.Variant, error) {
+	if knobs == nil {
+		return variants, nil
+	}
+	var problems Problems
+	turned := slices.Clone(variants)
+	for i, v := range turned {
+		more, err := knobs(v)
+		if err == nil {
+			turned[i].Knobs = maps.Clone(v.Knobs)
+			if turned[i].Knobs == nil && len(more) > 0 {
+				turned[i].Knobs = map[string]string{}
+			}
+			maps.Copy(turned[i].Knobs, more)
+			if f.info.Check != nil {
+				err = f.info.Check(turned[i])
+			}
+		}
+		if err != nil {
+			problems = append(problems, Problem{File: f.Path, Line: f.lines.variants[v.Name], Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
+		}
+	}
+	return turned, problems.orNil()
 }
 
 // choosePoints returns the named points, all where none are named, with their

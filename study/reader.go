@@ -192,6 +192,18 @@ func (r *reader) whole(what string, lowest, highest int, into *int) func(*yaml.N
 	}
 }
 
+// flag returns a reader of true or false.
+func (r *reader) flag(what string, into *bool) func(*yaml.Node) {
+	return func(node *yaml.Node) {
+		value, err := strconv.ParseBool(node.Value)
+		if node.Kind != yaml.ScalarNode || err != nil {
+			r.problem(node.Line, "%s is %s, expected true or false", what, show(node))
+			return
+		}
+		*into = value
+	}
+}
+
 func (r *reader) seed(into *uint64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := strconv.ParseUint(node.Value, 10, 64)

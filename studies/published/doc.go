@@ -13,6 +13,7 @@
 //	mean_of_ratios  arithmetic mean of those ratios over several points
 //	slope           of the least-squares line of the means along a factor
 //	intercept       of that line
+//	curve           a metric of a variant over all points, printed as an image
 //	design          a setting of the study; nothing to measure
 //
 // The package reads its embedded files only and computes nothing: statuses were

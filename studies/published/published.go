@@ -18,6 +18,9 @@ const Schema = "cleave-published/1"
 //go:embed rego2021.json
 var rego2021 []byte
 
+//go:embed costa2022.json
+var costa2022 []byte
+
 // Study is everything that one study printed.
 type Study struct {
 	Schema string `json:"schema"`
@@ -26,6 +29,9 @@ type Study struct {
 	System string `json:"system"` // what and on what it was measured
 	// Statuses explains each status that a figure may have.
 	Statuses map[string]string `json:"statuses"`
+	// Metrics names those of the system that figures are mapped to; empty: those of
+	// lab.JobMetrics.
+	Metrics []string `json:"metrics,omitempty"`
 	// Points are the study's parameter sets in our factors, at full scale.
 	Points   []lab.Point `json:"points"`
 	Findings []Finding   `json:"findings"`
@@ -41,12 +47,14 @@ type Finding struct {
 
 // Figure is one printed number.
 type Figure struct {
-	ID         string         `json:"id"`
-	Source     string         `json:"source"` // table or section
-	Variant    string         `json:"published_variant"`
-	Metric     string         `json:"published_metric"`
-	Unit       string         `json:"unit"`
-	Value      float64        `json:"value"`
+	ID      string  `json:"id"`
+	Source  string  `json:"source"` // table or section
+	Variant string  `json:"published_variant"`
+	Metric  string  `json:"published_metric"`
+	Unit    string  `json:"unit"`
+	Value   float64 `json:"value"`
+	// Missing: the text prints no number, only an image or words; Value is 0.
+	Missing    bool           `json:"missing,omitempty"`
 	Recomputed *float64       `json:"recomputed"`
 	Status     string         `json:"status"`
 	Note       string         `json:"note"`
@@ -78,6 +86,7 @@ const (
 	MeanOfRatios Quantity = "mean_of_ratios"
 	Slope        Quantity = "slope"
 	Intercept    Quantity = "intercept"
+	Curve        Quantity = "curve"
 	Setting      Quantity = "design"
 )
 
@@ -89,14 +98,17 @@ const (
 )
 
 // Names lists the studies whose figures are held.
-func Names() []string { return []string{"rego2021"} }
+func Names() []string { return []string{"costa2022", "rego2021"} }
 
 // Load returns the named study, or an error that lists the ones there are.
 func Load(name string) (*Study, error) {
-	if name != "rego2021" {
-		return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
+	switch name {
+	case "costa2022":
+		return Parse(costa2022)
+	case "rego2021":
+		return Parse(rego2021)
 	}
-	return Parse(rego2021)
+	return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
 }
 
 // Parse reads and validates one file. Every mistake is reported.
@@ -144,6 +156,23 @@ func (f Figure) Seconds() (float64, bool) {
 	return 0, false
 }
 
+// InOurs is how many of our units (s, 1/s, 1) one of the figure's unit is; false
+// where it is none of ours.
+func (f Figure) InOurs() (float64, bool) {
+	if seconds, isTime := f.Seconds(); isTime {
+		return seconds, true
+	}
+	switch f.Unit {
+	case "requests/min":
+		return 1.0 / 60, true
+	case "percent":
+		return 0.01, true
+	case "count", "ratio", "x", "1":
+		return 1, true
+	}
+	return 0, false
+}
+
 // check finds every mistake in the file.
 func (s *Study) check() error {
 	var problems []error
@@ -171,18 +200,30 @@ func (s *Study) checkFigure(f Figure) error {
 	if _, ok := s.Statuses[f.Status]; !ok {
 		return fmt.Errorf("status %q is not explained in statuses", f.Status)
 	}
-	if f.Source == "" || f.Unit == "" || math.IsInf(f.Value, 0) {
-		return errors.New("source, unit and a finite value must be given")
+	if f.Source == "" || f.Unit == "" || math.IsInf(f.Value, 0) || f.Missing && f.Value != 0 {
+		return errors.New("source, unit and a finite value must be given; one that is missing has none")
 	}
 	for _, name := range append(slices.Clone(f.Ours.Points), f.Ours.Point) {
 		if _, ok := s.Point(name); name != "" && !ok {
 			return fmt.Errorf("point %q is not among the points", name)
 		}
 	}
-	if _, ok := lab.MetricNamed(lab.JobMetrics(), f.Ours.Metric); !ok && f.Ours.Quantity != Setting {
+	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting {
 		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
 	}
+	if _, ok := f.InOurs(); !ok && f.Ours.Quantity == Mean {
+		return fmt.Errorf("unit %q cannot be turned into one of ours", f.Unit)
+	}
 	return f.Ours.check()
+}
+
+// knowsMetric reports whether figures may be mapped to the metric.
+func (s *Study) knowsMetric(name string) bool {
+	if len(s.Metrics) > 0 {
+		return slices.Contains(s.Metrics, name)
+	}
+	_, known := lab.MetricNamed(lab.JobMetrics(), name)
+	return known
 }
 
 // check says which part of a mapping its quantity lacks.
@@ -200,6 +241,8 @@ func (m Mapping) check() error {
 		complete = along && m.Against != ""
 	case Slope, Intercept:
 		complete = along && m.Factor != ""
+	case Curve:
+		complete = m.Variant != ""
 	case Setting:
 		complete = true
 	default:

@@ -296,6 +296,7 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown status", `"status": "raw"`, `"status": "cooked"`, `"cooked"`},
 		{"same id twice", `"s0-002"`, `"s0-001"`, "s0-001"},
 		{"run without number", `, "run": 1}}`, `}}`, "lacks"},
+		{"missing with a value", `"status": "raw"`, `"missing": true, "status": "raw"`, "one that is missing has none"},
 		{"no JSON", `{`, ``, "read published figures"},
 	}
 	for _, test := range tests {

@@ -1,0 +1,46 @@
+package study
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Limits and default of faults.
+const (
+	maxFaults   = 100
+	defaultHeal = 1 // second
+)
+
+// readFaults reads what is done to every trial.
+func (f *File) readFaults(r *reader, node *yaml.Node) {
+	r.list(node, "faults", func(child *yaml.Node) {
+		fault := lab.Fault{Kind: lab.FaultKill, Heal: defaultHeal}
+		r.object(child, "fault", fields{
+			"kill":  r.text("kill", &fault.Target),
+			"after": r.duration("after", &fault.After),
+			"heal":  r.duration("heal", &fault.Heal),
+		}, "kill", "after")
+		f.Study.Faults = append(f.Study.Faults, fault)
+		f.lines.faults = append(f.lines.faults, child.Line)
+	})
+	if len(f.Study.Faults) > maxFaults {
+		r.problem(node.Line, "%d faults, at most %d are allowed", len(f.Study.Faults), maxFaults)
+	}
+}
+
+// checkFaults holds the faults against the system and the load. Which units and
+// services there are, only the layouts of the variants tell.
+func (f *File) checkFaults(r *reader) {
+	for i, fault := range f.Study.Faults {
+		line := f.lines.faults[i]
+		if !f.info.Restartable {
+			r.problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
+			return
+		}
+		if load := f.Study.Load; load != nil && fault.After >= load.Duration {
+			r.problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the load would have it",
+				fault.Target, fault.After, load.Duration)
+		}
+	}
+}

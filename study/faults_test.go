@@ -1,0 +1,81 @@
+package study_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// faulty is a study of a system that can lose units, with faults to be filled in
+// from line 9 on.
+const faulty = `schema: cleave-study/1
+name: faulty
+title: A study with faults
+system: shop
+baseline: one
+variants: {one: {architecture: apart}}
+points: {p: {rate: 10}}
+load: {duration: 20s}
+faults:
+`
+
+// shops is a system that goes on without some of its units, and one that does not.
+func shops(restartable bool) map[string]lab.SystemInfo {
+	return map[string]lab.SystemInfo{"shop": {
+		Name: "shop", Architectures: []lab.Architecture{{Name: "apart"}}, Restartable: restartable,
+		Parameters: []lab.Parameter{{Name: "rate", Max: 100}},
+	}}
+}
+
+func TestFaultsOfAStudy(t *testing.T) {
+	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n"), shops(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []lab.Fault{
+		{Target: "orders", Kind: lab.FaultKill, After: 2, Heal: 0.5},
+		{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 5, Heal: 1},
+	}
+	for i, fault := range file.Study.Faults {
+		if fault != want[i] {
+			t.Errorf("fault %+v, want %+v", fault, want[i])
+		}
+	}
+	if len(file.Study.Faults) != len(want) {
+		t.Errorf("%d faults, want %d", len(file.Study.Faults), len(want))
+	}
+}
+
+func TestMistakesInFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults      string
+		restartable bool
+		want        []string
+	}{
+		"many": {
+			"  - {kill: orders, after: soon}\n  - {kil: orders, after: 1s}\n  - {kill: orders, after: 20s}\n", true,
+			[]string{
+				`x.yaml:10: after is "soon", expected a time span`, `x.yaml:11: fault has no key "kil" (did you mean "kill"?)`,
+				`x.yaml:11: fault needs the key "kill"`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
+			},
+		},
+		"no list":     {"  kill: orders\n", true, []string{"x.yaml:10: faults is a set of keys, expected a list"}},
+		"too many":    {strings.Repeat("  - {kill: orders, after: 1s}\n", 101), true, []string{"x.yaml:10: 101 faults, at most 100 are allowed"}},
+		"not for all": {"  - {kill: core, after: 1s}\n", false, []string{"x.yaml:10: shop takes no faults"}},
+	} {
+		_, err := study.Parse("x.yaml", []byte(faulty+c.faults), shops(c.restartable))
+		var problems study.Problems
+		if !errors.As(err, &problems) || len(problems) != len(c.want) {
+			t.Errorf("%s: %v, want %d problems", name, err, len(c.want))
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
+}
