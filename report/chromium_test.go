@@ -35,10 +35,11 @@ func TestInBrowser(t *testing.T) {
 	t.Run("Keyboard", func(t *testing.T) { testKeyboard(t, ctx) })
 	t.Run("Filter", func(t *testing.T) { testFilter(t, ctx) })
 	t.Run("MetricOfTheForest", func(t *testing.T) { testMetric(t, ctx) })
+	t.Run("UnderLoad", func(t *testing.T) { testLoaded(t, ctx) })
 }
 
 func testPlots(t *testing.T, ctx context.Context) {
-	for _, name := range []string{"analysis.json", "three-variants.json"} {
+	for _, name := range []string{"analysis.json", "three-variants.json", "shop-under-load.json"} {
 		a := fixture(t, name)
 		p := open(t, ctx, a)
 		for _, width := range []int64{1100, 700, 400} {
@@ -69,7 +70,13 @@ func testPlots(t *testing.T, ctx context.Context) {
 }
 
 func testHostile(t *testing.T, ctx context.Context) {
-	p := open(t, ctx, hostile(t))
+	for name, a := range map[string]lab.Analysis{"hostile": hostile(t), "hostile-loaded": hostileLoaded(t)} {
+		testVenom(t, ctx, name, a)
+	}
+}
+
+func testVenom(t *testing.T, ctx context.Context, name string, a lab.Analysis) {
+	p := open(t, ctx, a)
 	for _, width := range []int64{1100, 300} {
 		p.run(size(width, 900))
 		p.settle()
@@ -82,7 +89,7 @@ func testHostile(t *testing.T, ctx context.Context) {
 	if n := ask[int](p, `document.querySelectorAll("img, main script, [onload], [onerror]").length`); n != 0 {
 		t.Errorf("%d elements were made from texts", n)
 	}
-	p.shot("hostile")
+	p.shot(name)
 }
 
 func testMissing(t *testing.T, ctx context.Context) {
@@ -283,4 +290,37 @@ func testMetric(t *testing.T, ctx context.Context) {
 	if tip := ask[string](p, `document.querySelector("#plot-forest [aria-label=tip]")?.textContent ?? ""`); !strings.Contains(tip, "blocks") {
 		t.Errorf("the tip says %q", tip)
 	}
+}
+
+// testLoaded holds the controls of the plots about load, their print and their
+// tables without JavaScript.
+func testLoaded(t *testing.T, ctx context.Context) {
+	a := fixture(t, "shop-under-load.json")
+	p := open(t, ctx, a)
+	p.settle()
+	choose := func(section, value string) {
+		p.run(chromedp.Evaluate(fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")) })(document.querySelector("#%s figure > .controls select"))`, value, section), nil))
+	}
+	for section, plot := range map[string]string{"spectra": "#plot-spectrum-completion-time", "usage": "#plot-usage-cpu", "staleness": "#plot-spectrum-staleness"} {
+		markup := fmt.Sprintf("document.querySelector(%q).innerHTML", plot)
+		first := ask[string](p, markup)
+		if choose(section, "at-240"); ask[string](p, markup) == first {
+			t.Errorf("%s: another load draws the same", section)
+		}
+		if label := ask[string](p, fmt.Sprintf(`document.querySelector("%s svg").getAttribute("aria-label")`, plot)); !strings.Contains(label, "at-240") {
+			t.Errorf("%s: the label says %q, not which load is drawn", section, label)
+		}
+		if choose(section, "at-80"); ask[string](p, markup) != first {
+			t.Errorf("%s: back at the first load, the plot is another", section)
+		}
+	}
+	const uncorrected = `document.querySelector("#plot-spectrum-response-time").textContent.includes("uncorrected")`
+	if ask[bool](p, uncorrected) {
+		t.Error("the uncorrected service time is shown unasked")
+	}
+	if p.run(chromedp.Click(`#spectra input[type=checkbox]`)); !ask[bool](p, uncorrected) {
+		t.Error("the service time is not shown, or not called uncorrected")
+	}
+	p.run(prefer("light").WithMedia("print"))
+	testPaper(t, p)
 }

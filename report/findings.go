@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,7 +33,7 @@ func (v view) verdictFinding() string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[verdict], verdict))
 		}
 	}
-	return fmt.Sprintf("%s at %s: of %d variants against %s, %s", sentenceCase(m.Name), v.reference(), total, v.Baseline, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s at %s: of %d variants against %s, %s", sentenceCase(m.Name), v.at(v.reference()), total, v.Baseline, strings.Join(parts, ", "))
 }
 
 // spaced shows a metric's name in words: "cpu per operation".
@@ -67,7 +68,7 @@ func (v view) forestFinding() string {
 	var all []lab.Comparison
 	for _, x := range v.challengers() {
 		if !v.struckOut(x.Name) {
-			all = append(all, v.ratios(m.Name, x.Name)...)
+			all = append(all, slices.DeleteFunc(v.ratios(m.Name, x.Name), v.piledUp)...)
 		}
 	}
 	least, most, ok := extremes(all)

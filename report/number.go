@@ -63,9 +63,7 @@ func plusMinus(value, standardError float64, unit string) string {
 		return absent
 	}
 	name, factor := figure.Scale(value, unit)
-	if name != "" {
-		name = " " + name
-	}
+	name = figure.After(name)
 	value, standardError = value*factor, standardError*factor
 	if !finite(standardError) || standardError <= 0 {
 		return single(value).number() + name

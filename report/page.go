@@ -61,9 +61,7 @@ func newDocument(a lab.Analysis) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	// json.Marshal writes <, > and & as \u003c, \u003e and \u0026: no text of the
-	// analysis can end the element that holds it.
-	data, err := json.Marshal(withLists(a))
+	data, err := embedded(a)
 	if err != nil {
 		return document{}, fmt.Errorf("encode the analysis of %q for the page: %w", a.Study, err)
 	}
@@ -77,6 +75,21 @@ func newDocument(a lab.Analysis) (document, error) {
 		Answer:   linked(a.Answer, sections),
 		Sections: sections, Variants: glossary(a.Variants), Drawn: code != "",
 	}, nil
+}
+
+// largestData is how much data a page holds before single trials of distributions
+// give way: in bytes, so that with script and tables it stays under 2 MiB.
+const largestData = 1_250_000
+
+// embedded is the analysis as the page holds it. json.Marshal writes <, > and & as
+// \u003c, \u003e and \u0026: no text of the analysis can end the element around it.
+func embedded(a lab.Analysis) ([]byte, error) {
+	data, err := json.Marshal(withLists(a))
+	if err != nil || len(data) <= largestData {
+		return data, err
+	}
+	a.Spectra = newView(a).lightSpectra()
+	return json.Marshal(withLists(a))
 }
 
 // linked joins every sentence of the answer with the section that shows it.

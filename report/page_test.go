@@ -78,7 +78,12 @@ func needScript(t *testing.T) string {
 // TestNoTextBecomesMarkup puts markup into every text field. What is left of
 // it must be escaped in the text and in the embedded data alike.
 func TestNoTextBecomesMarkup(t *testing.T) {
-	a := hostile(t)
+	for _, a := range []lab.Analysis{hostile(t), hostileLoaded(t)} {
+		testNoMarkup(t, a)
+	}
+}
+
+func testNoMarkup(t *testing.T, a lab.Analysis) {
 	page := withoutScript(t, html(t, a))
 	for _, live := range []string{"<img", "<script>alert", "<svg/onload", "\x1b", "\u202e", "\x07"} {
 		if at := strings.Index(page, live); at >= 0 {
@@ -135,7 +140,7 @@ func TestPolicyAllowsTheInlineScriptAndStyleByHash(t *testing.T) {
 func TestPageIdsAreUniqueAndLinksLead(t *testing.T) {
 	ids := regexp.MustCompile(` id="([^"]*)"`)
 	links := regexp.MustCompile(` href="#([^"]*)"`)
-	for _, name := range []string{"whole", "small"} {
+	for _, name := range []string{"whole", "small", "loaded"} {
 		page := withoutScript(t, html(t, fixtures(t)[name]))
 		seen := make(map[string]bool)
 		for _, m := range ids.FindAllStringSubmatch(page, -1) {
@@ -153,7 +158,8 @@ func TestPageIdsAreUniqueAndLinksLead(t *testing.T) {
 }
 
 func TestEveryPlotHasATextAlternativeAndItsNumbers(t *testing.T) {
-	for _, s := range newView(fixture(t, "analysis.json")).sections() {
+	sections := newView(fixture(t, "analysis.json")).sections()
+	for _, s := range append(sections, newView(fixture(t, "shop-under-load.json")).sections()...) {
 		if s.Finding == "" || s.HowTo == "" || s.Caption == "" {
 			t.Errorf("%s lacks a heading, a caption or how to read it: %+v", s.ID, s)
 		}
@@ -180,6 +186,9 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		"Result": reflect.TypeFor[lab.Result](), "Comparison": reflect.TypeFor[lab.Comparison](), "TrendLine": reflect.TypeFor[lab.TrendLine](),
 		"Rung": reflect.TypeFor[lab.Rung](), "PublishedFigure": reflect.TypeFor[lab.PublishedFigure](),
 		"AuditSum": reflect.TypeFor[lab.AuditSum](), "Analysis": reflect.TypeFor[lab.Analysis](),
+		"Curve": reflect.TypeFor[lab.Curve](), "CurvePoint": reflect.TypeFor[lab.CurvePoint](), "Spectrum": reflect.TypeFor[lab.Spectrum](),
+		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](), "TrialPath": reflect.TypeFor[lab.TrialPath](),
+		"Segment": reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](), "Step": reflect.TypeFor[lab.Step](),
 	}
 	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
 	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)

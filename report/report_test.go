@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -35,11 +36,13 @@ func fixture(t *testing.T, name string) lab.Analysis {
 func fixtures(t *testing.T) map[string]lab.Analysis {
 	t.Helper()
 	return map[string]lab.Analysis{
-		"whole":   fixture(t, "analysis.json"),
-		"small":   fixture(t, "three-variants.json"),
-		"hostile": hostile(t),
-		"empty":   {},
-		"lonely":  lonely(t),
+		"whole":              fixture(t, "analysis.json"),
+		"small":              fixture(t, "three-variants.json"),
+		"loaded":             fixture(t, "shop-under-load.json"),
+		"hostile":            hostile(t),
+		"hostile under load": hostileLoaded(t),
+		"empty":              {},
+		"lonely":             lonely(t),
 	}
 }
 
@@ -53,6 +56,38 @@ func hostile(t *testing.T) lab.Analysis {
 	t.Helper()
 	a := fixture(t, "three-variants.json")
 	poison(reflect.ValueOf(&a).Elem())
+	return a
+}
+
+// hostileLoaded is the system under load with venom in every text but those that
+// choose what is drawn.
+func hostileLoaded(t *testing.T) lab.Analysis {
+	t.Helper()
+	a := fixture(t, "shop-under-load.json")
+	poison(reflect.ValueOf(&a).Elem())
+	cure := func(texts ...*string) {
+		for _, text := range texts {
+			*text = strings.TrimSuffix(*text, venom)
+		}
+	}
+	for i := range a.Metrics {
+		cure(&a.Metrics[i].Name, &a.Metrics[i].Unit)
+	}
+	for i := range a.Results {
+		cure(&a.Results[i].Metric)
+	}
+	for i := range a.Comparisons {
+		cure(&a.Comparisons[i].Metric)
+	}
+	for i := range a.Curves {
+		cure(&a.Curves[i].Metric)
+	}
+	for i := range a.Spectra {
+		cure(&a.Spectra[i].Quantity)
+	}
+	for i := range a.Waterfalls {
+		cure(&a.Waterfalls[i].Metric)
+	}
 	return a
 }
 

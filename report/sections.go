@@ -2,7 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // section is one part of the page: a finding, its plots, how to read them and
@@ -14,6 +17,7 @@ type section struct {
 	Caption string // unit, base, n, scale
 	HowTo   string
 	Plots   []plot
+	Wide    bool    // its plots stand two in a row, else as many as fit
 	Shown   []table // always open
 	Folded  []table // in <details>: the data behind the plots
 	// Filter puts a filter over the first shown table, drawn by the script.
@@ -25,18 +29,24 @@ type section struct {
 type plot struct {
 	ID    string
 	Kind  string
-	Index int // which trend line or cost, for kinds "trend" and "cost"
-	Title string
-	Label string // the text alternative
-	Note  string // under the plot
+	Index int // which of a list of the analysis, or which cost
+	// Metric, Point and Limit (in the metric's unit, 0: none) say what is drawn,
+	// where the kind leaves a choice.
+	Metric string
+	Point  string
+	Limit  float64
+	Whole  bool // takes a row of its own among others
+	Title  string
+	Label  string // the text alternative
+	Note   string // under the plot
 }
 
 // sections are the parts of the page after the answer; parts without any data
 // are left out.
 func (v view) sections() []section {
 	var kept []section
-	for _, build := range []func() section{v.verdictSection, v.forestSection, v.ladderSection, v.pointsSection,
-		v.trendsSection, v.costSection, v.claimsSection, v.publishedSection, v.trustSection} {
+	for _, build := range []func() section{v.verdictSection, v.forestSection, v.curvesSection, v.spectraSection, v.waterfallSection, v.pathsSection,
+		v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
 		s := build()
 		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
 		if len(s.Shown)+len(s.Folded) == 0 {
@@ -44,7 +54,8 @@ func (v view) sections() []section {
 		}
 		s.Finding, s.Caption = clean(s.Finding), clean(s.Caption)
 		for i, p := range s.Plots {
-			s.Plots[i].Title = clean(p.Title)
+			s.Plots[i].Title, s.Plots[i].Metric, s.Plots[i].Point = clean(p.Title), clean(p.Metric), clean(p.Point)
+			s.Plots[i].Note = clean(p.Note)
 			s.Plots[i].Label = clean(p.Label + ". " + s.Caption + " The table below has the same numbers.")
 		}
 		kept = append(kept, s)
@@ -70,6 +81,9 @@ func (v view) forestSection() section {
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its left less. The grey band is the margin (%s, or the noise floor where that reaches farther): bars inside it are equivalent. "+
 			"The dotted box is the noise floor, the same variant against itself. Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
+	if slices.ContainsFunc(v.Comparisons, v.piledUp) {
+		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of the load."
+	}
 	s.Plots = one("forest", s.Finding)
 	for _, metric := range v.matrixMetrics(v.reference()) {
 		s.Folded = append(s.Folded, v.ratiosTable(metric.Name))
@@ -86,7 +100,12 @@ func (v view) ladderSection() section {
 	return s
 }
 
+// pointsSection shows ratios along the points of a job. Under load, the curves
+// show that better: nobody would average over rates.
 func (v view) pointsSection() section {
+	if len(v.Curves) > 0 {
+		return section{}
+	}
 	m := v.headline()
 	s := section{ID: "points", Kicker: "Ratio by point", Finding: v.pointsFinding(), Shown: []table{v.averagesTable()},
 		Folded:  []table{v.pairsTable(), v.ratiosTable(m.Name)},
@@ -120,8 +139,12 @@ func (v view) trendsSection() section {
 func (v view) costSection() section {
 	s := section{ID: "cost", Kicker: "Cost per operation", Finding: v.costFinding(),
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
-		HowTo: fmt.Sprintf("A level row means that a %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
-			"a rising row pays more for each: contention, queues, scheduling.", v.Operation)}
+		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
+			"a rising row pays more for each: contention, queues, scheduling.", article(v.Operation))}
+	if _, timed := lab.MetricNamed(v.Metrics, "elapsed_per_operation"); !timed {
+		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(v.metric(cpuPerOperation).Title), setting(v.Confidence), v.sample())
+	}
+	s.Shown = []table{v.costTable()}
 	for _, metric := range v.costMetrics() {
 		s.Folded = append(s.Folded, v.meansTable(metric))
 	}

@@ -67,6 +67,27 @@ func (t *table) add(cells ...cell) { t.Rows = append(t.Rows, cells) }
 // empty reports whether there is nothing to show.
 func (t table) empty() bool { return len(t.Rows) == 0 }
 
+// transposed turns the columns behind the first into rows. What heads the first
+// column then is given.
+func transposed(t table, head string) table {
+	turned := t
+	turned.Columns, turned.Rows = []column{words(head)}, nil
+	for _, row := range t.Rows {
+		turned.Columns = append(turned.Columns, numbers(row[0].Text))
+	}
+	for i, c := range t.Columns[1:] {
+		row := []cell{text(c.Name)}
+		for _, old := range t.Rows {
+			row = append(row, old[i+1])
+		}
+		turned.add(row...)
+	}
+	if len(t.Rows) == 0 {
+		turned.Rows = nil
+	}
+	return turned
+}
+
 // filled keeps the tables that have rows, with clean headings.
 func filled(tables ...table) []table {
 	kept := slices.DeleteFunc(tables, table.empty)

@@ -99,7 +99,11 @@ func (v view) publishedTable() table {
 		if f.Recomputed != nil {
 			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
 		}
-		t.add(text(f.Source), text(figureName(f)), text(plainNumber(f.Value)+" "+unitWord(f.Unit)),
+		printed := plainNumber(f.Value) + " " + unitWord(f.Unit)
+		if f.Missing {
+			printed = absent
+		}
+		t.add(text(f.Source), text(figureName(f)), text(printed),
 			text(measured(f.Measured, f.Low, f.High)+unitAfter(f.Measured, f.Unit)),
 			text(perOperation(f.PublishedPerOperation)+" / "+perOperation(f.MeasuredPerOperation)),
 			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))

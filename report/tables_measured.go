@@ -155,20 +155,24 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	}
 }
 
+// widestMatrix is how many metrics the matrix has as columns; more become rows.
+const widestMatrix = 8
+
 // matrixTable shows every variant against every metric at the reference point.
 func (v view) matrixTable() table {
 	at := v.reference()
-	t := table{ID: "matrix", Title: "Verdicts at " + clean(at), Keys: 1, Columns: []column{words("variant")},
+	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1, Columns: []column{words("variant")},
 		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or the noise floor), ? undecided, x broke a rule of its system; %s",
 			clean(v.Baseline), setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	for _, m := range metrics {
-		t.Columns = append(t.Columns, numbers(spaced(m.Name)))
+		t.Columns = append(t.Columns, numbers(v.question(m, at)))
 	}
 	for _, x := range v.challengers() {
 		row, any := []cell{text(x.Name)}, false
 		for _, m := range metrics {
-			c, ok := v.ratio(m.Name, x.Name, at)
+			point, _ := v.comparedAt(m.Name, at)
+			c, ok := v.ratio(m.Name, x.Name, point)
 			any = any || ok
 			row = append(row, v.ratioCell(c, ok))
 		}
@@ -176,7 +180,18 @@ func (v view) matrixTable() table {
 			t.add(row...)
 		}
 	}
+	if len(metrics) > widestMatrix {
+		return transposed(t, "metric")
+	}
 	return t
+}
+
+// question heads a metric in the matrix, with its point where that is another.
+func (v view) question(m lab.Metric, at string) string {
+	if point, _ := v.comparedAt(m.Name, at); point != at && point != m.Name {
+		return spaced(m.Name) + " at " + v.at(point)
+	}
+	return spaced(m.Name)
 }
 
 // matrixMetrics are the metrics that were compared at a point. A cost per
@@ -186,8 +201,8 @@ func (v view) matrixMetrics(at string) []lab.Metric {
 	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
 		total := strings.TrimSuffix(m.Name, "_per_operation")
 		isTotal := func(x lab.Metric) bool { return x.Name == total && total != m.Name }
-		compared := func(x lab.Variant) bool { _, ok := v.ratio(m.Name, x.Name, at); return ok }
-		return slices.ContainsFunc(v.Metrics, isTotal) || !slices.ContainsFunc(v.challengers(), compared)
+		_, compared := v.comparedAt(m.Name, at)
+		return slices.ContainsFunc(v.Metrics, isTotal) || !compared
 	})
 }
 

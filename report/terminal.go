@@ -28,10 +28,14 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	v := newView(a)
 	p.head(v)
 	p.answer(v)
-	p.table(v.matrixTable())
+	p.table(v.stepsTable(o.Full))
+	if o.Full || len(v.Waterfalls) == 0 {
+		p.table(v.matrixTable())
+	}
 	if o.Full {
 		p.tables(v.fullTables())
 	}
+	p.tables(v.loadTables(o.Full))
 	p.table(v.ladderTable())
 	p.table(v.claimsTable())
 	if o.Full {

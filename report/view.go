@@ -74,10 +74,13 @@ func (v view) headline() lab.Metric {
 }
 
 // reference is the point at which all variants stand side by side: the
-// ladder's, else the first.
+// ladder's, the load that all of them held, else the first.
 func (v view) reference() string {
 	if len(v.Ladder) > 0 {
 		return v.Ladder[0].Point
+	}
+	if l, ok := v.sharedLoad(); ok {
+		return l.point
 	}
 	if len(v.Points) > 0 {
 		return v.Points[0].Name
@@ -122,6 +125,23 @@ func (v view) pairs() []pair {
 		}
 	}
 	return found
+}
+
+// comparedAt is where the matrix shows a metric: at the given point or, of a
+// system under load, at the first where it was compared, such as that of a search.
+func (v view) comparedAt(metric, at string) (string, bool) {
+	compared := func(point string) bool {
+		return slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool { _, ok := v.ratio(metric, x.Name, point); return ok })
+	}
+	if compared(at) || len(v.Curves) == 0 {
+		return at, compared(at)
+	}
+	for _, p := range v.Points {
+		if compared(p.Name) {
+			return p.Name, true
+		}
+	}
+	return at, false
 }
 
 // margin is the smallest difference of a metric that counts: the study's

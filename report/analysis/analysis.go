@@ -41,6 +41,12 @@ func Analyse(in Input) lab.Analysis {
 	a.Ladder = e.ladder()
 	a.Claims = e.judgeClaims()
 	a.Published = e.publishedFigures(a)
+	a.Curves, a.Spectra, a.Usages, a.Paths = e.curves(), e.spectra(), e.usages(), e.paths()
+	if e.study.Load != nil {
+		a.Objective = e.study.Load.Objective
+	}
+	e.noteLoad(a)
+	a.Waterfalls = e.waterfalls()
 	a.Answer = e.answer(a)
 	a.Notes = e.allNotes()
 	return a

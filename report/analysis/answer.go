@@ -23,11 +23,18 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 			sentences = append(sentences, lab.Sentence{Text: text, Figure: part})
 		}
 	}
-	if len(e.study.Metrics) > 0 {
+	switch {
+	case len(e.study.Steps) > 0:
+		for _, text := range e.saysWaterfalls(a.Waterfalls) {
+			add(text, "waterfall")
+		}
+	case e.completes():
+		e.loadAnswer(a, add)
+	case len(e.study.Metrics) > 0:
 		for _, metric := range e.study.Metrics[:min(mostNamed, len(e.study.Metrics))] {
 			add(e.saysMetric(a, metric), "ratios")
 		}
-	} else {
+	default:
 		add(e.saysRatio(a), "ratios")
 	}
 	add(e.saysAverage(a), "ratios")
@@ -101,7 +108,7 @@ func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s.", strings.ToUpper(metric.Title[:1])+metric.Title[1:], strings.Join(parts, "; "))
+	return fmt.Sprintf("%s: %s.", capital(metric.Title), strings.Join(parts, "; "))
 }
 
 // saysComparison tells one comparison with both values and its verdict.
@@ -260,21 +267,37 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	} else {
 		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
 	}
-	undecided, all := 0, 0
-	for _, c := range a.Comparisons {
-		if c.Metric == headline {
-			all++
-			if c.Verdict == lab.Undecided {
-				undecided++
-			}
-		}
-	}
+	undecided, all := countUndecided(a, headline)
 	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
 		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
 	for _, name := range slices.Sorted(maps.Keys(e.struck)) {
 		parts = append(parts, fmt.Sprintf("%s is struck out of every comparison: %s.", name, e.struck[name]))
 	}
 	return strings.Join(parts, " ")
+}
+
+// countUndecided counts the verdicts on a metric: on its steps where there are some,
+// else on its comparisons.
+func countUndecided(a lab.Analysis, metric string) (undecided, all int) {
+	var verdicts []lab.ComparisonVerdict
+	for _, w := range a.Waterfalls {
+		for _, s := range w.Steps {
+			if w.Metric == metric {
+				verdicts = append(verdicts, s.Verdict)
+			}
+		}
+	}
+	for _, c := range a.Comparisons {
+		if c.Metric == metric && len(a.Waterfalls) == 0 {
+			verdicts = append(verdicts, c.Verdict)
+		}
+	}
+	for _, v := range verdicts {
+		if v == lab.Undecided {
+			undecided++
+		}
+	}
+	return undecided, len(verdicts)
 }
 
 // count writes a number of things: "1 block", "5 blocks".

@@ -40,12 +40,17 @@ func (e *experiment) averagedMetrics() []string {
 
 // average of the ratios of a pair over points; false below two points.
 func (e *experiment) average(metric string, p pair, points []string) (lab.Average, bool) {
+	return e.averageOf(metric, metric, p, points)
+}
+
+// averageOf is average where the one below has a metric of its own.
+func (e *experiment) averageOf(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
 	var logRatios [][]float64
 	blocks := 0
 	for _, point := range points {
-		c := e.contrast(metric, point, p)
+		c := e.contrastOf(metric, below, point, p)
 		d, err := stats.LogRatios(c.up, c.down)
 		if err != nil || c.n() == 0 {
 			continue

@@ -23,7 +23,7 @@ func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point 
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
 	for _, point := range c.points {
-		r := pointRatio{point, e.contrast(c.Metric, point, pair{c.Variant, c.Against})}
+		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair())}
 		if !r.decided {
 			j.Verdict = lab.ClaimUndecided
 			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"), point)
@@ -45,7 +45,7 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		return
 	}
 	metric, _ := e.metric(c.Metric)
-	gates, words := e.gates(c.Metric, pair{c.Variant, c.Against}), wording(metric)
+	gates, words := e.gates(c.Metric, c.pair()), wording(metric)
 	smallest, slower := all[0], 0
 	var against, open []string
 	for _, r := range all {
@@ -65,12 +65,20 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
 	switch {
 	case len(against) > 0:
-		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s over %s is %s", c.Variant, c.Against, some(against))
+		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s", c.over(), some(against))
 	case slower == len(all):
-		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s over %s is above 1 at all points (%d), the least being %s", c.Variant, c.Against, len(all), smallest.text())
+		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is above 1 at all points (%d), the least being %s", c.over(), len(all), smallest.text())
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s over %s is not clear of 1 or of the noise floor: %s", c.Variant, c.Against, some(open))
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the noise floor: %s", c.over(), some(open))
 	}
+}
+
+// over names the ratio of a claim: "http over threads".
+func (c claim) over() string {
+	if c.AgainstMetric != c.Metric {
+		return fmt.Sprintf("%s of %s over %s of %s", c.Metric, c.Variant, c.AgainstMetric, c.Against)
+	}
+	return c.Variant + " over " + c.Against
 }
 
 // judgeFactor: supported where the interval of the ratio lies within the claimed
@@ -84,7 +92,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	}
 	ratio, words := all[0].estimate(), "the ratio is "+all[0].text()
 	if len(all) > 1 {
-		average, ok := e.average(c.Metric, pair{c.Variant, c.Against}, c.points)
+		average, ok := e.averageOf(c.Metric, c.AgainstMetric, c.pair(), c.points)
 		if !ok || average.Mean == nil {
 			j.Verdict, j.Reason = lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them"
 			return

@@ -37,47 +37,58 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 	if stated.Metric == "" {
 		stated.Metric = e.study.AllMetrics()[0].Name
 	}
+	if stated.AgainstMetric == "" {
+		stated.AgainstMetric = stated.Metric
+	}
 	c := claim{Claim: stated}
 	if j.Reason = e.untestable(&c); j.Reason != "" {
 		return j
 	}
-	switch c.Kind {
-	case lab.ClaimSlower:
-		e.judgeSlower(&j, c)
-	case lab.ClaimFactor:
-		e.judgeFactor(&j, c)
-	case lab.ClaimLinear:
-		e.judgeExponent(&j, c)
-	case lab.ClaimGrows:
-		e.judgeGrowth(&j, c)
-	default:
+	test, known := e.tests()[c.Kind]
+	if !known {
 		j.Reason = fmt.Sprintf("there is no test for claims of the kind %q", c.Kind)
 		return j
 	}
+	test(&j, c)
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
-	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && j.Measured != nil {
+	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && c.Kind != lab.ClaimMore && j.Measured != nil {
 		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
 	}
 	return j
 }
 
+// tests are those of every kind of claim.
+func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
+	return map[lab.ClaimKind]func(*lab.Judgement, claim){
+		lab.ClaimSlower: e.judgeSlower, lab.ClaimMore: e.judgeSlower, lab.ClaimFactor: e.judgeFactor,
+		lab.ClaimEquivalent: e.judgeEquivalent, lab.ClaimLevel: e.judgeLevel,
+		lab.ClaimLinear: e.judgeExponent, lab.ClaimGrows: e.judgeGrowth,
+	}
+}
+
+// pairs reports whether the claim is about two variants, or two metrics.
+func (c claim) pairs() bool { return c.Kind != lab.ClaimLinear && c.Kind != lab.ClaimLevel }
+
+// pair is what the claim holds against each other.
+func (c claim) pair() pair { return pair{c.Variant, c.Against} }
+
 // untestable says why a claim cannot be tested here, or "" and fills in its points.
 func (e *experiment) untestable(c *claim) string {
-	if _, known := e.metric(c.Metric); !known {
-		return fmt.Sprintf("there is no metric %q", c.Metric)
+	variants, metrics := []string{c.Variant}, []string{c.Metric}
+	if c.pairs() {
+		variants, metrics = append(variants, c.Against), append(metrics, c.AgainstMetric)
 	}
-	variants := []string{c.Variant}
-	if c.Kind != lab.ClaimLinear {
-		variants = append(variants, c.Against)
-	}
-	for _, name := range variants {
+	for i, name := range variants {
+		if _, known := e.metric(metrics[i]); !known {
+			return fmt.Sprintf("there is no metric %q", metrics[i])
+		}
 		if reason := e.absent(name); reason != "" {
 			return reason
 		}
 	}
-	ran := e.measuredPoints(c.Metric, variants)
+	ran := e.measuredPoints(metrics, variants)
 	c.points = slices.DeleteFunc(e.claimedPoints(c.Claim, ran), func(name string) bool {
 		missing := !slices.Contains(ran, name)
 		if missing {
@@ -96,6 +107,11 @@ func (e *experiment) untestable(c *claim) string {
 
 // absent says why a variant has no numbers, or "".
 func (e *experiment) absent(name string) string {
+	for _, v := range e.study.Absent {
+		if v.Name == name {
+			return "not possible here: " + v.Reason
+		}
+	}
 	if _, known := e.study.Variant(name); !known {
 		return fmt.Sprintf("variant %q is not part of this run", name)
 	}
@@ -108,13 +124,15 @@ func (e *experiment) absent(name string) string {
 	return ""
 }
 
-// measuredPoints are the points at which all variants have the metric.
-func (e *experiment) measuredPoints(metric string, variants []string) []string {
+// measuredPoints are the points at which every variant has its metric.
+func (e *experiment) measuredPoints(metrics, variants []string) []string {
 	return slices.DeleteFunc(e.pointsOf(variants...), func(point string) bool {
-		return slices.ContainsFunc(variants, func(v string) bool {
-			_, measured := e.mean(v, point, metric)
-			return !measured
-		})
+		for i, v := range variants {
+			if _, measured := e.mean(v, point, metrics[i]); !measured {
+				return true
+			}
+		}
+		return false
 	})
 }
 

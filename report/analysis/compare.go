@@ -41,27 +41,37 @@ func (c contrast) text() string {
 	return figure.Times(r.Ratio, r.Low, r.High)
 }
 
-// contrast pairs two variants by block. Values without a logarithm are counted
-// in a note and left out.
+// contrast pairs two variants by block. Values without a logarithm are left out,
+// and counted by noteZeros.
 func (e *experiment) contrast(metric, point string, p pair) contrast {
+	return e.contrastOf(metric, metric, point, p)
+}
+
+// contrastOf is contrast where the one below has a metric of its own.
+func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
-	over, under := e.cells[cell{p.variant, point, metric}], e.cells[cell{p.against, point, metric}]
+	over, under := e.cells[cell{p.variant, point, metric}], e.cells[cell{p.against, point, below}]
 	for i, block := range over.blocks {
 		value, found := under.at(block)
 		if !found {
 			continue
 		}
 		if over.values[i] <= 0 || value <= 0 {
-			e.note("%s of %s over %s at %s: block %d has a value of zero or less, which has no ratio, and was left out.", metric, p.variant, p.against, point, block)
-			continue
+			continue // noteZeros tells
 		}
 		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
 	}
+	return e.byBlock(c.up, c.down)
+}
+
+// byBlock compares positive values that are paired by block.
+func (e *experiment) byBlock(up, down []float64) contrast {
+	c := contrast{up: up, down: down}
 	if c.n() == 0 {
 		return c
 	}
-	c.value = c.up[0] / c.down[0]
-	if ratio, err := stats.PairedRatio(c.up, c.down, e.design.Confidence); err == nil {
+	c.value = up[0] / down[0]
+	if ratio, err := stats.PairedRatio(up, down, e.design.Confidence); err == nil {
 		c.ratio, c.value, c.decided = ratio, ratio.Value, true
 	}
 	return c

@@ -122,7 +122,7 @@ func TestZeroHasNoRatioAndIsNotedOnce(t *testing.T) {
 	}
 	count := 0
 	for _, note := range a.Notes {
-		if strings.HasPrefix(note, "elapsed of http over uds at s2: block 1") {
+		if strings.HasPrefix(note, "elapsed: 1 of ") && strings.Contains(note, "zero or less") {
 			count++
 		}
 	}

@@ -73,6 +73,7 @@ func newExperiment(in Input) *experiment {
 	for _, trial := range e.trials {
 		e.take(trial)
 	}
+	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()
 	return e
@@ -157,6 +158,27 @@ func (e *experiment) pointsOf(variants ...string) []string {
 		}
 	}
 	return names
+}
+
+// noteZeros counts the values that no ratio can be made of.
+func (e *experiment) noteZeros() {
+	for _, metric := range e.study.AllMetrics() {
+		zeros, all := 0, 0
+		for at, s := range e.cells {
+			if at.metric != metric.Name {
+				continue
+			}
+			all += len(s.values)
+			for _, value := range s.values {
+				if value <= 0 {
+					zeros++
+				}
+			}
+		}
+		if zeros > 0 {
+			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.", metric.Name, zeros, all)
+		}
+	}
 }
 
 // note adds a remark to the report, once.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/studies/published"
 )
@@ -31,7 +32,7 @@ func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.Pub
 	}
 	out := lab.PublishedFigure{
 		ID: f.ID, Source: f.Source, Metric: f.Metric, Variant: f.Variant, Point: point, Unit: f.Unit,
-		Value: f.Value, Status: f.Status, Note: f.Note, Recomputed: f.Recomputed,
+		Value: f.Value, Missing: f.Missing, Status: f.Status, Note: f.Note, Recomputed: f.Recomputed,
 	}
 	out.PublishedPerOperation = e.publishedPerOperation(f)
 	if f.Ours.Quantity == published.Setting {
@@ -62,7 +63,7 @@ func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.
 	m := f.Ours
 	switch m.Quantity {
 	case published.Run, published.Mean:
-		return e.measureTime(f, out)
+		return e.measureMean(f, out)
 	case published.RatioOfMeans:
 		c := e.contrast(m.Metric, m.Point, pair{m.Variant, m.Against})
 		if c.n() == 0 {
@@ -75,14 +76,34 @@ func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.
 		return "the denominator cannot be told from zero"
 	case published.MeanOfRatios:
 		return e.measureAverage(m, out)
+	case published.Curve:
+		return e.measureCurve(f)
 	}
 	return e.measureLine(a, f, out)
 }
 
-// measureTime is a run (our trial of the block of that number) or a mean.
-func (e *experiment) measureTime(f published.Figure, out *lab.PublishedFigure) string {
+// measureCurve tells our ends of a curve that the study draws without numbers.
+func (e *experiment) measureCurve(f published.Figure) string {
+	metric, known := e.metric(f.Ours.Metric)
+	points := e.measuredPoints([]string{f.Ours.Metric}, []string{f.Ours.Variant})
+	if !known || len(points) == 0 {
+		return fmt.Sprintf("an image without numbers, and %s was not measured here", f.Ours.Metric)
+	}
+	end := func(point string) string {
+		value, _ := e.mean(f.Ours.Variant, point, f.Ours.Metric)
+		return fmt.Sprintf("%s at %s", figure.Quantity(value, nil, nil, metric.Unit), point)
+	}
+	text := fmt.Sprintf("an image without numbers; here %s: %s", metric.Title, end(points[0]))
+	if last := points[len(points)-1]; len(points) > 1 {
+		text += " to " + end(last)
+	}
+	return text
+}
+
+// measureMean is a run (our trial of the block of that number) or a mean.
+func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
-	seconds, _ := f.Seconds()
+	unit, _ := f.InOurs()
 	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}], e.cells[cell{m.Variant, m.Point, elapsedPerOperation}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
@@ -92,18 +113,21 @@ func (e *experiment) measureTime(f published.Figure, out *lab.PublishedFigure) s
 		if !found {
 			return fmt.Sprintf("there is no block %d here", m.Run)
 		}
-		out.Measured = number(value / seconds)
+		out.Measured = number(value / unit)
 		if perOperation, ok := each.at(m.Run); ok {
 			out.MeasuredPerOperation = number(perOperation)
 		}
 		return ""
 	}
-	out.Measured = number(stats.Mean(s.values) / seconds)
+	out.Measured = number(stats.Mean(s.values) / unit)
 	if low, high := e.meanInterval(s.values); low != nil {
-		out.Low, out.High = bounds(*low/seconds, *high/seconds)
+		out.Low, out.High = bounds(*low/unit, *high/unit)
 	}
 	if len(each.values) > 0 {
 		out.MeasuredPerOperation = number(stats.Mean(each.values))
+	}
+	if f.Missing {
+		return "the text prints no number; measured here at " + m.Point
 	}
 	return ""
 }
@@ -152,7 +176,7 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 // figure is no time of a known number of operations.
 func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	seconds, isTime := f.Seconds()
-	if !isTime {
+	if !isTime || f.Missing {
 		return nil
 	}
 	study := e.in.Published

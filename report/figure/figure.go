@@ -3,13 +3,14 @@
 // the data do not support. Values are given in seconds, bytes or plain numbers;
 // the unit is scaled for the eye only. It does not choose what to print.
 //
-// Entry points: Quantity, Times, Number, Percent and Fixed.
+// Entry points: Quantity, Times, Number, Percent, Fixed and After.
 package figure
 
 import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Absent stands where there is no number.
@@ -23,16 +24,27 @@ const mostDigits = 6
 func Number(value float64, low, high *float64) string { return write(value, low, high, 1, "") }
 
 // Times writes a ratio to a base: "3.68x [3.46x, 3.91x]" as "3.68x [3.46, 3.91]".
-func Times(ratio float64, low, high *float64) string { return write(ratio, low, high, 1, "x") }
+// However wide the interval, the ratio itself keeps a digit: it is never 0x.
+func Times(ratio float64, low, high *float64) string {
+	if digits := -magnitude(ratio); finite(ratio) && ratio != 0 && Decimals(ratio, low, high) < digits {
+		return bracketed(ratio, low, high, digits, "x")
+	}
+	return write(ratio, low, high, 1, "x")
+}
 
 // Quantity writes an estimate in a unit that is easy to read:
 // Quantity(0.03266, ..., "s") is "32.7 ms [31.6, 33.7]".
 func Quantity(value float64, low, high *float64, unit string) string {
 	name, factor := Scale(value, unit)
-	if name != "" {
-		name = " " + name
+	return write(value, low, high, factor, After(name))
+}
+
+// After is a unit as it stands behind a number: " ms", but "/s".
+func After(unit string) string {
+	if unit == "" || strings.HasPrefix(unit, "/") {
+		return unit
 	}
-	return write(value, low, high, factor, name)
+	return " " + unit
 }
 
 // Percent writes a share: "1.2 %".
@@ -56,13 +68,15 @@ func Scale(value float64, unit string) (name string, factor float64) {
 		names = []string{"GiB", "MiB", "KiB", "B"}
 	case "1":
 		return "", 1
+	case "1/s":
+		return "/s", 1
 	default:
 		return unit, 1
 	}
 	factor = 1
 	for i, name := range names {
 		// What would show as 1.00 of the larger unit belongs to it.
-		if math.Abs(value)*factor >= 0.9995 || i == len(names)-1 || value == 0 {
+		if math.Abs(value)*factor >= 0.9995 || i == len(names)-1 || value == 0 && name == unit {
 			if unit == "B" {
 				factor /= 1 << 30
 			}
@@ -78,12 +92,17 @@ func write(value float64, low, high *float64, factor float64, suffix string) str
 	if !finite(value) {
 		return Absent
 	}
-	digits := Decimals(value*factor, scaled(low, factor), scaled(high, factor))
-	text := Fixed(value*factor, digits) + suffix
+	low, high = scaled(low, factor), scaled(high, factor)
+	return bracketed(value*factor, low, high, Decimals(value*factor, low, high), suffix)
+}
+
+// bracketed writes a number with its interval behind it, if there is one.
+func bracketed(value float64, low, high *float64, digits int, suffix string) string {
+	text := Fixed(value, digits) + suffix
 	if low == nil || high == nil || !finite(*low) || !finite(*high) {
 		return text
 	}
-	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*low*factor, digits), Fixed(*high*factor, digits))
+	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*low, digits), Fixed(*high, digits))
 }
 
 // Decimals is the rounding rule: how many digits after the point a number

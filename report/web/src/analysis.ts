@@ -75,6 +75,75 @@ export interface PublishedFigure {
   measured_per_operation: number | null;
 }
 
+export interface Quantile {
+  share: number;
+  value: number;
+}
+
+export interface CurvePoint {
+  point: string;
+  offered: number;
+  median: number;
+  values: number[] | null;
+  held: boolean;
+}
+
+export interface Curve {
+  variant: string;
+  metric: string;
+  unit: string;
+  points: CurvePoint[] | null;
+}
+
+export interface Spectrum {
+  variant: string;
+  point: Point;
+  quantity: string;
+  median: Quantile[] | null;
+  trials: Quantile[][] | null;
+}
+
+export interface RoleUsage {
+  variant: string;
+  point: Point;
+  role: string;
+  cpu_per_operation: number;
+  cpu_share: number;
+  peak_memory: number;
+}
+
+export interface Segment {
+  start: number;
+  seconds: number;
+  unit: string;
+  kind: string;
+  name: string;
+}
+
+export interface TrialPath {
+  variant: string;
+  point: Point;
+  share: number;
+  seconds: number;
+  segments: Segment[] | null;
+}
+
+export interface Step {
+  knob: string;
+  change: string;
+  variant: string;
+  ratio: Ratio;
+  verdict: Comparison["verdict"];
+}
+
+export interface Waterfall {
+  metric: string;
+  from: string;
+  to: string;
+  steps: Step[] | null;
+  whole: Ratio;
+}
+
 export interface AuditSum {
   verdict: "valid" | "invalid" | "unknown";
 }
@@ -95,6 +164,11 @@ export interface Analysis {
   trends: TrendLine[];
   ladder: Rung[];
   published: PublishedFigure[];
+  curves?: Curve[];
+  spectra?: Spectrum[];
+  usages?: RoleUsage[];
+  paths?: TrialPath[];
+  waterfalls?: Waterfall[];
   audit: Record<string, AuditSum>;
 }
 
@@ -156,4 +230,15 @@ export function resultsOf(a: Analysis, metric: string): Map<string, Result[]> {
     if (rows.length > 0) byVariant.set(variant, rows);
   }
   return byVariant;
+}
+
+/** The points of the study that a list of figures of variants shown has, in the study's order. */
+export function pointsOf(a: Analysis, figures: { variant: string; point: Point }[]): string[] {
+  const has = new Set(figures.filter((f) => shown(a, f.variant)).map((f) => f.point.name));
+  return a.points.map((p) => p.name).filter((name) => has.has(name));
+}
+
+/** Whether a variant is drawn: no twin, and it broke no rule. */
+export function shown(a: Analysis, variant: string): boolean {
+  return comparedVariants(a).includes(variant) && !struckOut(a, variant);
 }

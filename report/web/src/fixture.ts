@@ -5,3 +5,8 @@ import { type Analysis, readAnalysis } from "./analysis";
 export function smallAnalysis(): Analysis {
   return readAnalysis(readFileSync("../testdata/three-variants.json", "utf8"));
 }
+
+/** The system under load that the Go tests use too. For tests only. */
+export function loadedAnalysis(): Analysis {
+  return readAnalysis(readFileSync("../testdata/shop-under-load.json", "utf8"));
+}

@@ -1,61 +1,31 @@
-import { type Analysis, embeddedText, headline, ratiosToBaseline, readAnalysis } from "./analysis";
+import { type Analysis, embeddedText, readAnalysis } from "./analysis";
+import { addControls, type Filled } from "./controls";
 import { button, fileName, save, standalone } from "./download";
-import { addFilter, option } from "./filter";
-import { type Drawing, render } from "./frame";
-import { costByPoint, ratiosByPoint } from "./plots/bypoint";
-import { drift } from "./plots/drift";
-import { forest } from "./plots/forest";
-import { ladder } from "./plots/ladder";
-import { publishedAgainstMeasured } from "./plots/published";
-import { trend } from "./plots/trend";
+import { drawing, wishOf } from "./drawings";
+import { addFilter } from "./filter";
+import { render } from "./frame";
 import { type Look, looks } from "./style";
 
-const COSTS = ["cpu_per_operation", "elapsed_per_operation"];
 const NARROWEST = 280;
-
-/** The costs per operation that are metrics of this study, in the order of their places on the page. */
-function costs(a: Analysis): string[] {
-  return COSTS.filter((name) => a.metrics.some((m) => m.name === name));
-}
-
-/** Draws one kind of plot at a width. */
-type Draw = (width: number) => Drawing;
-
-function drawer(a: Analysis, all: Map<string, Look>, kind: string, index: number, metric: string): Draw {
-  switch (kind) {
-    case "forest":
-      return (width) => forest(a, all, width, metric);
-    case "ladder":
-      return (width) => ladder(a, all, width);
-    case "points":
-      return (width) => ratiosByPoint(a, all, width);
-    case "trend":
-      return () => trend(a, all, index);
-    case "cost":
-      return (width) => costByPoint(a, all, width, costs(a)[index] ?? "cpu_per_operation");
-    case "published":
-      return (width) => publishedAgainstMeasured(a, width);
-    case "drift":
-      return (width) => drift(a, all, width);
-    default:
-      throw new Error(`no drawing is called "${kind}"`);
-  }
-}
 
 /** Widths on paper (A4 upright) in pixels: a plot of its own, and one of two side by side. */
 const PAPER = { alone: 680, panel: 325 };
 
-/** Fills one place of the page and keeps it as wide as its column. Returns how to draw it for paper. */
-function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): () => void {
+/** Fills one place of the page and keeps it as wide as its column. */
+function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
   const page = place.ownerDocument;
-  const label = place.dataset["label"] ?? "";
-  let metric = headline(a).name;
+  const wish = wishOf(place, a);
+  const first = { ...wish };
   let drawnAt = 0;
   const draw = (width = place.clientWidth): void => {
     drawnAt = Math.max(NARROWEST, Math.floor(width));
-    const make = drawer(a, all, place.dataset["plot"] ?? "", Number(place.dataset["index"] ?? 0), metric);
-    const text = metric === headline(a).name ? label : `${metric}, as ratios to ${a.baseline}.`;
-    place.replaceChildren(render(make(drawnAt), drawnAt, text));
+    place.replaceChildren(render(drawing(a, all, wish, drawnAt), drawnAt, label()));
+  };
+  // The page's own words say what it shows first; after a choice, plain ones.
+  const label = (): string => {
+    if (wish.metric !== first.metric) return `${wish.metric}, as ratios to ${a.baseline}.`;
+    if (wish.point !== first.point) return `${wish.kind} of ${wish.metric} at ${wish.point}. The tables below have the same numbers.`;
+    return place.dataset["label"] ?? "";
   };
   const after = page.createElement("div");
   after.className = "controls after";
@@ -64,31 +34,13 @@ function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): () => vo
     if (svg) save(page, fileName([a.study, place.id], "svg"), "image/svg+xml", standalone(svg));
   }));
   place.after(after);
-  if (place.dataset["plot"] === "forest") {
-    place.before(metricSelect(page, a, metric, (chosen) => {
-      metric = chosen;
-      draw();
-    }));
-  }
   draw();
   new ResizeObserver(() => {
     if (Math.max(NARROWEST, Math.floor(place.clientWidth)) !== drawnAt && !window.matchMedia("print").matches) draw();
   }).observe(place);
   window.addEventListener("afterprint", () => draw());
-  return () => draw(place.closest(".panels") ? PAPER.panel : PAPER.alone);
-}
-
-function metricSelect(page: Document, a: Analysis, chosen: string, use: (metric: string) => void): HTMLElement {
-  const controls = page.createElement("div");
-  controls.className = "controls";
-  const select = page.createElement("select");
-  for (const m of a.metrics.filter((x) => ratiosToBaseline(a, x.name).length > 0)) select.append(option(page, m.name, m.title));
-  select.value = chosen;
-  select.addEventListener("change", () => use(select.value));
-  const label = page.createElement("label");
-  label.append("Metric ", select);
-  controls.append(label);
-  return controls;
+  const shared = place.closest(".panels") !== null && place.closest(".whole") === null;
+  return { place, wish, draw: () => draw(), forPaper: () => draw(shared ? PAPER.panel : PAPER.alone) };
 }
 
 /** The buttons of the page: theme, raw data, tables. */
@@ -113,10 +65,11 @@ function start(page: Document): void {
   const a = readAnalysis(text);
   const all = looks(a);
   addTools(page, a, text);
-  const forPaper = [...page.querySelectorAll<HTMLElement>(".plot")].map((place) => fill(place, a, all));
+  const filled = [...page.querySelectorAll<HTMLElement>(".plot")].map((place) => fill(place, a, all));
+  addControls(page, a, filled);
   window.addEventListener("beforeprint", () => {
     openAll(page);
-    for (const draw of forPaper) draw();
+    for (const f of filled) f.forPaper();
   });
   for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
     const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");

@@ -14,6 +14,7 @@ export interface Scale {
 export function scaleFor(value: number, unit: string): Scale {
   const size = Math.abs(value);
   if (unit === "1" || unit === "") return { unit: "", factor: 1 };
+  if (unit === "1/s") return { unit: "/s", factor: 1 };
   const steps = stepsOf(unit);
   if (size === 0) return { unit, factor: 1 };
   return steps.find((s) => size * s.factor >= 0.9995) ?? steps.at(-1) ?? { unit, factor: 1 };
@@ -65,9 +66,9 @@ export function fixed(value: number, digits: number): string {
   return Number(text) === 0 ? (0).toFixed(Math.min(digits, 20)) : text;
 }
 
-function write(e: Estimate, factor: number, suffix: string): string {
+function write(e: Estimate, factor: number, suffix: string, least = -Infinity): string {
   if (!Number.isFinite(e.value)) return ABSENT;
-  const digits = decimals(e, factor);
+  const digits = Math.max(least, decimals(e, factor));
   const text = fixed(e.value * factor, digits) + suffix;
   if (e.low === null || e.high === null || halfWidth(e) === null) return text;
   return `${text} [${fixed(e.low * factor, digits)}, ${fixed(e.high * factor, digits)}]`;
@@ -76,19 +77,24 @@ function write(e: Estimate, factor: number, suffix: string): string {
 /** An estimate with its unit: "32.66 s [31.58, 33.75]". */
 export function quantity(e: Estimate, unit: string): string {
   const s = scaleFor(e.value, unit);
-  return write(e, s.factor, s.unit === "" ? "" : ` ${s.unit}`);
+  return write(e, s.factor, after(s.unit));
 }
 
-/** An estimate as a ratio to a base: "3.68x [3.46, 3.91]". */
+/** A unit as it stands behind a number: " ms", but "/s". */
+function after(unit: string): string {
+  return unit === "" || unit.startsWith("/") ? unit : ` ${unit}`;
+}
+
+/** An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a digit. */
 export function times(e: Estimate): string {
-  return write(e, 1, "x");
+  return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));
 }
 
 /** A tick: short, exact for round numbers. */
 export function tick(value: number, unit: string): string {
   const s = scaleFor(value, unit);
   const shown = Number((value * s.factor).toPrecision(6));
-  return s.unit === "" ? String(shown) : `${shown} ${s.unit}`;
+  return `${shown}${after(s.unit)}`;
 }
 
 /** Ticks for a log axis: decades, or 1-2-5 steps where there are few decades. */

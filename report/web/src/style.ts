@@ -36,3 +36,14 @@ export function lookOf(all: Map<string, Look>, name: string): Look {
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
+
+/** The look of the i-th part of a whole, such as a unit or a kind of time: a fill that no variant has. */
+export function partLook(i: number): Look {
+  return { colour: `var(--p${i % PARTS})`, symbol: symbolSquare, dash: "none" };
+}
+
+/** Fills of parts, --p0 .. --p7 in the style sheet; --p8 is for what has none of its own. */
+export const PARTS = 8;
+
+/** The look of parts that share the grey fill. */
+export const restLook: Look = { colour: "var(--p8)", symbol: symbolSquare, dash: "none" };

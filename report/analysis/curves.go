@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Factors of points that set an open rate, and the figures of audits that say
+// how a load went. They are the words of every system under load.
+const (
+	factorRate      = "rate"       // operations per second
+	factorPerMinute = "per_minute" // operations per minute
+
+	figureOffered  = "offered_rate"
+	figureAchieved = "achieved_rate"
+	figureHeld     = "held"              // 1: the rate was achieved and did not pile up
+	figureLimited  = "generator_limited" // 1: the generator was the limit
+)
+
+// completedRate is the metric of how many operations per second became final.
+const completedRate = "completed_rate"
+
+// leastCompleted is the share of the offered rate below which work piled up. It
+// leaves room for what was on its way when the load ended.
+const leastCompleted = 0.95
+
+// leastAchieved is the share of the offered rate below which a rate was not held.
+const leastAchieved = 0.99
+
+// counted are the valid trials of a variant at a point, one per block; a later
+// attempt replaces an earlier one.
+func (e *experiment) counted(variant, point string) []lab.Trial {
+	var found []lab.Trial
+	for _, trial := range e.trials {
+		if !trial.Valid || trial.Variant != variant || trial.Point.Name != point {
+			continue
+		}
+		if n := len(found); n > 0 && found[n-1].Block == trial.Block {
+			found = found[:n-1]
+		}
+		found = append(found, trial)
+	}
+	return found
+}
+
+// curves are the metrics of every variant over the offered rate. A study whose
+// points set no rate has none.
+func (e *experiment) curves() []lab.Curve {
+	var curves []lab.Curve
+	for _, metric := range e.study.AllMetrics() {
+		if !overRate(metric) {
+			continue
+		}
+		for _, v := range e.variants() {
+			if points := e.curvePoints(v.Name, metric.Name); len(points) > 0 {
+				curves = append(curves, lab.Curve{Variant: v.Name, Metric: metric.Name, Unit: metric.Unit, Points: points})
+			}
+		}
+	}
+	return curves
+}
+
+// overRate reports whether a metric belongs over the offered rate: times of
+// operations, rates, and shares of operations that failed or were left over. The
+// capacity is a rate, but no answer to one.
+func overRate(m lab.Metric) bool {
+	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.Staleness} {
+		if strings.HasPrefix(m.Name, quantity+"_") {
+			return true
+		}
+	}
+	return strings.HasSuffix(m.Name, "_share") || m.Unit == "1/s" && m.Name != capacityMetric
+}
+
+// capacityMetric is what a search finds.
+const capacityMetric = "capacity"
+
+// curvePoints are the points of a curve by rising rate.
+func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
+	var points []lab.CurvePoint
+	for _, point := range e.study.Points {
+		trials := e.counted(variant, point.Name)
+		values := slices.Clone(e.cells[cell{variant, point.Name, metric}].values)
+		offered, known := offeredRate(point, trials)
+		if !known || len(values) == 0 {
+			continue
+		}
+		points = append(points, lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: mostHeld(trials)})
+	}
+	slices.SortStableFunc(points, func(a, b lab.CurvePoint) int { return cmp.Compare(a.Offered, b.Offered) })
+	return points
+}
+
+// offeredRate is the open rate of a point in operations per second: the level of
+// its factor, else what the generators said that they offered.
+func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
+	if rate, set := point.Level(factorRate); set {
+		return rate, rate > 0
+	}
+	if perMinute, set := point.Level(factorPerMinute); set {
+		return perMinute / 60, perMinute > 0
+	}
+	rate := stats.Median(figuresOf(trials, figureOffered))
+	return rate, rate > 0 && finite(rate)
+}
+
+// figuresOf are the values of a figure in the audits that have it.
+func figuresOf(trials []lab.Trial, name string) []float64 {
+	var values []float64
+	for _, trial := range trials {
+		if value, ok := trial.Audit.Figures[name]; ok && finite(value) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// mostHeld reports whether more than half of the trials held their rate.
+func mostHeld(trials []lab.Trial) bool {
+	n := 0
+	for _, trial := range trials {
+		if held(trial) {
+			n++
+		}
+	}
+	return 2*n > len(trials)
+}
+
+// held reports whether a trial held its rate: as its audit says, else where the
+// rate was achieved and what was begun was completed as fast. Where nothing was
+// measured nothing is known against it.
+func held(trial lab.Trial) bool {
+	figures := trial.Audit.Figures
+	if said, ok := figures[figureHeld]; ok {
+		return said >= 1
+	}
+	offered := figures[figureOffered]
+	if completed, measured := trial.Measures[completedRate]; measured && completed < leastCompleted*offered {
+		return false
+	}
+	achieved, measured := figures[figureAchieved]
+	return !measured || achieved >= leastAchieved*offered
+}

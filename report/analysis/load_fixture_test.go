@@ -1,0 +1,329 @@
+package analysis
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// loadFixture is where the views find a system under load to show.
+const loadFixture = "../testdata/shop-under-load.json"
+
+// design is how a made-up variant answers: with the demand of one order on its
+// bottleneck, as a queue does.
+type design struct {
+	name     string
+	demand   float64            // seconds of the bottleneck per order
+	fixed    float64            // seconds of an order that wait for nothing
+	accept   float64            // share of an order after which it is answered
+	cpu      map[string]float64 // seconds per order, by role
+	memory   map[string]int64   // MiB, by role
+	perOrder map[string]float64 // counts
+	stale    float64            // median staleness, 0: no read models
+	path     func(seconds float64) []lab.Segment
+}
+
+// designs of the shop. All figures are made up; their order is that of a host
+// with two processors.
+func designs() []design {
+	one := func(seconds float64) []lab.Segment {
+		return split(seconds, part{0.06, "generator", lab.SegmentTransport, "POST /orders"}, part{0.09, "shop", lab.SegmentQueueing, "connection of the pool"},
+			part{0.12, "shop", lab.SegmentBusiness, "Create"}, part{0.33, "shop", lab.SegmentDatabase, "INSERT orders"}, part{0.34, "shop", lab.SegmentDatabase, "COMMIT"},
+			part{0.06, "generator", lab.SegmentTransport, "answer"})
+	}
+	two := func(seconds float64) []lab.Segment {
+		return split(seconds, part{0.03, "generator", lab.SegmentTransport, "POST /orders"}, part{0.05, "orders", lab.SegmentBusiness, "Create"},
+			part{0.16, "orders", lab.SegmentDatabase, "COMMIT"}, part{0.03, "orders", lab.SegmentEncoding, "Reserve"}, part{0.06, "inventory", lab.SegmentTransport, "Reserve"},
+			part{0.17, "inventory", lab.SegmentDatabase, "COMMIT"}, part{0.05, "payments", lab.SegmentTransport, "Charge"}, part{0.16, "payments", lab.SegmentDatabase, "COMMIT"},
+			part{0.05, "shipping", lab.SegmentTransport, "Ship"}, part{0.13, "shipping", lab.SegmentDatabase, "COMMIT"}, part{0.02, "orders", lab.SegmentBusiness, "Confirm"},
+			part{0.07, "orders", lab.SegmentDatabase, "COMMIT"}, part{0.02, "generator", lab.SegmentTransport, "answer"})
+	}
+	three := func(seconds float64) []lab.Segment {
+		return split(seconds, part{0.02, "generator", lab.SegmentTransport, "POST /orders"}, part{0.03, "orders", lab.SegmentBusiness, "Create"},
+			part{0.10, "orders", lab.SegmentDatabase, "COMMIT"}, part{0.09, "orders", lab.SegmentQueueing, "outbox"}, part{0.11, "inventory", lab.SegmentBroker, "order-created"},
+			part{0.10, "inventory", lab.SegmentDatabase, "COMMIT"}, part{0.07, "inventory", lab.SegmentQueueing, "outbox"}, part{0.12, "payments", lab.SegmentBroker, "stock-reserved"},
+			part{0.09, "payments", lab.SegmentDatabase, "COMMIT"}, part{0.07, "payments", lab.SegmentQueueing, "outbox"}, part{0.10, "orders", lab.SegmentBroker, "payment-captured"},
+			part{0.02, "orders", lab.SegmentBusiness, "Confirm"}, part{0.08, "orders", lab.SegmentDatabase, "COMMIT"})
+	}
+	return []design{
+		{name: "monolith", demand: 1.0 / 330, fixed: 0.0021, accept: 1, path: one,
+			cpu: map[string]float64{"shop": 0.00062, "database": 0.00148, "generator": 0.00094}, memory: map[string]int64{"shop": 31, "database": 118, "generator": 27},
+			perOrder: map[string]float64{"statements_per_order": 11, "rows_per_order": 14.2, "fsyncs_per_order": 0.71}},
+		{name: "sync", demand: 1.0 / 205, fixed: 0.0064, accept: 1, path: two,
+			cpu: map[string]float64{"orders": 0.00071, "inventory": 0.00043, "payments": 0.00041, "shipping": 0.00038, "catalog": 0.00012, "customers": 0.00011,
+				"database": 0.00331, "generator": 0.00101},
+			memory:   map[string]int64{"orders": 24, "inventory": 22, "payments": 22, "shipping": 21, "catalog": 19, "customers": 19, "database": 164, "generator": 27},
+			perOrder: map[string]float64{"statements_per_order": 23, "rows_per_order": 27.5, "bytes_per_order": 4310, "fsyncs_per_order": 3.4}},
+		{name: "async", demand: 1.0 / 140, fixed: 0.021, accept: 0.11, path: three, stale: 0.034,
+			cpu: map[string]float64{"orders": 0.00088, "inventory": 0.00066, "payments": 0.00061, "shipping": 0.00057, "views": 0.00049, "catalog": 0.00004, "customers": 0.00003,
+				"database": 0.00412, "broker": 0.00127, "documents": 0.00034, "generator": 0.00097},
+			memory: map[string]int64{"orders": 27, "inventory": 25, "payments": 25, "shipping": 24, "views": 23, "catalog": 18, "customers": 18, "database": 171,
+				"broker": 142, "documents": 61, "generator": 27},
+			perOrder: map[string]float64{"statements_per_order": 38.5, "rows_per_order": 44.1, "messages_per_order": 7, "bytes_per_order": 9120, "fsyncs_per_order": 5.2}},
+	}
+}
+
+// part is a share of a path.
+type part struct {
+	share float64
+	unit  string
+	kind  lab.SegmentKind
+	name  string
+}
+
+// split lays the parts one after another.
+func split(seconds float64, parts ...part) []lab.Segment {
+	var whole, at float64
+	for _, p := range parts {
+		whole += p.share
+	}
+	var segments []lab.Segment
+	for _, p := range parts {
+		length := seconds * p.share / whole
+		segments = append(segments, lab.Segment{Start: at, Seconds: length, Unit: p.unit, Kind: p.kind, Name: p.name})
+		at += length
+	}
+	return segments
+}
+
+// shopUnderLoad is an experiment with the three designs of the shop at five
+// rates and in a search for the capacity. Everything in it is made up.
+func shopUnderLoad() Input {
+	rates := []float64{20, 40, 80, 160, 240}
+	study := lab.Study{
+		Schema: lab.StudySchema, Name: "shop-under-load", Title: "What does splitting the shop cost? (made-up figures)", System: "shop", Baseline: "monolith",
+		Design: lab.Design{Blocks: 6, Seed: 11, Scale: 1, Margin: 0.05, Confidence: 0.95, NoiseFloor: []string{"monolith"}, NoiseFloorPoints: []string{"at-80"}},
+		Load:   &lab.Load{Duration: 10, WarmUp: 2, Objective: "p99<100ms,errors<0.1%"}, Metrics: loadMetrics(),
+		Notes: []string{"All figures of this document are made up."},
+	}
+	for _, rate := range rates {
+		study.Points = append(study.Points, lab.Point{Name: fmt.Sprintf("at-%g", rate), Levels: map[string]float64{"rate": rate}})
+	}
+	study.Points = append(study.Points, lab.Point{Name: "capacity", Levels: map[string]float64{"search_from": 50}})
+	in := Input{
+		Plan:        lab.Plan{Schema: lab.PlanSchema, Profile: "full"},
+		Environment: lab.Environment{"cores_online": {Value: 2, Unit: "cores"}},
+		System:      lab.SystemInfo{Name: "shop", Operation: "order", Metrics: loadMetrics()},
+	}
+	summaries := map[string]string{"monolith": "one process, one transaction", "sync": "a process per component, HTTP, saga", "async": "a process per component, broker, events"}
+	for _, d := range designs() {
+		study.Variants = append(study.Variants, lab.Variant{Name: d.name, System: "shop", Architecture: d.name, Deployment: "process", Summary: summaries[d.name]})
+	}
+	study.Variants = append(study.Variants, lab.Variant{Name: "monolith.twin", System: "shop", Architecture: "monolith", Deployment: "process", TwinOf: "monolith", Points: []string{"at-80"}})
+	for block := 1; block <= study.Design.Blocks; block++ {
+		for i, d := range designs() {
+			for k, point := range study.Points {
+				in.order(d, d.name, point, block, wobble(block, 7*i+k))
+				if i == 0 && point.Name == "at-80" {
+					in.order(d, "monolith.twin", point, block, wobble(block, 40+k))
+				}
+			}
+		}
+	}
+	in.Plan.Study = study
+	return in
+}
+
+// wobble is a fixed pattern of noise around 1.
+func wobble(block, salt int) float64 {
+	return 1 + 0.06*math.Sin(float64(block*12+salt*5)*1.7)*math.Cos(float64(salt+block*block))
+}
+
+func loadMetrics() []lab.Metric {
+	lower := func(name, title, unit string) lab.Metric {
+		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.LowerIsBetter}
+	}
+	higher := func(name, title, unit string) lab.Metric {
+		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.HigherIsBetter}
+	}
+	return []lab.Metric{
+		lower("completion_time_p99", "99th percentile of the time to completion", "s"), higher("capacity", "highest rate of orders that meets the objective", "1/s"),
+		lower("cpu_per_operation", "CPU time of shop and backing services per order", "s"), lower("completion_time_p50", "median time to completion", "s"),
+		lower("response_time_p99", "99th percentile of the response time", "s"), lower("response_time_p50", "median response time", "s"),
+		higher("goodput", "orders per second with a right answer", "1/s"), lower("error_share", "share of the attempts that were not answered rightly", "1"),
+		higher("completed_rate", "orders per second that became final", "1/s"),
+		lower("staleness_p99", "99th percentile of the read models' staleness", "s"),
+		lower("statements_per_order", "SQL statements per order", "1"), lower("rows_per_order", "rows read or changed per order", "1"),
+		lower("messages_per_order", "messages per order", "1"), lower("bytes_per_order", "bytes between units per order", "B"),
+		lower("fsyncs_per_order", "fsyncs per order", "1"), lower("peak_memory", "peak memory of shop and backing services", "B"),
+	}
+}
+
+// window is the measured time of a made-up trial, in seconds.
+const window = 10
+
+// order adds a trial of a design at a point; off is its noise.
+func (in *Input) order(d design, variant string, point lab.Point, block int, off float64) {
+	number := len(in.Trials) + 1
+	trial := lab.Trial{
+		Schema: lab.TrialSchema, Number: number, Attempt: 1, Block: block, Variant: variant, Point: point, Valid: true,
+		Started: time.Date(2026, 1, 1, 0, 0, number, 0, time.UTC), Units: len(d.cpu), ElapsedSeconds: window,
+		Conditions: lab.Conditions{CalibrationBefore: 0.05 * off, CalibrationAfter: 0.05},
+		Audit:      lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"orders": 1000}, Figures: map[string]float64{figureLimited: 0}},
+	}
+	if rate, set := point.Level(factorRate); set {
+		d.load(&trial, rate, off)
+	} else {
+		trial.Measures = map[string]float64{"capacity": 0.83 / d.demand / off}
+	}
+	in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block, Variant: variant, Point: point.Name})
+	in.Trials = append(in.Trials, trial)
+}
+
+// load fills a trial as a queue would answer the rate: beyond its capacity the
+// backlog grows until the window ends.
+func (d design) load(trial *lab.Trial, rate, off float64) {
+	busy := rate * d.demand * math.Sqrt(off)
+	final := (d.fixed + d.demand/max(0.02, 1-busy)) * off
+	done := rate
+	if busy > 1 {
+		final, done = d.fixed+window/2*(1-1/busy), 1/d.demand/off
+	}
+	answered := final * d.accept
+	if d.accept < 1 {
+		answered = (0.003 + 0.001/max(0.05, 1-busy/3)) * off
+	}
+	trial.Audit.Figures[figureOffered], trial.Audit.Figures[figureAchieved] = rate, rate
+	good := done
+	if d.accept < 1 {
+		good = rate
+	}
+	wide := 0.45 + min(busy, 1)/4
+	if busy > 1 {
+		wide = 0.25 // a backlog that grows evenly
+	}
+	answerWide := wide
+	if d.accept < 1 {
+		answerWide = 0.6 // the answer waits for less than the order
+	}
+	trial.Spectra = map[string][]lab.Quantile{lab.ResponseTime: spread(answered, answerWide), lab.ServiceTime: spread(min(answered, 2*d.fixed)*0.93, 0.35), lab.CompletionTime: spread(final, wide)}
+	trial.Measures = map[string]float64{
+		"response_time_p50": answered, "response_time_p99": quantile(trial.Spectra[lab.ResponseTime], 0.99),
+		"completion_time_p50": final, "completion_time_p99": quantile(trial.Spectra[lab.CompletionTime], 0.99), "goodput": good, "completed_rate": done, "error_share": 1 - min(1, 1.02*good/rate),
+	}
+	for name, value := range d.perOrder {
+		trial.Measures[name] = value * math.Pow(off, 0.1)
+	}
+	if d.stale > 0 {
+		trial.Spectra[lab.Staleness] = spread(d.stale*off/max(0.1, 1-busy/2), 0.8)
+		trial.Measures["staleness_p99"] = quantile(trial.Spectra[lab.Staleness], 0.99)
+	}
+	d.meter(trial, done*window, off)
+	trial.Paths = []lab.Path{d.meanOf(1.15 * final), d.pathOf(0.5, final), d.pathOf(0.99, quantile(trial.Spectra[lab.CompletionTime], 0.99))}
+}
+
+// meter fills what the roles used for so many orders.
+func (d design) meter(trial *lab.Trial, orders, off float64) {
+	trial.Metered = lab.Metered{Roles: map[string]lab.Usage{}, OwnShare: 0.004, WindowSeconds: window}
+	var cpu, memory float64
+	for role, each := range d.cpu {
+		used := lab.Usage{Units: 1, CPUSeconds: each * orders * off, PeakMemoryBytes: int64(float64(d.memory[role]<<20) * off)}
+		trial.Metered.Roles[role] = used
+		trial.Metered.Total.CPUSeconds += used.CPUSeconds
+		if role != roleGenerator {
+			cpu, memory = cpu+used.CPUSeconds, memory+float64(used.PeakMemoryBytes)
+		}
+	}
+	trial.Measures["cpu_per_operation"], trial.Measures["peak_memory"] = cpu/orders, memory
+}
+
+func (d design) pathOf(share, seconds float64) lab.Path {
+	return lab.Path{Share: share, Operation: "order-4711", Seconds: seconds, Sampled: 400, Segments: d.path(seconds)}
+}
+
+// meanOf stacks a path by unit and kind, as that of all operations is kept.
+func (d design) meanOf(seconds float64) lab.Path {
+	mean := lab.Path{Share: lab.PathMean, Operation: "mean", Seconds: seconds, Sampled: 400}
+	for _, s := range d.path(seconds) {
+		i := slices.IndexFunc(mean.Segments, func(m lab.Segment) bool { return m.Unit == s.Unit && m.Kind == s.Kind })
+		if i < 0 {
+			i = len(mean.Segments)
+			mean.Segments = append(mean.Segments, lab.Segment{Unit: s.Unit, Kind: s.Kind})
+		}
+		mean.Segments[i].Seconds += s.Seconds
+	}
+	at := 0.0
+	for i, s := range mean.Segments {
+		mean.Segments[i].Start, at = at, at+s.Seconds
+	}
+	return mean
+}
+
+// spread is a log-normal distribution at the shares that are kept.
+func spread(median, sigma float64) []lab.Quantile {
+	var all []lab.Quantile
+	for _, share := range lab.SpectrumShares() {
+		z := math.Sqrt2 * math.Erfinv(2*min(max(share, 0.0005), 0.99995)-1)
+		all = append(all, lab.Quantile{Share: share, Value: median * math.Exp(sigma*z)})
+	}
+	return all
+}
+
+func quantile(all []lab.Quantile, share float64) float64 {
+	for _, q := range all {
+		if q.Share == share {
+			return q.Value
+		}
+	}
+	return math.NaN()
+}
+
+// ways are waterfalls from monolith to async, made up like the trials.
+func ways(points []lab.Point) []lab.Waterfall {
+	ratio := func(value, half float64) lab.Ratio {
+		low, high := value/half, value*half
+		return lab.Ratio{Ratio: value, Low: &low, High: &high, N: 6}
+	}
+	step := func(knob, change, before, variant string, r lab.Ratio, verdict lab.ComparisonVerdict) lab.Step {
+		return lab.Step{Knob: knob, Change: change, Before: before, Variant: variant, Ratio: r, Verdict: verdict}
+	}
+	way := func(metric string, r [4]float64, verdicts [4]lab.ComparisonVerdict) lab.Waterfall {
+		w := lab.Waterfall{Metric: metric, Point: points[2], From: "monolith", To: "async", Whole: ratio(r[0]*r[1]*r[2]*r[3], 1.09), Verdict: lab.Slower}
+		names := [][4]string{{"data", "shared -> databases", "monolith", "step-1"}, {"coordination", "acid -> orchestrated", "step-1", "step-2"},
+			{"placement", "together -> apart (with binding http)", "step-2", "sync"}, {"coordination", "orchestrated -> choreographed", "sync", "async"}}
+		for i, n := range names {
+			w.Steps = append(w.Steps, step(n[0], n[1], n[2], n[3], ratio(r[i], 1.04+0.02*float64(i)), verdicts[i]))
+		}
+		return w
+	}
+	slow, fast, same, open := lab.Slower, lab.Faster, lab.Equivalent, lab.Undecided
+	latency := way("completion_time_p99", [4]float64{1.012, 1.71, 1.33, 2.4}, [4]lab.ComparisonVerdict{same, slow, slow, slow})
+	latency.Interactions = []lab.Interaction{{Knob: "placement", First: ratio(1.33, 1.08), Second: ratio(1.05, 1.05), OfRatios: ratio(1.27, 1.1), Matters: true,
+		Words: "the effect of placement depends on the order of the steps: 1.33x after coordination, 1.05x before it"}}
+	return []lab.Waterfall{
+		latency,
+		way("capacity", [4]float64{0.99, 0.74, 0.84, 0.68}, [4]lab.ComparisonVerdict{same, slow, slow, slow}),
+		way("cpu_per_operation", [4]float64{1.03, 1.55, 1.42, 1.6}, [4]lab.ComparisonVerdict{open, slow, slow, slow}),
+		way("peak_memory", [4]float64{1.02, 1.0, 1.9, 1.7}, [4]lab.ComparisonVerdict{same, same, slow, slow}),
+		way("response_time_p99", [4]float64{1.012, 1.71, 1.33, 0.28}, [4]lab.ComparisonVerdict{same, slow, slow, fast}),
+	}
+}
+
+func TestLoadFixtureIsUpToDate(t *testing.T) {
+	a := Analyse(shopUnderLoad())
+	a.Waterfalls = ways(a.Points)
+	data := encode(t, a)
+	if *update {
+		if err := os.WriteFile(loadFixture, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(loadFixture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, want lab.Analysis
+	if err := errors.Join(json.Unmarshal(stored, &have), json.Unmarshal(data, &want)); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprintf("%.9v", have.Curves) != fmt.Sprintf("%.9v", want.Curves) || fmt.Sprintf("%.6v", have.Usages) != fmt.Sprintf("%.6v", want.Usages) || len(have.Spectra) != len(want.Spectra) {
+		t.Errorf("%s is stale: run go test ./report/analysis -update", loadFixture)
+	}
+}

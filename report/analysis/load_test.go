@@ -1,0 +1,197 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// underLoad is a small study of two variants under load, without trials.
+func underLoad(points ...lab.Point) Input {
+	metrics := []lab.Metric{
+		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter},
+		{Name: "completed_rate", Title: "rate", Unit: "1/s", Better: lab.HigherIsBetter},
+		{Name: capacityMetric, Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter},
+		{Name: cpuPerOperation, Title: "CPU", Unit: "s", Better: lab.LowerIsBetter},
+	}
+	variants := []lab.Variant{{Name: "one"}, {Name: "two"}, {Name: "one.twin", TwinOf: "one"}}
+	return Input{Plan: lab.Plan{Study: lab.Study{Baseline: "one", Variants: variants, Points: points, Metrics: metrics,
+		Design: lab.Design{Blocks: 3, Confidence: 0.95, Margin: 0.05}}}}
+}
+
+// at is a point with one level.
+func at(name, factor string, level float64) lab.Point {
+	return lab.Point{Name: name, Levels: map[string]float64{factor: level}}
+}
+
+// trial adds a valid trial and returns it for more.
+func (in *Input) trial(variant string, point lab.Point, block int, measures map[string]float64) *lab.Trial {
+	in.Trials = append(in.Trials, lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: variant, Point: point, Valid: true,
+		Measures: measures, Audit: lab.Audit{Verdict: lab.AuditValid, Figures: map[string]float64{}}})
+	return &in.Trials[len(in.Trials)-1]
+}
+
+func TestCurvesFollowTheOfferedRate(t *testing.T) {
+	fast, slow, closed := at("fast", factorRate, 100), at("slow", factorPerMinute, 600), at("closed", "users", 5)
+	in := underLoad(fast, slow, closed)
+	for block, seconds := range []float64{0.3, 0.1, 0.2} {
+		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, capacityMetric: 120})
+		in.trial("one", slow, block+1, map[string]float64{"completion_time_p99": seconds / 10})
+		in.trial("one.twin", fast, block+1, map[string]float64{"completion_time_p99": seconds})
+		in.trial("two", closed, block+1, map[string]float64{"completion_time_p99": seconds})
+	}
+	in.trial("two", fast, 1, map[string]float64{"completion_time_p99": 9}).Audit.Verdict = lab.AuditInvalid
+	curves := Analyse(in).Curves
+	if len(curves) != 1 || curves[0].Variant != "one" || curves[0].Metric != "completion_time_p99" || curves[0].Unit != "s" {
+		t.Fatalf("curves %+v, want the one of variant one: no twin, no capacity, nobody who broke a rule, no closed loop", curves)
+	}
+	points := curves[0].Points
+	if len(points) != 2 || points[0].Point != "slow" || points[0].Offered != 10 || points[0].Median != 0.02 ||
+		points[1].Offered != 100 || points[1].Median != 0.2 || !slices.Equal(points[1].Values, []float64{0.3, 0.1, 0.2}) {
+		t.Errorf("points %+v, want slow at 10/s before fast at 100/s with their medians", points)
+	}
+}
+
+func TestOfferedRateComesFromTheAuditsWhereNoFactorSetsIt(t *testing.T) {
+	point := at("own", "customers", 10)
+	in := underLoad(point)
+	in.trial("one", point, 1, map[string]float64{"completed_rate": 6}).Audit.Figures[figureOffered] = 7
+	curves := Analyse(in).Curves
+	if len(curves) != 1 || curves[0].Points[0].Offered != 7 {
+		t.Errorf("curves %+v, want one at 7/s", curves)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	type figures = map[string]float64
+	for _, c := range []struct {
+		name     string
+		figures  figures
+		measures figures
+		want     bool
+	}{
+		{"nothing known", figures{}, nil, true},
+		{"achieved", figures{figureOffered: 100, figureAchieved: 99.5}, nil, true},
+		{"not achieved", figures{figureOffered: 100, figureAchieved: 98}, nil, false},
+		{"the audit knows better", figures{figureOffered: 100, figureAchieved: 98, figureHeld: 1}, nil, true},
+		{"the audit says no", figures{figureOffered: 100, figureAchieved: 100, figureHeld: 0}, nil, false},
+		{"begun but piled up", figures{figureOffered: 100, figureAchieved: 100}, figures{completedRate: 90}, false},
+		{"begun and completed", figures{figureOffered: 100, figureAchieved: 100}, figures{completedRate: 97}, true},
+		{"completed late, as the audit knows", figures{figureOffered: 100, figureHeld: 1}, figures{completedRate: 90}, true},
+	} {
+		if got := held(lab.Trial{Audit: lab.Audit{Figures: c.figures}, Measures: c.measures}); got != c.want {
+			t.Errorf("%s: held is %t, want %t", c.name, got, c.want)
+		}
+	}
+	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{figureHeld: 0}}}
+	if mostHeld([]lab.Trial{good, bad}) || !mostHeld([]lab.Trial{good, good, bad}) {
+		t.Error("a point is held where more than half of its trials held")
+	}
+}
+
+func TestSpectraAreMediansOverTrials(t *testing.T) {
+	point := at("p", factorRate, 10)
+	in := underLoad(point)
+	for block, value := range []float64{0.0312345, 0.01, 0.02} {
+		quantiles := []lab.Quantile{{Share: 0.5, Value: value}, {Share: 1, Value: math.Inf(1)}}
+		if block == 0 {
+			quantiles = append(quantiles, lab.Quantile{Share: 0.99, Value: 7})
+		}
+		in.trial("one", point, block+1, nil).Spectra = map[string][]lab.Quantile{lab.ResponseTime: quantiles}
+	}
+	spectra := Analyse(in).Spectra
+	if len(spectra) != 1 || len(spectra[0].Trials) != 3 {
+		t.Fatalf("spectra %+v, want one of three trials", spectra)
+	}
+	if first := spectra[0].Trials[0]; len(first) != 2 || first[0].Value != 0.03123 {
+		t.Errorf("first trial %+v, want 0.03123 in four digits and no infinite quantile", first)
+	}
+	if want := []lab.Quantile{{Share: 0.5, Value: 0.02}}; !slices.Equal(spectra[0].Median, want) {
+		t.Errorf("median %+v, want %+v: one trial of three says nothing of the 99th percentile", spectra[0].Median, want)
+	}
+}
+
+func TestSignificant(t *testing.T) {
+	for value, want := range map[float64]float64{0: 0, 0.00123456: 0.001235, 98765: 98770, -1.23456: -1.235, 5e-320: 5e-320} {
+		if got := significant(value); got != want {
+			t.Errorf("significant(%v) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
+	point := at("p", factorRate, 10)
+	in := underLoad(point)
+	trial := in.trial("one", point, 1, map[string]float64{cpuPerOperation: 0.004})
+	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
+		roleGenerator: {CPUSeconds: 2, PeakMemoryBytes: 5}, "orders": {CPUSeconds: 3, PeakMemoryBytes: 7},
+		"database": {CPUSeconds: 1, Unavailable: map[string]string{"peak_memory_bytes": "no"}},
+	}}
+	var roles []string
+	var sum float64
+	for _, u := range Analyse(in).Usages {
+		roles = append(roles, u.Role)
+		if u.Role != roleGenerator {
+			sum += u.CPUPerOperation
+		}
+		if u.Role == "orders" && (u.CPUShare != 0.3 || u.PeakMemory != 7) || u.Role == "database" && u.PeakMemory != 0 {
+			t.Errorf("%+v: want 30 %% of a processor, 7 bytes of the orders and none of the database", u)
+		}
+	}
+	if !slices.Equal(roles, []string{"database", "orders", roleGenerator}) || math.Abs(sum-0.004) > 1e-15 {
+		t.Errorf("roles %v cost %v per operation, want 0.004 over database and orders, the generator last", roles, sum)
+	}
+	job := table1(t)
+	job.Trials[0].Metered.Roles = map[string]lab.Usage{"worker": {CPUSeconds: 1}}
+	if usages := Analyse(job).Usages; usages != nil {
+		t.Errorf("a job has %d usages, want none", len(usages))
+	}
+}
+
+func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
+	trial := lab.Trial{Operations: 50, Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
+	if got := roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got != 0.02 {
+		t.Errorf("CPU per operation %v, want 0.02", got)
+	}
+}
+
+func TestPathsAreThoseOfTheMedianTrial(t *testing.T) {
+	point := at("p", factorRate, 10)
+	in := underLoad(point)
+	path := func(share, seconds float64) lab.Path {
+		return lab.Path{Share: share, Seconds: seconds, Segments: []lab.Segment{{Seconds: seconds, Kind: lab.SegmentDatabase}}}
+	}
+	for block, seconds := range []float64{4, 1, 3, 2} {
+		in.trial("one", point, block%3+1, nil).Block = block + 1
+		in.Trials[len(in.Trials)-1].Paths = []lab.Path{path(0.99, seconds), path(lab.PathMean, seconds/2), {Share: 0.5}}
+	}
+	paths := Analyse(in).Paths
+	if len(paths) != 2 || paths[0].Share != lab.PathMean || paths[0].Seconds != 1 || paths[1].Share != 0.99 || paths[1].Seconds != 2 || paths[1].Trial != 4 {
+		t.Errorf("paths %+v, want the mean and the 99th percentile of trial 4, and none without segments", paths)
+	}
+}
+
+func TestNotesSayWhatBoundsALoad(t *testing.T) {
+	point := at("p", factorRate, 10)
+	in := underLoad(point)
+	in.Environment = lab.Environment{processors: {Value: float64(2)}}
+	trial := in.trial("one", point, 1, map[string]float64{"completed_rate": 8})
+	trial.Audit.Figures[figureOffered] = 10
+	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{roleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
+	limited := in.trial("two", point, 1, nil)
+	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[figureLimited] = false, lab.AuditUnknown, 1
+	notes := strings.Join(Analyse(in).Notes, "\n")
+	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)", "not held: one at p (10.0/s)",
+		"share the 2 processors of one host", "from 20 % of one processor"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no note says %q:\n%s", want, notes)
+		}
+	}
+	in.Trials[0].Metered.Roles = map[string]lab.Usage{roleGenerator: {CPUSeconds: 2}}
+	if notes := strings.Join(Analyse(in).Notes, "\n"); strings.Contains(notes, "one host") {
+		t.Errorf("the system ran elsewhere, but shares the host:\n%s", notes)
+	}
+}

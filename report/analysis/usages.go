@@ -1,0 +1,96 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// roleGenerator is the role of the unit that makes the load. What it uses is no
+// cost of the system, and is shown beside it.
+const roleGenerator = "generator"
+
+// usages are what each role and backing service used, per variant and point. A
+// job whose units are the system has its totals instead.
+func (e *experiment) usages() []lab.RoleUsage {
+	if len(e.study.Metrics) == 0 {
+		return nil
+	}
+	var all []lab.RoleUsage
+	for _, v := range e.variants() {
+		for _, point := range e.study.Points {
+			trials := e.counted(v.Name, point.Name)
+			for _, role := range rolesOf(trials) {
+				all = append(all, roleUsage(v.Name, point, role, trials))
+			}
+		}
+	}
+	return all
+}
+
+// rolesOf are the roles that any of the trials metered, by name, the generator last.
+func rolesOf(trials []lab.Trial) []string {
+	names := map[string]bool{}
+	for _, trial := range trials {
+		for role := range trial.Metered.Roles {
+			names[role] = true
+		}
+	}
+	load := names[roleGenerator]
+	delete(names, roleGenerator)
+	roles := slices.Sorted(maps.Keys(names))
+	if load {
+		roles = append(roles, roleGenerator)
+	}
+	return roles
+}
+
+// roleUsage takes the medians over the trials. What no trial could measure is 0.
+func roleUsage(variant string, point lab.Point, role string, trials []lab.Trial) lab.RoleUsage {
+	var cpu, share, memory []float64
+	for _, trial := range trials {
+		used, metered := trial.Metered.Roles[role]
+		if !metered {
+			continue
+		}
+		if _, missing := used.Unavailable["cpu_seconds"]; !missing {
+			if n := costedOperations(trial); n > 0 {
+				cpu = append(cpu, used.CPUSeconds/n)
+			}
+			if window := trial.Metered.WindowSeconds; window > 0 {
+				share = append(share, used.CPUSeconds/window)
+			}
+		}
+		if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
+			memory = append(memory, float64(used.PeakMemoryBytes))
+		}
+	}
+	return lab.RoleUsage{Variant: variant, Point: point, Role: role,
+		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory)}
+}
+
+// medianOrNone is the median, 0 of nothing.
+func medianOrNone(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return stats.Median(values)
+}
+
+// costedOperations is the number of operations that the trial's CPU time was
+// divided by: that of the system's own CPU cost per operation, so that the roles
+// add up to it, else the trial's own count. 0 where neither is known.
+func costedOperations(trial lab.Trial) float64 {
+	var cpu float64
+	for role, used := range trial.Metered.Roles {
+		if role != roleGenerator {
+			cpu += used.CPUSeconds
+		}
+	}
+	if cost := trial.Measures[cpuPerOperation]; cost > 0 && cpu > 0 {
+		return cpu / cost
+	}
+	return float64(trial.Operations)
+}

@@ -1,0 +1,244 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// waterfalls follow the study's way from one variant to another, in every metric
+// that all variants on it have at a point.
+func (e *experiment) waterfalls() []lab.Waterfall {
+	shown, other := e.way(1), e.way(2)
+	if len(shown) == 0 {
+		return nil
+	}
+	var all []lab.Waterfall
+	for _, point := range e.study.Points {
+		e.noteGaps(point.Name, shown)
+	}
+	for _, metric := range e.study.AllMetrics() {
+		for _, point := range e.study.Points {
+			values, blocks := e.overBlocks(metric.Name, point.Name, shown)
+			if blocks == 0 {
+				continue
+			}
+			w := e.waterfall(metric, point, shown, values)
+			w.Interactions = e.interactions(metric, point.Name, shown, other)
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// noteGaps names the blocks in which a trial of the way is missing.
+func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
+	var gaps []string
+	for block := 1; block <= e.design.Blocks; block++ {
+		for _, name := range stops(steps) {
+			if _, counted := e.cells[cell{name, point, operations}].at(block); !counted {
+				gaps = append(gaps, fmt.Sprintf("%d (no trial of %s counts)", block, name))
+				break
+			}
+		}
+	}
+	if len(gaps) > 0 {
+		e.note("At %s the steps are over the blocks in which every stop was measured. Left out: %s.", point, some(gaps))
+	}
+}
+
+// way is the steps of one order.
+func (e *experiment) way(order int) []lab.PathStep {
+	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
+}
+
+// stops are the variants of some steps, each once, in their order.
+func stops(steps []lab.PathStep) []string {
+	var names []string
+	for _, s := range steps {
+		for _, name := range []string{s.Before, s.Variant} {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// overBlocks are the values of every variant on some steps, over the blocks in which
+// all of them have one that is positive. Only then do the ratios of the steps
+// multiply to the ratio of the whole.
+func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (values map[string][]float64, blocks int) {
+	values = map[string][]float64{}
+	for block := 1; block <= e.design.Blocks; block++ {
+		found := map[string]float64{}
+		for _, name := range stops(steps) {
+			value, measured := e.cells[cell{name, point, metric}].at(block)
+			if measured && value > 0 && e.comparable(name) {
+				found[name] = value
+			}
+		}
+		if len(found) < len(stops(steps)) {
+			continue
+		}
+		for name, value := range found {
+			values[name] = append(values[name], value)
+		}
+		blocks++
+	}
+	return values, blocks
+}
+
+// waterfall judges the steps as a family, and the whole alone.
+func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64) lab.Waterfall {
+	from, to := steps[0].Before, steps[len(steps)-1].Variant
+	whole := e.comparison(metric, point, pair{to, from}, e.byBlock(values[to], values[from]))
+	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio, Verdict: whole.Verdict, Words: whole.Words}
+	var family []lab.Comparison
+	var ratios []stats.Ratio
+	for _, s := range steps {
+		c := e.byBlock(values[s.Variant], values[s.Before])
+		family = append(family, e.comparison(metric, point, pair{s.Variant, s.Before}, c))
+		ratios = append(ratios, c.ratio)
+	}
+	e.adjust(family, ratios)
+	for i, s := range steps {
+		c := family[i]
+		w.Steps = append(w.Steps, lab.Step{
+			Knob: s.Knob(), Change: s.Change(), With: s.With(), Before: s.Before, Variant: s.Variant,
+			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
+		})
+	}
+	return w
+}
+
+// interactions hold the effect of each knob on the way shown against its effect in
+// the other order: where the two differ, the knobs do not act alone, and a share of
+// the whole belongs to none of them. Changes that one of the ways makes together
+// are held against each other together.
+func (e *experiment) interactions(metric lab.Metric, point string, shown, other []lab.PathStep) []lab.Interaction {
+	groups := changedTogether(shown, other)
+	if len(groups) < 2 {
+		return nil // there is one order only
+	}
+	values, blocks := e.overBlocks(metric.Name, point, slices.Concat(shown, other))
+	if blocks == 0 {
+		return nil
+	}
+	ones := slices.Repeat([]float64{1}, blocks)
+	var all []lab.Interaction
+	for _, group := range groups {
+		first, second := effect(group, shown, values, blocks), effect(group, other, values, blocks)
+		difference := e.byBlock(first, second)
+		i := lab.Interaction{
+			Knob: groupName(group, shown), First: e.byBlock(first, ones).estimate(), Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
+		}
+		gates := e.gates(metric.Name, pair{shown[0].Before, shown[len(shown)-1].Variant})
+		i.Matters, i.Words = differs(difference, gates)
+		all = append(all, i)
+	}
+	return all
+}
+
+// sameInBoth begins the words of a knob that acts alone.
+const sameInBoth = "the same in both orders"
+
+// differs says whether a ratio of ratios lies wholly beyond margin and noise.
+func differs(c contrast, gates stats.Gates) (matters bool, words string) {
+	if !c.decided {
+		return false, fmt.Sprintf("undecided: %d block gives no interval, at least 2 are needed", c.n())
+	}
+	beyond := 1 + gates.Widest()
+	if c.ratio.Low > beyond || c.ratio.High < 1/beyond {
+		return true, "depends on the order of the steps"
+	}
+	if verdict := stats.Judge(c.ratio.Estimate, gates, stats.Wording{Above: "more", Below: "less"}); verdict.Kind == lab.Equivalent {
+		return false, sameInBoth + ", " + verdict.Words
+	}
+	return false, fmt.Sprintf("undecided whether the order matters, the margin is %s", figure.Percent(gates.Widest()))
+}
+
+// effect is what a group of changes did, block by block: the product of the steps
+// that made them.
+func effect(group []lab.KnobChange, steps []lab.PathStep, values map[string][]float64, blocks int) []float64 {
+	product := slices.Repeat([]float64{1}, blocks)
+	for _, s := range steps {
+		if !slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(group, c) }) {
+			continue
+		}
+		for i := range product {
+			product[i] *= values[s.Variant][i] / values[s.Before][i]
+		}
+	}
+	return product
+}
+
+// contains reports whether a change is among others, whatever comes with it.
+func contains(changes []lab.KnobChange, c lab.KnobChange) bool {
+	return slices.ContainsFunc(changes, func(other lab.KnobChange) bool {
+		return other.Knob == c.Knob && other.From == c.From && other.To == c.To
+	})
+}
+
+// changedTogether divides the changes of two ways into the smallest groups that
+// both of them make in steps of their own, in the order shown. It is nil where the ways are not of the
+// same changes.
+func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
+	var groups [][]lab.KnobChange
+	made := 0
+	for _, s := range slices.Concat(shown, other) {
+		joined := slices.Clone(s.Changes)
+		made += len(s.Changes)
+		groups = slices.DeleteFunc(groups, func(group []lab.KnobChange) bool {
+			meets := slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(group, c) })
+			for _, c := range group {
+				if meets && !contains(joined, c) {
+					joined = append(joined, c)
+				}
+			}
+			return meets
+		})
+		groups = append(groups, joined)
+	}
+	distinct := 0
+	for _, group := range groups {
+		distinct += len(group)
+	}
+	if len(other) == 0 || made != 2*distinct {
+		return nil
+	}
+	slices.SortStableFunc(groups, func(a, b []lab.KnobChange) int { return firstMade(shown, a) - firstMade(shown, b) })
+	return groups
+}
+
+// firstMade is the first step that makes one of the changes.
+func firstMade(steps []lab.PathStep, changes []lab.KnobChange) int {
+	return slices.IndexFunc(steps, func(s lab.PathStep) bool {
+		return slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(changes, c) })
+	})
+}
+
+// groupName names the knobs of a group; one that is turned more than once on the
+// way is told with its values.
+func groupName(group []lab.KnobChange, steps []lab.PathStep) string {
+	turns := map[string]int{}
+	for _, s := range steps {
+		for _, c := range s.Changes {
+			turns[c.Knob]++
+		}
+	}
+	text := ""
+	for i, c := range group {
+		if i > 0 {
+			text += " and "
+		}
+		text += c.Knob
+		if turns[c.Knob] > 1 {
+			text += " " + c.From + " -> " + c.To
+		}
+	}
+	return text
+}

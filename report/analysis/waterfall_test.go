@@ -1,0 +1,231 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// unrest are what blocks and stops differ by beside what the knobs do: a few
+// percent, fixed.
+func unrest(block, stop int) float64 {
+	pattern := []float64{1.01, 0.985, 1.004, 0.996, 1.013, 0.991, 1.007}
+	return pattern[(3*block+5*stop)%len(pattern)] * (1 + 0.2*float64(block%4)) // and the host drifts
+}
+
+// onTheWay is an experiment along the steps; value says what a stop measures.
+func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block int) float64) Input {
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
+		Points:  []lab.Point{{Name: "rate-40", Levels: map[string]float64{"rate": 40}}},
+		Metrics: []lab.Metric{{Name: "completion_time_p50", Title: "median time to completion", Unit: "s", Better: lab.LowerIsBetter}, {Name: "cpu_per_operation", Title: "CPU", Unit: "s"}},
+		Design:  lab.Design{Blocks: blocks, Margin: 0.05, Confidence: 0.95},
+	}
+	in := Input{System: lab.SystemInfo{Name: "shop", Operation: "order"}}
+	for _, name := range stops(steps) {
+		s.Variants = append(s.Variants, lab.Variant{Name: name, System: "shop"})
+	}
+	for block := 1; block <= blocks; block++ {
+		for i, name := range stops(steps) {
+			in.Trials = append(in.Trials, lab.Trial{
+				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: s.Points[0], Valid: true, Operations: 400,
+				Audit:    lab.Audit{Verdict: lab.AuditValid, Figures: map[string]float64{"offered_rate": 40, "achieved_rate": 40}},
+				Measures: map[string]float64{"completion_time_p50": value(name, block) * unrest(block, i), "cpu_per_operation": 0.001},
+			})
+		}
+	}
+	in.Plan = lab.Plan{Study: s}
+	return in
+}
+
+func change(knob, from, to string) lab.KnobChange {
+	return lab.KnobChange{Knob: knob, From: from, To: to}
+}
+
+func step(order int, before, variant string, changes ...lab.KnobChange) lab.PathStep {
+	return lab.PathStep{Order: order, Before: before, Variant: variant, Changes: changes}
+}
+
+// toSync is a way of three knobs, and the same in another order.
+func toSync() (shown, other []lab.PathStep) {
+	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"), change("placement", "together", "apart")
+	split.With = "binding http"
+	return []lab.PathStep{step(1, "monolith", "saga", saga), step(1, "saga", "sync-together", data), step(1, "sync-together", "sync", split)},
+		[]lab.PathStep{step(2, "monolith", "saga", saga), step(2, "saga", "sync-shared", split), step(2, "sync-shared", "sync", data)}
+}
+
+// actAlone has every knob the same effect wherever it is turned.
+func actAlone(stop string, _ int) float64 {
+	return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3, "sync-shared": 3}[stop] * 0.004
+}
+
+func TestStepsMultiplyToTheWhole(t *testing.T) {
+	shown, _ := toSync()
+	whole := onTheWay(shown, 7, actAlone)
+	gap := onTheWay(shown, 7, actAlone)
+	gap.Trials = slices.DeleteFunc(gap.Trials, func(t lab.Trial) bool { return t.Block == 3 && t.Variant == "sync-together" })
+	zero := onTheWay(shown, 7, actAlone)
+	zero.Trials[0].Measures["completion_time_p50"] = 0
+	for name, c := range map[string]struct {
+		in     Input
+		blocks int
+		note   string
+	}{
+		"complete":                {whole, 7, ""},
+		"a trial is missing":      {gap, 6, "Left out: 3 (no trial of sync-together counts)"},
+		"a value without a ratio": {zero, 6, "1 of 28 values are zero or less"},
+	} {
+		a := Analyse(c.in)
+		if len(a.Waterfalls) != 2 || len(a.Waterfalls[0].Steps) != 3 {
+			t.Fatalf("%s: %+v, want a waterfall of three steps for each metric", name, a.Waterfalls)
+		}
+		w, product := a.Waterfalls[0], 1.0
+		for _, s := range w.Steps {
+			product *= s.Ratio.Ratio
+			if s.Ratio.N != c.blocks || s.Ratio.Low == nil {
+				t.Errorf("%s: step %s is over %d blocks, want %d", name, s.Variant, s.Ratio.N, c.blocks)
+			}
+		}
+		if math.Abs(product/w.Whole.Ratio-1) > 1e-12 || w.Whole.N != c.blocks {
+			t.Errorf("%s: the steps multiply to %v over %d blocks, the whole is %v", name, product, w.Whole.N, w.Whole.Ratio)
+		}
+		if !strings.Contains(strings.Join(a.Notes, "\n"), c.note) {
+			t.Errorf("%s: notes %q, want %q", name, a.Notes, c.note)
+		}
+		encode(t, a)
+	}
+}
+
+// TestStepsMultiplyBlockByBlock holds the identity in every single block.
+func TestStepsMultiplyBlockByBlock(t *testing.T) {
+	shown, _ := toSync()
+	for block := 1; block <= 7; block++ {
+		in := onTheWay(shown, 7, actAlone)
+		in.Trials = slices.DeleteFunc(in.Trials, func(t lab.Trial) bool { return t.Block != block })
+		w := Analyse(in).Waterfalls[0]
+		if product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio * w.Steps[2].Ratio.Ratio; math.Abs(product/w.Whole.Ratio-1) > 1e-12 {
+			t.Errorf("block %d: the steps multiply to %v, the whole is %v", block, product, w.Whole.Ratio)
+		}
+	}
+}
+
+func TestStepsAreJudged(t *testing.T) {
+	shown, _ := toSync()
+	a := Analyse(onTheWay(shown, 7, actAlone))
+	want := []lab.ComparisonVerdict{lab.Slower, lab.Equivalent, lab.Slower}
+	for i, s := range a.Waterfalls[0].Steps {
+		if s.Verdict != want[i] || s.Words == "" || s.PHolm == nil || s.Margin < 0.05 {
+			t.Errorf("step %s: %+v, want %s", s.Variant, s, want[i])
+		}
+	}
+	if s := a.Waterfalls[0].Steps[2]; s.Knob != "placement" || s.Change != "together -> apart" || s.With != "binding http" || s.Before != "sync-together" {
+		t.Errorf("%+v", s)
+	}
+	few := Analyse(onTheWay(shown, 1, actAlone)).Waterfalls[0]
+	if few.Verdict != lab.Undecided || few.Steps[0].Verdict != lab.Undecided || few.Steps[0].Ratio.Low != nil {
+		t.Errorf("one block decides: %+v", few)
+	}
+}
+
+func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
+	shown, other := toSync()
+	says := func(in Input) string {
+		var all []string
+		for _, s := range Analyse(in).Answer {
+			all = append(all, s.Text)
+		}
+		return strings.Join(all, "\n")
+	}
+	slowStart := onTheWay(shown, 7, func(stop string, _ int) float64 {
+		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[stop]
+	})
+	unheld := onTheWay(shown, 7, actAlone)
+	for i := range unheld.Trials {
+		if unheld.Trials[i].Variant == "sync" {
+			unheld.Trials[i].Audit.Figures["achieved_rate"] = 30
+		}
+	}
+	broken := onTheWay(shown, 7, actAlone)
+	broken.Trials[1].Audit, broken.Trials[1].Valid = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"I1"}}, false
+	for name, c := range map[string]struct {
+		in   Input
+		want []string
+	}{
+		"largest first": {onTheWay(shown, 7, actAlone), []string{"Median time to completion at rate-40", "from monolith to sync, 2.", "] comes from placement together -> apart, 1.",
+			"] from coordination acid -> orchestrated; equivalent: data shared -> databases", "in one order only",
+			"Undecided: 0 of 3 comparisons of median time to completion"}},
+		"one helps":     {slowStart, []string{"the other way: 0.8"}},
+		"rate":          {unheld, []string{"not every step held the rate (sync did not)"}},
+		"broken":        {broken, []string{"No block holds every step of the way", "saga is struck out"}},
+		"a single step": {onTheWay(shown[:1], 7, actAlone), []string{"from monolith to saga it is 1.5", ", slower by at least 48 %."}},
+		"both alike":    {onTheWay(append(slices.Clone(shown), other...), 7, actAlone), []string{"In another order of the steps (monolith, saga, sync-shared, sync)", "the knobs act alone"}},
+	} {
+		said := says(c.in)
+		for _, want := range c.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, said)
+			}
+		}
+	}
+}
+
+func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
+	shown, other := toSync()
+	both := append(slices.Clone(shown), other...)
+	// Splitting costs more where the data are shared: the knobs do not act alone.
+	in := onTheWay(both, 7, func(stop string, _ int) float64 {
+		return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3, "sync-shared": 4.5}[stop]
+	})
+	a := Analyse(in)
+	matters := map[string]bool{}
+	for _, i := range a.Waterfalls[0].Interactions {
+		matters[i.Knob] = i.Matters
+		if got := i.First.Ratio / i.Second.Ratio; math.Abs(got/i.OfRatios.Ratio-1) > 1e-9 {
+			t.Errorf("%s: %v over %v is not %v", i.Knob, i.First.Ratio, i.Second.Ratio, i.OfRatios.Ratio)
+		}
+	}
+	if fmt.Sprint(matters) != "map[coordination:false data:true placement:true]" {
+		t.Errorf("what depends on the order: %v", matters)
+	}
+	want := "The order of the steps changes the answer: for data"
+	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool { return strings.HasPrefix(s.Text, want) && s.Figure == "waterfall" }) {
+		t.Errorf("%q is missing in %+v", want, a.Answer)
+	}
+}
+
+// TestChangesMadeTogetherAreHeldAgainstEachOtherTogether: what one way changes in
+// one step has no effect of its own to be compared.
+func TestChangesMadeTogetherAreHeldAgainstEachOtherTogether(t *testing.T) {
+	a, b, c, d := change("a", "0", "1"), change("b", "0", "1"), change("c", "0", "1"), change("a", "1", "2")
+	first := []lab.PathStep{step(1, "v0", "v1", a, b), step(1, "v1", "v2", c), step(1, "v2", "v3", d)}
+	second := []lab.PathStep{step(2, "v0", "w1", c), step(2, "w1", "w2", b), step(2, "w2", "w3", a), step(2, "w3", "v3", d)}
+	var groups []string
+	for _, g := range changedTogether(first, second) {
+		groups = append(groups, groupName(g, second))
+	}
+	if want := "[a 0 -> 1 and b c a 1 -> 2]"; fmt.Sprint(groups) != want {
+		t.Errorf("groups %v, want %s", groups, want)
+	}
+	if groups := changedTogether(first, second[:3]); groups != nil {
+		t.Errorf("ways of other changes have groups: %v", groups)
+	}
+	in := onTheWay(slices.Concat(first, second), 7, func(stop string, _ int) float64 {
+		return map[string]float64{"v0": 1, "v1": 6, "v2": 30, "v3": 210, "w1": 5, "w2": 10, "w3": 30}[stop]
+	})
+	for _, i := range Analyse(in).Waterfalls[0].Interactions {
+		want := map[string]float64{"a 0 -> 1 and b": 6, "c": 5, "a 1 -> 2": 7}[i.Knob]
+		if math.Abs(i.First.Ratio/want-1) > 0.05 || math.Abs(i.Second.Ratio/want-1) > 0.05 || i.Matters {
+			t.Errorf("%s: %v and %v, want %v in both", i.Knob, i.First.Ratio, i.Second.Ratio, want)
+		}
+	}
+}
+
+func TestWithoutStepsThereIsNoWaterfall(t *testing.T) {
+	if a := Analyse(table1(t)); a.Waterfalls != nil {
+		t.Errorf("%+v", a.Waterfalls)
+	}
+}

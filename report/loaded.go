@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// This file answers what the sections about systems under load ask of an
+// analysis: which curves, distributions, uses and paths there are, and at which
+// load the variants are shown side by side.
+
+// capacity is the metric of a search for the highest rate.
+const capacity = "capacity"
+
+// cpuPerOperation is the metric of what all units together use for an operation.
+const cpuPerOperation = "cpu_per_operation"
+
+// roleGenerator is the role of the unit that makes the load; what it uses is no
+// cost of the system.
+const roleGenerator = "generator"
+
+// curve returns a metric of a variant over the offered rate.
+func (v view) curve(metric, variant string) (lab.Curve, bool) {
+	i := slices.IndexFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && c.Variant == variant })
+	if i < 0 || v.struckOut(variant) {
+		return lab.Curve{}, false
+	}
+	return v.Curves[i], true
+}
+
+// drawnCurves are the metrics drawn over the offered rate: of the times the
+// median and the 99th percentile, every rate, and shares that are not all zero.
+func (v view) drawnCurves(kind string) []lab.Metric {
+	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
+}
+
+// curveKind says how a metric is drawn over the offered rate; "" for not at all.
+func (v view) curveKind(m lab.Metric) string {
+	percentile := strings.HasSuffix(m.Name, "_p50") || strings.HasSuffix(m.Name, "_p99")
+	switch {
+	case m.Unit == "s" && percentile && !strings.HasPrefix(m.Name, lab.Staleness):
+		return "curve"
+	case m.Unit == "1/s":
+		return "throughput"
+	case strings.HasSuffix(m.Name, "_share") && v.anyAboveZero(m.Name):
+		return "share"
+	default:
+		return ""
+	}
+}
+
+func (v view) anyAboveZero(metric string) bool {
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
+		return c.Metric == metric && slices.ContainsFunc(c.Points, func(p lab.CurvePoint) bool { return p.Median > 0 })
+	})
+}
+
+// shortTitle names a metric over its plot: "Completion time, 99th percentile".
+func shortTitle(m lab.Metric) string {
+	name := strings.NewReplacer("_p50", ", median", "_p99", ", 99th percentile").Replace(m.Name)
+	return sentenceCase(name)
+}
+
+func (v view) hasCurve(metric string) bool {
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && !v.struckOut(c.Variant) })
+}
+
+// finishTime is the metric that a system under load is judged by: the tail of
+// the time to completion, else that of the response time.
+func (v view) finishTime() (lab.Metric, bool) {
+	for _, quantity := range []string{lab.CompletionTime, lab.ResponseTime} {
+		if name := quantity + "_p99"; v.hasCurve(name) {
+			return v.metric(name), true
+		}
+	}
+	return lab.Metric{}, false
+}
+
+// load is an offered rate of the study.
+type load struct {
+	point string
+	rate  float64 // operations per second
+	held  bool    // by every variant that was measured there
+	count int     // of those variants
+}
+
+// loads are the offered rates, from the lowest.
+func (v view) loads() []load {
+	m, ok := v.finishTime()
+	if !ok {
+		return nil
+	}
+	var all []load
+	for _, c := range v.Curves {
+		if c.Metric != m.Name || v.struckOut(c.Variant) {
+			continue
+		}
+		for _, p := range c.Points {
+			i := slices.IndexFunc(all, func(l load) bool { return l.point == p.Point })
+			if i < 0 {
+				i, all = len(all), append(all, load{point: p.Point, rate: p.Offered, held: true})
+			}
+			all[i].held, all[i].count = all[i].held && p.Held, all[i].count+1
+		}
+	}
+	slices.SortStableFunc(all, func(a, b load) int { return cmp.Compare(a.rate, b.rate) })
+	return all
+}
+
+// sharedLoad is the load at which the variants are shown side by side: the
+// highest that all of them held, else the lowest.
+func (v view) sharedLoad() (load, bool) {
+	all := v.loads()
+	if len(all) == 0 {
+		return load{}, false
+	}
+	widest := slices.MaxFunc(all, func(a, b load) int { return cmp.Compare(a.count, b.count) }).count
+	for _, l := range slices.Backward(all) {
+		if l.held && l.count == widest {
+			return l, true
+		}
+	}
+	return all[0], true
+}
+
+// String names a load: "calm (80/s)", or "80/s" where the point says no more.
+func (l load) String() string {
+	rate := l.offered()
+	notOfNumber := func(r rune) bool { return r != '.' && (r < '0' || r > '9') }
+	if slices.Contains(strings.FieldsFunc(l.point, notOfNumber), strings.TrimSuffix(rate, "/s")) {
+		return rate
+	}
+	return l.point + " (" + rate + ")"
+}
+
+// offered is the rate as it was set, in four digits: "80/s", "41.67/s".
+func (l load) offered() string { return strconv.FormatFloat(l.rate, 'g', 4, 64) + "/s" }
+
+// at names a point in a sentence: by its load, where it has one.
+func (v view) at(point string) string {
+	for _, l := range v.loads() {
+		if l.point == point {
+			return l.String()
+		}
+	}
+	return point
+}
+
+// sideBySide is the point at which distributions, uses and paths are shown
+// first: the shared load, else the reference.
+func (v view) sideBySide() string {
+	if l, ok := v.sharedLoad(); ok {
+		return l.point
+	}
+	return v.reference()
+}
+
+// shownAt is the point of some data at which they are shown first: the one where
+// all stand side by side, else the first that has any.
+func (v view) shownAt(has func(point string) bool) (string, bool) {
+	if at := v.sideBySide(); has(at) {
+		return at, true
+	}
+	for _, p := range v.Points {
+		if has(p.Name) {
+			return p.Name, true
+		}
+	}
+	return "", false
+}
+
+// spectrum returns the distribution of a quantity.
+func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
+	i := slices.IndexFunc(v.Spectra, func(s lab.Spectrum) bool {
+		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point
+	})
+	if i < 0 || v.struckOut(variant) {
+		return lab.Spectrum{}, false
+	}
+	return v.Spectra[i], true
+}
+
+// spectrumAt is where the distributions of a quantity are shown first.
+func (v view) spectrumAt(quantity string) (string, bool) {
+	return v.shownAt(func(point string) bool {
+		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
+			return s.Quantity == quantity && s.Point.Name == point && !v.struckOut(s.Variant)
+		})
+	})
+}
+
+// unheld reports whether a variant did not hold the rate of a point.
+func (v view) unheld(variant, point string) bool {
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
+		return c.Variant == variant && slices.ContainsFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point && !p.Held })
+	})
+}
+
+// piledUp reports whether one side of a comparison did not hold the rate: then
+// the ratio of times depends on how long the load lasted.
+func (v view) piledUp(c lab.Comparison) bool {
+	return v.unheld(c.Variant, c.Point.Name) || v.unheld(c.Baseline, c.Point.Name)
+}
+
+// lightSpectra leaves the single trials out of all distributions but those that
+// are shown first.
+func (v view) lightSpectra() []lab.Spectrum {
+	light := slices.Clone(v.Spectra)
+	for i, s := range light {
+		if at, ok := v.spectrumAt(s.Quantity); !ok || s.Point.Name != at {
+			light[i].Trials = nil
+		}
+	}
+	return light
+}
+
+// usages are what the roles of a variant used at a point, in the order of the
+// analysis.
+func (v view) usages(variant, point string) []lab.RoleUsage {
+	var own []lab.RoleUsage
+	for _, u := range v.Usages {
+		if u.Variant == variant && u.Point.Name == point && !v.struckOut(variant) {
+			own = append(own, u)
+		}
+	}
+	return own
+}
+
+// paths are the critical paths of a variant at a point, by rising share.
+func (v view) paths(variant, point string) []lab.TrialPath {
+	var own []lab.TrialPath
+	for _, p := range v.Paths {
+		if p.Variant == variant && p.Point.Name == point && !v.struckOut(variant) {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// limits reads the percentiles that an objective such as "p99<100ms,errors<0.1%"
+// limits, in seconds by name: {"p99": 0.1}.
+func limits(objective string) map[string]float64 {
+	found := map[string]float64{}
+	for term := range strings.SplitSeq(objective, ",") {
+		m := limitTerm.FindStringSubmatch(term)
+		if m == nil {
+			continue
+		}
+		if value, err := strconv.ParseFloat(m[2], 64); err == nil && value > 0 {
+			found[strings.ReplaceAll(m[1], ".", "")] = value * map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}[m[3]]
+		}
+	}
+	return found
+}
+
+// limitTerm is a condition on a percentile of the response time.
+var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
+
+// limit is what the objective demands of a metric, 0 for nothing.
+func (v view) limit(metric string) float64 {
+	return limits(v.Objective)[metric[strings.LastIndex(metric, "_")+1:]]
+}

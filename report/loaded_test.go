@@ -1,0 +1,175 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// ids are those of the sections of an analysis, in order.
+func ids(a lab.Analysis) []string {
+	var all []string
+	for _, s := range newView(a).sections() {
+		all = append(all, s.ID)
+	}
+	return all
+}
+
+func TestSectionsComeInTheOrderOfTheQuestions(t *testing.T) {
+	want := []string{"verdicts", "ratios", "curves", "spectra", "waterfall", "paths", "usage", "cost", "staleness", "trust"}
+	if got := ids(fixture(t, "shop-under-load.json")); !slices.Equal(got, want) {
+		t.Errorf("under load: %v, want %v", got, want)
+	}
+	job := []string{"verdicts", "ratios", "ladder", "points", "trends", "cost", "claims", "published", "trust"}
+	if got := ids(fixture(t, "analysis.json")); !slices.Equal(got, job) {
+		t.Errorf("a job: %v, want %v: it has nothing to do with load", got, job)
+	}
+}
+
+func TestSectionsStandOnTheirOwnData(t *testing.T) {
+	for id, without := range map[string]func(*lab.Analysis){
+		"spectra": func(a *lab.Analysis) { a.Spectra = nil }, "waterfall": func(a *lab.Analysis) { a.Waterfalls = nil },
+		"paths": func(a *lab.Analysis) { a.Paths = nil }, "usage": func(a *lab.Analysis) { a.Usages = nil },
+	} {
+		a := fixture(t, "shop-under-load.json")
+		without(&a)
+		got := ids(a)
+		if slices.Contains(got, id) || !slices.Contains(got, "curves") || !slices.Contains(got, "cost") {
+			t.Errorf("without the data of %s: sections %v", id, got)
+		}
+	}
+	a := fixture(t, "shop-under-load.json")
+	a.Curves = nil
+	if got := ids(a); slices.Contains(got, "curves") && len(newView(a).drawnCurves("curve")) > 0 || !slices.Contains(got, "spectra") {
+		t.Errorf("without curves: sections %v", got)
+	}
+}
+
+func TestTerminalUnderLoadLooksAsAgreed(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	golden(t, "terminal-loaded.golden", []byte(terminal(t, a, Options{})))
+	golden(t, "terminal-loaded-full.golden", []byte(terminal(t, a, Options{Full: true})))
+}
+
+func TestSharedLoadIsTheHighestThatAllHeld(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	if l, ok := newView(a).sharedLoad(); !ok || l.point != "at-80" || l.String() != "80/s" {
+		t.Errorf("shared load %+v (%t), want at-80", l, ok)
+	}
+	for i := range a.Curves {
+		for k := range a.Curves[i].Points {
+			a.Curves[i].Points[k].Held = false
+		}
+	}
+	if l, _ := newView(a).sharedLoad(); l.point != "at-20" {
+		t.Errorf("none was held: %q, want the lowest", l.point)
+	}
+	if _, ok := newView(fixture(t, "analysis.json")).sharedLoad(); ok {
+		t.Error("a job has a shared load")
+	}
+}
+
+func TestRangeOfRatiosLeavesOutRatesThatWereNotHeld(t *testing.T) {
+	if got := newView(fixture(t, "shop-under-load.json")).forestFinding(); strings.Contains(got, "240") || !strings.Contains(got, "async, at-80") {
+		t.Errorf("the range of the ratios is %q, want it to end where all rates were held", got)
+	}
+}
+
+func TestLoadsAreNamedByTheirRate(t *testing.T) {
+	for want, l := range map[string]load{"80/s": {point: "at-80", rate: 80}, "calm (41.67/s)": {point: "calm", rate: 2500.0 / 60}, "rate-8000 (800/s)": {point: "rate-8000", rate: 800}} {
+		if got := l.String(); got != want {
+			t.Errorf("%+v is named %q, want %q", l, got, want)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for objective, want := range map[string]map[string]float64{
+		"":                         {},
+		"p99<100ms,errors<0.1%":    {"p99": 0.1},
+		"p50<=200us, p99.9 < 1.5s": {"p50": 0.0002, "p999": 1.5},
+		"service.p99<1ms,max<3s":   {},
+		"p99<0ms":                  {},
+	} {
+		if got := limits(objective); !maps.EqualFunc(got, want, func(a, b float64) bool { return fmt.Sprintf("%.9g", a) == fmt.Sprintf("%.9g", b) }) {
+			t.Errorf("limits of %q are %v, want %v", objective, got, want)
+		}
+	}
+	v := newView(fixture(t, "shop-under-load.json"))
+	if v.limit("completion_time_p99") != 0.1 || v.limit("completion_time_p50") != 0 || v.limit("capacity") != 0 {
+		t.Error("the objective limits the 99th percentile to 100 ms and nothing else")
+	}
+}
+
+func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	sum := a.Audit["async"]
+	sum.Verdict = lab.AuditInvalid
+	a.Audit["async"] = sum
+	v := newView(a)
+	at := v.sideBySide()
+	for name, t2 := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")), "spectrum": v.spectrumTable(lab.CompletionTime, at),
+		"kinds": v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
+		if strings.Contains(fmt.Sprint(t2), "async") {
+			t.Errorf("%s shows the variant that broke a rule: %v", name, t2)
+		}
+	}
+	for _, s := range v.sections() {
+		for _, p := range s.Plots {
+			if p.Kind == "path" && a.Paths[p.Index].Variant == "async" {
+				t.Errorf("%s draws the variant that broke a rule", p.ID)
+			}
+		}
+	}
+}
+
+func TestCostTableAddsUp(t *testing.T) {
+	v := newView(fixture(t, "shop-under-load.json"))
+	if t2 := newView(fixture(t, "analysis.json")).costTable(); !t2.empty() {
+		t.Errorf("a job has a table of counts: %v", t2)
+	}
+	costs := v.costTable()
+	var names []string
+	for _, row := range costs.Rows {
+		names = append(names, row[0].Text)
+	}
+	for _, want := range []string{"CPU: database", "CPU: orders", "SQL statements per order", "messages per order", "fsyncs per order"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no row %q among %q", want, names)
+		}
+	}
+	if slices.Contains(names, "CPU: generator") {
+		t.Error("the generator is a cost of the system")
+	}
+}
+
+func TestManyMetricsMakeATallMatrix(t *testing.T) {
+	tall := newView(fixture(t, "shop-under-load.json")).matrixTable()
+	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" || len(tall.Rows) <= widestMatrix {
+		t.Errorf("columns %+v and %d rows, want a row per metric and a column per variant", tall.Columns, len(tall.Rows))
+	}
+	i := slices.IndexFunc(tall.Rows, func(row []cell) bool { return row[0].Text == capacity })
+	if i < 0 || !strings.HasPrefix(tall.Rows[i][2].Text, "0.421x") {
+		t.Errorf("the capacity, which was searched at a point of its own, is not in the matrix: %v", tall.Rows)
+	}
+}
+
+// TestLargeStudyFitsIntoAPage has as many distributions as twelve variants at five
+// rates over twenty blocks.
+func TestLargeStudyFitsIntoAPage(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	a.Spectra = slices.Concat(a.Spectra, a.Spectra, a.Spectra, a.Spectra)
+	for i, s := range a.Spectra {
+		for len(s.Trials) < 20 {
+			s.Trials = append(s.Trials, s.Trials[0])
+		}
+		a.Spectra[i] = s
+	}
+	if page := html(t, a); len(page) > largestPage {
+		t.Errorf("%d bytes, want at most %d", len(page), largestPage)
+	}
+}

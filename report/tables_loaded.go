@@ -1,0 +1,370 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// loadTables are those of a system under load in the order of the page; the
+// distributions, the waits and the use of every unit only in full.
+func (v view) loadTables(full bool) []table {
+	finish, loaded := v.finishTime()
+	tables := []table{v.capacityTable()}
+	for _, m := range v.Metrics {
+		if v.hasCurve(m.Name) && (full || loaded && m.Name == finish.Name) {
+			tables = append(tables, v.curveTable(m))
+		}
+	}
+	if full {
+		for _, quantity := range []string{lab.ResponseTime, lab.ServiceTime, lab.CompletionTime, lab.Staleness} {
+			if at, ok := v.spectrumAt(quantity); ok {
+				tables = append(tables, v.spectrumTable(quantity, at))
+			}
+		}
+		at := v.sideBySide()
+		tables = append(tables, v.interactionTable(), v.kindsTable(at), v.usageTable(at))
+	}
+	return filled(append(tables, v.costTable())...)
+}
+
+// capacities are the results of searches, highest first.
+func (v view) capacities() []lab.Result {
+	var found []lab.Result
+	for _, r := range v.Results {
+		if r.Metric == capacity && !v.struckOut(r.Variant) {
+			found = append(found, r)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
+	return found
+}
+
+// capacityTable shows the highest rates that met the objective.
+func (v view) capacityTable() table {
+	t := table{ID: "capacity", Title: "Capacity", Keys: 1, Note: "highest rate that meets the objective; " + v.sample(),
+		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline), numbers("trials")}}
+	if v.Objective != "" {
+		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
+	}
+	for _, r := range v.capacities() {
+		base := toned("base", toneMuted)
+		if r.Variant != v.Baseline {
+			c, ok := v.ratio(capacity, r.Variant, r.Point.Name)
+			base = v.ratioCell(c, ok)
+		}
+		t.add(text(r.Variant), text(r.Point.Name), text(ofResult(r).quantity(r.Unit)), base, text(fmt.Sprint(r.N)))
+	}
+	return t
+}
+
+// curvePoint is what a variant's curve has at a point.
+func (v view) curvePoint(metric, variant, point string) (lab.CurvePoint, bool) {
+	c, ok := v.curve(metric, variant)
+	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
+	if !ok || i < 0 {
+		return lab.CurvePoint{}, false
+	}
+	return c.Points[i], true
+}
+
+// curveTable shows a metric over the offered rate.
+func (v view) curveTable(m lab.Metric) table {
+	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
+		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%d blocks", v.Blocks),
+		Columns: []column{words("point"), numbers("offered")}}
+	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool { _, ok := v.curve(m.Name, x.Name); return !ok })
+	for _, x := range shown {
+		t.Columns = append(t.Columns, numbers(x.Name))
+	}
+	for _, l := range v.loads() {
+		row := []cell{text(l.point), text(l.offered())}
+		for _, x := range shown {
+			row = append(row, v.curveCell(m, x.Name, l.point))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+func (v view) curveCell(m lab.Metric, variant, point string) cell {
+	p, ok := v.curvePoint(m.Name, variant, point)
+	shown := single(p.Median).quantity(m.Unit)
+	if strings.HasSuffix(m.Name, "_share") {
+		shown = figure.Percent(p.Median)
+	}
+	switch {
+	case !ok:
+		return toned(absent, toneMuted)
+	case !p.Held:
+		return toned("* "+shown, toneWarn)
+	default:
+		return text(shown)
+	}
+}
+
+// spectrumShares are the columns of the tables of distributions. The largest
+// value is no property of a system and has none.
+func spectrumShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
+
+// spectrumTable shows the distributions of a quantity at a point.
+func (v view) spectrumTable(quantity, point string) table {
+	title := sentenceCase(quantity)
+	if quantity == lab.ServiceTime {
+		title += " (uncorrected)"
+	}
+	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
+		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks", v.Blocks), Columns: []column{words("variant")}}
+	for _, share := range spectrumShares() {
+		t.Columns = append(t.Columns, numbers(setting(share)))
+	}
+	for _, x := range v.variants() {
+		s, ok := v.spectrum(quantity, x.Name, point)
+		if !ok {
+			continue
+		}
+		row := []cell{text(x.Name)}
+		for _, share := range spectrumShares() {
+			value, has := quantileOf(s.Median, share)
+			if !has {
+				value = math.NaN()
+			}
+			row = append(row, text(single(value).quantity("s")))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// otherSpectra are the tables at the points that are not shown first.
+func (v view) otherSpectra(quantity, shown string) []table {
+	var tables []table
+	for _, p := range v.Points {
+		if p.Name != shown {
+			tables = append(tables, v.spectrumTable(quantity, p.Name))
+		}
+	}
+	return tables
+}
+
+// waterfallTable shows one way, step by step.
+func (v view) waterfallTable(i int, w lab.Waterfall) table {
+	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To, v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
+		Note:    "each step: variant / the one before it, by block; so far: the product of the steps; " + v.sample(),
+		Columns: []column{words("knob"), words("change"), numbers("step"), words("verdict"), numbers("so far")}}
+	product := 1.0
+	for _, s := range w.Steps {
+		product *= s.Ratio.Ratio
+		t.add(text(s.Knob), text(s.Change), text(ofRatio(s.Ratio).times()), toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
+	}
+	if len(w.Steps) > 0 {
+		t.add(text("whole way"), text(w.From+" -> "+w.To), text(ofRatio(w.Whole).times()), toned(string(w.Verdict), verdictTone(w.Verdict)), text(single(product).times()))
+	}
+	return t
+}
+
+// verdictTone colours the verdict of a step.
+func verdictTone(verdict lab.ComparisonVerdict) tone {
+	switch verdict {
+	case lab.Slower:
+		return toneBad
+	case lab.Faster:
+		return toneGood
+	default:
+		return toneMuted
+	}
+}
+
+// interactionTable shows the knobs that were turned in two orders.
+func (v view) interactionTable() table {
+	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
+		Note:    "a knob's ratio on the way shown, on the other way, and one over the other by block; " + v.sample(),
+		Columns: []column{words("metric"), words("knob"), numbers("this way"), numbers("other way"), numbers("one / other"), words("matters"), prose("in words")}}
+	for _, w := range v.Waterfalls {
+		for _, i := range w.Interactions {
+			matters := toned("no", toneMuted)
+			if i.Matters {
+				matters = toned("yes", toneWarn)
+			}
+			t.add(text(spaced(w.Metric)), text(i.Knob), text(ofRatio(i.First).times()), text(ofRatio(i.Second).times()), text(ofRatio(i.OfRatios).times()), matters, text(i.Words))
+		}
+	}
+	return t
+}
+
+// compareReach orders ratios by how far they lie from 1, either way.
+func compareReach(a, b float64) int { return cmp.Compare(math.Abs(math.Log(a)), math.Abs(math.Log(b))) }
+
+// kinds are those of segments in the order in which they are shown.
+func kinds() []lab.SegmentKind {
+	return []lab.SegmentKind{lab.SegmentBusiness, lab.SegmentEncoding, lab.SegmentTransport, lab.SegmentQueueing, lab.SegmentDatabase, lab.SegmentBroker}
+}
+
+// kindsTable adds up the paths of a point by kind.
+func (v view) kindsTable(at string) table {
+	t := table{ID: "kinds", Title: "Where the time of " + article(v.Operation) + " goes at " + v.at(at), Keys: 2, Note: "seconds on the critical path by kind, and their share of it",
+		Columns: []column{words("variant"), words("path"), numbers("whole")}}
+	for _, kind := range kinds() {
+		t.Columns = append(t.Columns, numbers(string(kind)))
+	}
+	for _, x := range v.variants() {
+		for _, p := range v.paths(x.Name, at) {
+			row, sums := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))}, kindSums(p)
+			for _, kind := range kinds() {
+				row = append(row, partCell(sums[kind], p.Seconds))
+			}
+			t.add(row...)
+		}
+	}
+	return t
+}
+
+// partCell shows a part of a path with its share.
+func partCell(seconds, whole float64) cell {
+	if seconds == 0 || whole == 0 {
+		return toned(absent, toneMuted)
+	}
+	return text(fmt.Sprintf("%s (%s)", single(seconds).quantity("s"), figure.Percent(seconds/whole)))
+}
+
+// pathTables are the segments of every path at a point.
+func (v view) pathTables(at string) []table {
+	var tables []table
+	for i, p := range v.Paths {
+		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+			continue
+		}
+		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant, v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
+			Note:    fmt.Sprintf("from the intended start to the final state, at %s; chosen from %d traced %ss", v.at(at), p.Sampled, v.Operation),
+			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
+		for _, s := range p.Segments {
+			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(single(s.Start).quantity("s")), partCell(s.Seconds, p.Seconds))
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// usageTable shows what each unit used at a point.
+func (v view) usageTable(at string) table {
+	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2, Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
+		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation), numbers("share of one processor"), numbers("peak memory")}}
+	for _, x := range v.variants() {
+		var sum lab.RoleUsage
+		own := v.usages(x.Name, at)
+		for _, u := range own {
+			tone := toneMuted
+			if u.Role != roleGenerator {
+				tone = toneNone
+				sum.CPUPerOperation, sum.CPUShare, sum.PeakMemory = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare, sum.PeakMemory+u.PeakMemory
+			}
+			t.add(usageCells(x.Name, u.Role, u, tone)...)
+		}
+		if len(own) > 0 {
+			t.add(usageCells(x.Name, "sum without generator", sum, toneNone)...)
+		}
+	}
+	return t
+}
+
+// usageCells is one row of the uses. Nothing used is nothing measured.
+func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
+	shown := func(value float64, words string) cell {
+		if value == 0 {
+			return toned(absent, toneMuted)
+		}
+		return toned(words, tone)
+	}
+	return []cell{text(variant), toned(unit, tone), shown(u.CPUPerOperation, single(u.CPUPerOperation).quantity("s")),
+		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, single(u.PeakMemory).quantity("B"))}
+}
+
+// otherUsages are the tables at the points that are not shown first.
+func (v view) otherUsages(shown string) []table {
+	var tables []table
+	for _, p := range v.Points {
+		if p.Name != shown {
+			tables = append(tables, v.usageTable(p.Name))
+		}
+	}
+	return tables
+}
+
+// costTable shows all that one operation costs at the load where the variants
+// stand side by side: CPU by unit, and every metric that counts per operation.
+func (v view) costTable() table {
+	at := v.sideBySide()
+	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("cost")},
+		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
+	counts := slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
+		return !strings.HasSuffix(m.Name, "_per_"+v.Operation) || m.Name == cpuPerOperation
+	})
+	if len(counts) == 0 {
+		return t
+	}
+	for _, x := range v.variants() {
+		t.Columns = append(t.Columns, numbers(x.Name))
+	}
+	for _, role := range v.rolesAt(at) {
+		v.costRow(&t, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
+	}
+	if all, ok := lab.MetricNamed(v.Metrics, cpuPerOperation); ok {
+		counts = append([]lab.Metric{all}, counts...)
+	}
+	if memory, ok := lab.MetricNamed(v.Metrics, "peak_memory"); ok {
+		counts = append(counts, memory)
+	}
+	for _, m := range counts {
+		v.costRow(&t, m.Title, func(variant string) cell { return v.resultCell(m.Name, variant, at) })
+	}
+	return t
+}
+
+// costRow adds a row with a cell per variant, unless nothing was measured.
+func (v view) costRow(t *table, title string, of func(variant string) cell) {
+	row, measured := []cell{text(title)}, false
+	for _, x := range v.variants() {
+		c := of(x.Name)
+		measured = measured || c.Text != absent
+		row = append(row, c)
+	}
+	if measured {
+		t.add(row...)
+	}
+}
+
+// rolesAt are the roles of all variants at a point but the generator, in the
+// order in which they come.
+func (v view) rolesAt(point string) []string {
+	var roles []string
+	for _, x := range v.variants() {
+		for _, u := range v.usages(x.Name, point) {
+			if u.Role != roleGenerator && u.CPUPerOperation > 0 && !slices.Contains(roles, u.Role) {
+				roles = append(roles, u.Role)
+			}
+		}
+	}
+	return roles
+}
+
+func (v view) roleCell(variant, point, role string) cell {
+	for _, u := range v.usages(variant, point) {
+		if u.Role == role && u.CPUPerOperation > 0 {
+			return text(single(u.CPUPerOperation).quantity("s"))
+		}
+	}
+	return toned(absent, toneMuted)
+}
+
+func (v view) resultCell(metric, variant, point string) cell {
+	r, ok := v.results[place{metric, variant, point}]
+	if !ok || v.struckOut(variant) {
+		return toned(absent, toneMuted)
+	}
+	return text(ofResult(r).quantity(r.Unit))
+}

@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import { addControls, type Filled } from "./controls";
+import { type Analysis, readAnalysis } from "./analysis";
+import { drawing, type Wish } from "./drawings";
+import { loadedAnalysis } from "./fixture";
+import { render } from "./frame";
+import { roleLooks } from "./plots/bars";
+import { capacities, curvesOf, finishTime, roomyTicks } from "./plots/curve";
+import { kindLook, kindsIn } from "./plots/path";
+import { places, spectraOf } from "./plots/spectrum";
+import { barsOf, twoLines } from "./plots/waterfall";
+import { looks } from "./style";
+
+function wish(change: Partial<Wish>): Wish {
+  return { kind: "", index: 0, metric: "", point: "at-80", limit: 0, uncorrected: false, ...change };
+}
+
+const wishes: Record<string, Wish> = {
+  "a curve with its limit and capacities": wish({ kind: "curve", metric: "completion_time_p99", limit: 0.1 }),
+  "a curve of medians": wish({ kind: "curve", metric: "response_time_p50" }),
+  throughput: wish({ kind: "throughput", metric: "completed_rate" }),
+  "a share": wish({ kind: "share", metric: "error_share" }),
+  "a spectrum": wish({ kind: "spectrum", metric: "response_time" }),
+  "a spectrum with the service time": wish({ kind: "spectrum", metric: "response_time", uncorrected: true }),
+  staleness: wish({ kind: "spectrum", metric: "staleness" }),
+  "a waterfall": wish({ kind: "waterfall", index: 1 }),
+  "a path": wish({ kind: "path", index: 1 }),
+  "mean paths": wish({ kind: "path-mean" }),
+  "CPU by unit": wish({ kind: "usage", metric: "cpu" }),
+  "shares of a processor": wish({ kind: "usage", metric: "share" }),
+  "memory by unit": wish({ kind: "usage", metric: "memory" }),
+};
+
+function svg(a: Analysis, w: Wish, width: number): SVGSVGElement {
+  return render(drawing(a, looks(a), w, width), width, "what it shows");
+}
+
+describe.each(Object.keys(wishes))("%s", (name) => {
+  const w = wishes[name] as Wish;
+  it.each([280, 500, 1000])("has marks and no broken number at %d pixels", (width) => {
+    const made = svg(loadedAnalysis(), w, width);
+    expect(made.querySelectorAll("path, circle, line, rect").length).toBeGreaterThan(3);
+    expect(made.outerHTML).not.toMatch(/NaN|Infinity|undefined/);
+    expect(made.querySelector("style")).toBeNull();
+  });
+  it("survives an analysis without figures", () => {
+    const a = loadedAnalysis();
+    const bare: Analysis = { ...a, results: [], curves: [], spectra: [], usages: [], paths: [], waterfalls: [], points: [] };
+    expect(() => svg(bare, w, 500)).not.toThrow();
+    const { curves, spectra, usages, paths, waterfalls, ...older } = a;
+    expect([curves, spectra, usages, paths, waterfalls]).not.toContain(undefined);
+    expect(() => svg(older, w, 500)).not.toThrow();
+  });
+});
+
+describe("curves", () => {
+  const a = loadedAnalysis();
+  it("leave out a variant that broke a rule", () => {
+    const broken = { ...a, audit: { ...a.audit, async: { verdict: "invalid" as const } } };
+    expect(curvesOf(broken, (m) => m === "goodput").map((c) => c.variant)).toEqual(["monolith", "sync"]);
+    expect(capacities(broken).map((r) => r.variant)).toEqual(["monolith", "sync"]);
+    expect(spectraOf(broken, "staleness", "at-80")).toEqual([]);
+  });
+  it("draw a rate that was not held hollow", () => {
+    const unheld = svg(a, wishes["a curve of medians"] as Wish, 500);
+    const hollow = [...unheld.querySelectorAll('[fill="var(--paper)"]')];
+    expect(hollow.length).toBeGreaterThan(0);
+    const allHeld = { ...a, curves: (a.curves ?? []).map((c) => ({ ...c, points: (c.points ?? []).map((p) => ({ ...p, held: true })) })) };
+    expect(svg(allHeld, wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]').length).toBe(0);
+  });
+  it("show capacities under the time that they are about only", () => {
+    expect(finishTime(a)).toBe("completion_time_p99");
+    const text = (metric: string): string => svg(a, wish({ kind: "curve", metric }), 500).textContent ?? "";
+    expect(text("completion_time_p99")).toContain("capacity");
+    expect(text("response_time_p99")).not.toContain("capacity");
+  });
+  it("label as many rates as there is room for", () => {
+    expect(roomyTicks([20, 40, 80], [20, 80], 400)).toEqual([20, 40, 80]);
+    expect(roomyTicks([20, 21, 22, 80], [20, 80], 200)).toEqual([20, 80]);
+  });
+});
+
+describe("spectra", () => {
+  it("do not show the largest value, nor what a log axis cannot", () => {
+    expect(places([{ share: 0.5, value: 0 }, { share: 0.75, value: 2 }, { share: 1, value: 9 }])).toEqual([{ rarity: 4, share: 0.75, value: 2 }]);
+  });
+});
+
+describe("units", () => {
+  it("have a fill each, the smallest of many a common grey, and the generator none", () => {
+    const made = roleLooks(loadedAnalysis());
+    expect(new Set([...made.values()].slice(0, 8).map((l) => l.colour)).size).toBe(8);
+    expect([...made.values()].slice(8).map((l) => l.colour)).toEqual(["var(--p8)", "var(--p8)", "var(--p8)"]);
+    expect(made.has("generator")).toBe(false);
+  });
+  it("add up without the generator", () => {
+    const a = loadedAnalysis();
+    const text = svg(a, wish({ kind: "usage", metric: "cpu" }), 900).textContent ?? "";
+    const sum = (a.usages ?? []).filter((u) => u.variant === "sync" && u.point.name === "at-80" && u.role !== "generator").reduce((t, u) => t + u.cpu_per_operation, 0);
+    expect(text).toContain(`${(sum * 1000).toPrecision(3)} ms`);
+  });
+});
+
+describe("paths", () => {
+  it("have known kinds first, each with its own fill", () => {
+    const path = (loadedAnalysis().paths ?? []).slice(-1);
+    expect(kindsIn(path)).toEqual(["business code", "transport", "queueing", "database", "broker"]);
+    expect(new Set(["business code", "encoding", "transport", "queueing", "database", "broker"].map((k) => kindLook(k).colour)).size).toBe(6);
+    expect(kindLook("astrology").colour).toBe("var(--p8)");
+  });
+});
+
+describe("a waterfall", () => {
+  it("begins every step where the last one ended", () => {
+    const bars = barsOf((loadedAnalysis().waterfalls ?? [])[0] as never);
+    expect(bars.map((b) => b.key)).toEqual(["0", "1", "2", "3", "whole"]);
+    for (let i = 1; i < 4; i++) expect(bars[i]?.from).toBe(bars[i - 1]?.to);
+    expect(bars[4]?.from).toBe(1);
+    expect(bars[4]?.to).toBeCloseTo(bars[3]?.to ?? 0, 6);
+  });
+  it("breaks long changes between words", () => {
+    expect(twoLines("together → apart (with binding http)", 24)).toEqual(["together → apart (with", "binding http)"]);
+    expect(twoLines("short", 24)).toEqual(["short"]);
+    expect(twoLines("antidisestablishmentarianism", 10)).toEqual(["antidises…"]);
+  });
+});
+
+describe("controls", () => {
+  it("move all plots of a figure to another load", () => {
+    document.body.innerHTML = '<figure><div id="one"></div><div id="two"></div></figure><figure><div id="three"></div></figure>';
+    const drawn: string[] = [];
+    const filled = ["one", "two", "three"].map((id, i): Filled => {
+      const f: Filled = { place: document.getElementById(id) as HTMLElement, wish: wish(i < 2 ? { kind: "spectrum", metric: "response_time" } : { kind: "drift" }), draw: () => drawn.push(`${id} at ${f.wish.point}`), forPaper: () => undefined };
+      return f;
+    });
+    addControls(document, loadedAnalysis(), filled);
+    const selects = [...document.querySelectorAll("select")];
+    expect(selects.length).toBe(1);
+    const select = selects[0] as HTMLSelectElement;
+    expect([...select.options].map((o) => o.value)).toEqual(["at-20", "at-40", "at-80", "at-160", "at-240"]);
+    select.value = "at-20";
+    select.dispatchEvent(new Event("change"));
+    expect(drawn).toEqual(["one at at-20", "two at at-20"]);
+  });
+  it("are absent where nothing is to be chosen", () => {
+    document.body.innerHTML = '<figure><div id="one"></div></figure>';
+    const none = readAnalysis('{"metrics":[],"variants":[],"points":[],"comparisons":[],"audit":{}}');
+    addControls(document, none, [{ place: document.getElementById("one") as HTMLElement, wish: wish({ kind: "spectrum" }), draw: () => undefined, forPaper: () => undefined }]);
+    expect(document.querySelector("select, input")).toBeNull();
+  });
+});

@@ -1,0 +1,179 @@
+import * as Plot from "@observablehq/plot";
+import { type Analysis, type Curve, type CurvePoint, type Result, comparedVariants, shown } from "../analysis";
+import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
+import { logDomain, logTicks, positive, quantity, tick } from "../number";
+import { type Look, lookOf, shorten } from "../style";
+import { compact, linearTicks } from "./trend";
+
+const HEIGHT = 300;
+const STRIP = 13; // pixels per capacity bracket below the curves
+
+/** The curves of a metric, in the order of the variants. */
+export function curvesOf(a: Analysis, fits: (metric: string) => boolean): Curve[] {
+  const all = (a.curves ?? []).filter((c) => fits(c.metric) && shown(a, c.variant));
+  return comparedVariants(a).flatMap((v) => all.filter((c) => c.variant === v));
+}
+
+/** The points of curves that a log axis can show. */
+function drawable(curve: Curve): CurvePoint[] {
+  return (curve.points ?? []).filter((p) => positive([p.offered, p.median]).length === 2).map((p) => ({ ...p, values: positive(p.values ?? []) }));
+}
+
+/** A time over the offered rate. Times of the same percentile share their axis, so that panels side by side can be compared. */
+export function curve(a: Analysis, looks: Map<string, Look>, width: number, metric: string, limit: number): Drawing {
+  const percentile = metric.slice(metric.lastIndexOf("_"));
+  const curves = curvesOf(a, (m) => m === metric);
+  const akin = curvesOf(a, (m) => m.endsWith(percentile) && !m.startsWith("staleness"));
+  const times = logDomain(positive([...akin.flatMap((c) => drawable(c).flatMap((p) => [p.median, ...(p.values ?? [])])), limit > 0 ? limit : null]), 1.3);
+  const brackets = metric === finishTime(a) ? capacities(a) : [];
+  const strip = layStrip(times, brackets.length);
+  const offered = curves.flatMap((c) => drawable(c).map((p) => p.offered));
+  const rates = logDomain(positive([...offered, ...brackets.flatMap((r) => [r.low, r.mean, r.high])]), 1.15);
+  const ticks = logTicks(...times, 6);
+  const format = (d: number): string => tick(d, curves[0]?.unit ?? "s");
+  const left = widest(ticks.map(format)) + 18;
+  return {
+    legend: curves.map((c) => ({ name: c.variant, look: lookOf(looks, c.variant) })),
+    options: {
+      height: HEIGHT,
+      marginTop: 26,
+      marginLeft: left,
+      marginRight: 14,
+      marginBottom: 40,
+      x: { type: "log", domain: rates, axis: null },
+      y: { type: "log", domain: [strip.bottom, times[1]], axis: null },
+      marks: [
+        ...bottomLogAxis(roomyTicks(offered, rates, width - left - 14), rateText, `offered ${shorten(a.operation, 14)}s/s (log axis) →`),
+        ...leftLogAxis(ticks, format, "↑ time (log axis)"),
+        ...(limit > 0 ? [Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" })] : []),
+        ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), drawable(c))),
+        ...limitMarks(limit, format),
+        ...stripMarks(times[0], brackets.length),
+        ...brackets.flatMap((r, i) => bracketMarks(r, lookOf(looks, r.variant), strip.rows[i] ?? strip.bottom, strip.half)),
+      ],
+    },
+  };
+}
+
+/** 1234.5 as "1235": a rate needs no more. */
+function rateText(rate: number): string {
+  return rate >= 1e4 ? compact(rate) : String(Number(rate.toPrecision(4)));
+}
+
+/** The rates as ticks, those left out whose labels would touch the one before. */
+export function roomyTicks(rates: number[], domain: [number, number], room: number): number[] {
+  const at = (rate: number): number => (Math.log(rate / domain[0]) / Math.log(domain[1] / domain[0])) * room;
+  const kept: number[] = [];
+  let end = -Infinity;
+  for (const rate of [...new Set(rates)].sort((x, y) => x - y)) {
+    const half = textWidth(rateText(rate)) / 2;
+    if (at(rate) - half < end + 8) continue;
+    kept.push(rate);
+    end = at(rate) + half;
+  }
+  return kept;
+}
+
+/** The name of the limit, over the curves so that it can be read. */
+function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[] {
+  if (!(limit > 0)) return [];
+  return [
+    Plot.text([limit], { frameAnchor: "left", y: (d: number) => d, text: () => `objective ${format(limit)}`, dx: 5, dy: -8, textAnchor: "start", fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }),
+  ];
+}
+
+function curveMarks(c: Curve, look: Look, points: CurvePoint[]): Plot.Markish[] {
+  const trials = points.flatMap((p) => (p.values ?? []).map((value) => ({ offered: p.offered, value, held: p.held })));
+  const fill = (p: { held: boolean }): string => (p.held ? look.colour : "var(--paper)");
+  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c)} (median of ${p.values?.length ?? 0} trials)${p.held ? "" : ", the rate was not held"}`;
+  return [
+    ...legs(points).map((leg) => Plot.line(leg.points, { x: "offered", y: "median", stroke: look.colour, strokeWidth: 1.8, strokeDasharray: look.dash, strokeOpacity: leg.held ? 1 : 0.45 })),
+    Plot.dot(trials, { x: "offered", y: "value", r: 1.8, fill, stroke: look.colour, strokeWidth: 0.8, fillOpacity: 0.55, strokeOpacity: 0.55 }),
+    Plot.dot(points, { x: "offered", y: "median", symbol: look.symbol, r: 4.4, fill, stroke: look.colour, strokeWidth: 1.6, title, tip: true }),
+  ];
+}
+
+function valueText(value: number, c: Curve): string {
+  return c.metric.endsWith("_share") ? `${Number((value * 100).toPrecision(3))} %` : quantity({ value, low: null, high: null }, c.unit);
+}
+
+/** A curve cut at its points; a leg counts as held where both of its ends are. */
+function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
+  const all: { points: CurvePoint[]; held: boolean }[] = [];
+  points.forEach((p, i) => {
+    const before = points[i - 1];
+    if (!before) return;
+    const held = p.held && before.held;
+    const last = all.at(-1);
+    if (last?.held === held) last.points.push(p);
+    else all.push({ points: [before, p], held });
+  });
+  return all;
+}
+
+/** Capacities with their intervals, in the order of the variants. */
+export function capacities(a: Analysis): Result[] {
+  const found = a.results.filter((r) => r.metric === "capacity" && shown(a, r.variant) && positive([r.mean]).length === 1);
+  return comparedVariants(a).flatMap((v) => found.filter((r) => r.variant === v).slice(0, 1));
+}
+
+/** Room for the brackets on a log axis: the value of each row, half a bracket as a factor, and the new lower end. */
+function layStrip(times: [number, number], rows: number): { bottom: number; rows: number[]; half: number } {
+  const [low, high] = times;
+  const inner = HEIGHT - 26 - 40 - rows * STRIP;
+  const pixel = (high / low) ** (1 / inner);
+  const row = (i: number): number => low / pixel ** (STRIP * (i + 0.6));
+  return { bottom: low / pixel ** (STRIP * rows + (rows > 0 ? 4 : 0)), rows: Array.from({ length: rows }, (_, i) => row(i)), half: pixel ** 4 };
+}
+
+/** The time that a capacity is about: that to completion, else that of the answer. */
+export function finishTime(a: Analysis): string {
+  return ["completion_time_p99", "response_time_p99"].find((m) => curvesOf(a, (x) => x === m).length > 0) ?? "";
+}
+
+/** Parts the brackets from the curves and says what they are. */
+function stripMarks(top: number, rows: number): Plot.Markish[] {
+  if (rows === 0) return [];
+  return [
+    Plot.ruleY([top], { stroke: "currentColor", strokeOpacity: 0.35 }),
+    Plot.text([top], { frameAnchor: "left", y: (d: number) => d, text: () => "capacity", dx: 5, dy: 9, textAnchor: "start", fill: "currentColor", fillOpacity: 0.8 }),
+  ];
+}
+
+function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Markish[] {
+  const ends = positive([r.low, r.high]);
+  const title = `${r.variant}: capacity ${quantity({ value: r.mean, low: r.low, high: r.high }, r.unit)}`;
+  const bar = ends.length === 2 ? [
+    Plot.ruleY([y], { y: (d: number) => d, x1: () => r.low, x2: () => r.high, stroke: look.colour, strokeWidth: 1.5 }),
+    ...ends.map((end) => Plot.ruleX([end], { x: (d: number) => d, y1: y / half, y2: y * half, stroke: look.colour, strokeWidth: 1.5 })),
+  ] : [];
+  return [...bar, Plot.dot([r], { x: "mean", y: () => y, symbol: look.symbol, r: 3.4, fill: look.colour, stroke: look.colour, title: () => title, tip: true })];
+}
+
+/** A rate of results over the offered rate, with the line on which they are equal; or a share of what was offered. */
+export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
+  const share = metric.endsWith("_share");
+  const curves = curvesOf(a, (m) => m === metric);
+  const points = curves.flatMap((c) => c.points ?? []);
+  const most = Math.max(...points.map((p) => p.offered), 1e-9);
+  const top = Math.max(share ? 1e-4 : most, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
+  const ticks = linearTicks(0, top, 5, share ? 100 : 1);
+  const format = share ? (d: number): string => `${Number((d * 100).toPrecision(4))} %` : rateText;
+  return {
+    legend: curves.map((c) => ({ name: c.variant, look: lookOf(looks, c.variant) })),
+    options: {
+      height: HEIGHT,
+      marginTop: 26,
+      marginLeft: widest(ticks.map(format)) + 20,
+      marginRight: 14,
+      marginBottom: 40,
+      x: { domain: [0, most * 1.06], label: `offered ${shorten(a.operation, 14)}s/s →`, labelAnchor: "right", labelOffset: 36, ticks: linearTicks(0, most, 5, 1), tickFormat: rateText },
+      y: { domain: [0, top * 1.06], label: share ? "↑ share" : `↑ ${shorten(a.operation, 14)}s/s`, grid: true, ticks, tickFormat: format },
+      marks: [
+        Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
+        ...(share ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d, stroke: "currentColor", strokeDasharray: "2 3" })]),
+        ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [])),
+      ],
+    },
+  };
+}
