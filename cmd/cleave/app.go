@@ -26,6 +26,9 @@ type app struct {
 	story io.Writer
 }
 
+// spansVariable names a folder that keeps the spans of all trials (docs/tracing.md).
+const spansVariable = "CLEAVE_SPANS"
+
 // systems are the systems under test that this program brings.
 func systems() map[string]lab.System {
 	return map[string]lab.System{big.Name: big.System{}, shop.Name: shopsystem.System{}}
@@ -59,7 +62,7 @@ func systemOf(plan lab.Plan) (lab.System, error) {
 	}
 	generator, err := newGenerator(plan.Study.Load.Objective)
 	if plan.Study.System == shop.Name {
-		return shopsystem.System{Generator: generator, Load: *plan.Study.Load}, err
+		return shopsystem.System{Generator: generator, Load: *plan.Study.Load, Spans: os.Getenv(spansVariable)}, err
 	}
 	return external.System{Generator: generator, Load: *plan.Study.Load}, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,7 +29,7 @@ type checkFlags struct {
 	experimentFlags
 	architectures []string
 	orders        int
-	backings      []string
+	faults        []string
 }
 
 func (a app) checkCommand() *cobra.Command {
@@ -43,7 +44,7 @@ made up, stock and money conserved. The systems that can be checked: shop.
 
 Exit codes: 0 every rule holds in every architecture, 1 failed, 2 bad arguments,
 3 a backing service is not installed, 5 a rule is broken.`,
-		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing mariadb",
+		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing mariadb\n  cleave check shop --orders 5000 --fault kill:every-unit",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			if args[0] != shop.Name {
@@ -59,6 +60,7 @@ Exit codes: 0 every rule holds in every architecture, 1 failed, 2 bad arguments,
 	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"}, "architectures to check, or all")
 	command.Flags().IntVar(&flags.orders, "orders", 1000, "orders to push through each")
 	command.Flags().StringSliceVar(&flags.backings, "backing", nil, "backing services instead of the embedded ones: mariadb or postgres, rabbitmq, mongo")
+	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "kill a part in mid-load and start it again: kill:TARGET[@AFTER][+HEAL];\na unit, database, broker, documents or every-unit; may be repeated")
 	flags.registerPlay(command)
 	return command
 }
@@ -67,7 +69,7 @@ Exit codes: 0 every rule holds in every architecture, 1 failed, 2 bad arguments,
 func (f *checkFlags) plan() (lab.Plan, error) {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + shop.Name, System: shop.Name, Design: study.Defaults(),
-		Points: []lab.Point{{Name: "orders", Levels: map[string]float64{shopsystem.Orders: float64(f.orders)}}},
+		Points: []lab.Point{f.point()},
 		Load:   &lab.Load{Duration: 1}, Metrics: shopsystem.System{}.Describe().Metrics,
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
@@ -80,7 +82,7 @@ func (f *checkFlags) plan() (lab.Plan, error) {
 	}
 	var mistakes []error
 	for _, name := range f.names() {
-		knobs, err := architecture.Backed(name, f.backings)
+		knobs, err := architecture.Backed(name, nil, f.backings)
 		if err != nil {
 			mistakes = append(mistakes, err)
 			continue
@@ -91,7 +93,20 @@ func (f *checkFlags) plan() (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	s.Baseline = s.Variants[0].Name
+	if err := f.withFaults(&s); err != nil {
+		return lab.Plan{}, err
+	}
 	return study.Expand(s, "full", time.Now())
+}
+
+// point is a shop in which everything happens: what is popular sells out, some
+// customers cannot pay, some think again.
+func (f *checkFlags) point() lab.Point {
+	orders := float64(f.orders)
+	return lab.Point{Name: "orders", Levels: map[string]float64{
+		shopsystem.Orders: orders, shopsystem.Cancelled: 5,
+		shopsystem.Stock: math.Ceil(orders / 30), shopsystem.Balance: math.Ceil(orders * 100),
+	}}
 }
 
 // names are the architectures that were asked for; all are those that can be built.
@@ -150,9 +165,9 @@ func (a app) showChecks(folder *store.Folder, plan lab.Plan, trials []lab.Trial,
 		counts := trial.Audit.Counts
 		services := slices.Sorted(maps.Values(trial.Services))
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t%s\n", trial.Variant, trial.Audit.Verdict, counts["orders"], counts["confirmed"], counts["rejected"],
-			counts["lost"], counts["duplicated"], counts["stuck"], float64(counts["orders"])/trial.ElapsedSeconds, strings.Join(services, ", "))
+			counts["lost"], counts["duplicated"], counts["stuck"], trial.Measures["completed_rate"], strings.Join(services, ", "))
 	}
-	if err := table.Flush(); err != nil {
+	if err := errors.Join(table.Flush(), showFaults(shown, trials)); err != nil {
 		return err
 	}
 	for _, trial := range trials {

@@ -58,6 +58,7 @@ func exitCode(err error) int {
 	var coded *codedError
 	var problems study.Problems
 	var missing *run.MissingPartError
+	var refused *run.PlanError
 	switch {
 	case err == nil:
 		return exitFine
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 		return coded.code
 	case run.Interrupted(err):
 		return exitInterrupted
-	case errors.As(err, &problems):
+	case errors.As(err, &problems), errors.As(err, &refused):
 		return exitBadPlan
 	case errors.As(err, &missing):
 		return exitMissingPart

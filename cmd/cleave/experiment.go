@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/report/progress"
@@ -26,6 +27,7 @@ type experimentFlags struct {
 	scale     float64
 	blocks    int
 	points    []string
+	backings  []string
 	seed      uint64
 	results   string
 	resume    string
@@ -42,6 +44,7 @@ func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
 	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial (1 is full)")
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
 	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
+	registerBackings(command, &f.backings)
 	f.registerPlay(command)
 }
 
@@ -73,7 +76,7 @@ func (a app) reproduceCommand() *cobra.Command {
 		Short: "run a built-in study and say which published claims hold here",
 		Long: `Plays a built-in study on this host, puts every published figure beside the
 measured one, and says of each published claim whether the data support it.`,
-		Example:           "  cleave reproduce rego2021 --quick --json out.json",
+		Example:           "  cleave reproduce rego2021 --quick --json out.json\n  cleave reproduce costa2022 --quick --backing mariadb,rabbitmq,mongo",
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -117,7 +120,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume"} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume", backingFlag} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}
@@ -172,8 +175,11 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	if err != nil {
 		return err
 	}
-	if flags.compares {
+	switch {
+	case flags.compares:
 		return compareVerdict(folder, analysis, flags.mustKnow)
+	case len(plan.Study.Steps) > 0:
+		return explainVerdict(folder, analysis, flags.mustKnow)
 	}
 	return verdict(analysis, flags.mustKnow)
 }
@@ -181,6 +187,9 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 func planOf(path string, data []byte, flags *experimentFlags, options study.Options) (lab.Plan, error) {
 	file, err := study.Parse(path, data, systemInfos())
 	if err != nil {
+		return lab.Plan{}, err
+	}
+	if options.Knobs, err = backed(file.Study.System, flags.backings); err != nil {
 		return lab.Plan{}, err
 	}
 	resolved, err := file.Resolve(options)
@@ -230,8 +239,12 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
+	services, err := backings(unit)
+	if err != nil {
+		return nil, err
+	}
 	return &run.Conductor{
-		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: backings(unit), Meter: meter.New(), Host: meter.NewHost(version),
+		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
 	}, nil
 }

@@ -60,14 +60,16 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
 		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective, Search: job.Search, History: job.History,
+		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
 		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout)},
+		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)},
 		Warmup: seconds(job.WarmUp),
 	}
 	if err := json.Unmarshal(job.Scenario, &work.Spec.Scenario); err != nil {
 		return work, fmt.Errorf("scenario: %w", err)
 	}
 	s := &work.Spec
-	s.Target = job.Target
+	s.Target, s.Lateness = job.Target, seconds(job.Lateness)
 	if job.Seed > 0 {
 		s.Scenario.Seed = job.Seed
 	}
@@ -79,8 +81,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		s.Load = scenario.Load{Rate: strconv.FormatFloat(job.Rate, 'g', -1, 64), Arrivals: job.Arrivals}
 	case job.Count > 0:
 		const file = "arrivals.txt"
-		// All are due at once: then as many are under way as there are connections.
-		work.Files = map[string][]byte{file: bytes.Repeat([]byte("0\n"), job.Count)}
+		work.Files = map[string][]byte{file: arrivals(job.Count, job.Over)}
 		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
 	case job.Users > 0:
 		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: s.Load.RampUp}
@@ -89,6 +90,21 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		s.Load.Duration = seconds(job.Duration)
 	}
 	return work, nil
+}
+
+// arrivals are the times in seconds at which flows are due, one per line: evenly
+// over a time, or all at once, and then as many are under way as there are
+// connections.
+func arrivals(count int, over float64) []byte {
+	if over <= 0 {
+		return bytes.Repeat([]byte("0\n"), count)
+	}
+	var lines []byte
+	for i := range count {
+		lines = strconv.AppendFloat(lines, float64(i)*over/float64(count), 'f', 6, 64)
+		lines = append(lines, '\n')
+	}
+	return lines
 }
 
 // countConnections is how many flows of a counted load are under way at once.
@@ -108,7 +124,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	s := &handed.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Notes: s.Notes,
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Notes: s.Notes,
 	}
 	if s.OfferedRate != nil {
 		read.Offered = *s.OfferedRate

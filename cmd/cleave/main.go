@@ -54,7 +54,7 @@ plots. Results go to standard output, the story to standard error.`,
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(),
-		app.compareCommand(), app.checkCommand(), app.initCommand(), agentCommand(in, out),
+		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.initCommand(), agentCommand(in, out),
 	)
 	return root
 }

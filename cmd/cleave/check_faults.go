@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cleave-lab/cleave/fault"
+	"github.com/cleave-lab/cleave/lab"
+	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
+)
+
+const (
+	// firstFault is when the first fault begins, and how long one lasts, in seconds,
+	// where nothing is said.
+	firstFault = 1.0
+	healAfter  = 1.0
+	// unitReturns and serviceReturns are how long a restart may take before the load
+	// could be over too early for the next fault, in seconds. RabbitMQ takes five.
+	unitReturns    = 1.5
+	serviceReturns = 10.0
+	// loadAfter is how long the load goes on after the last restart, in seconds.
+	loadAfter = 1.0
+	// faultyRate bounds the orders per second of a check with faults. Orders that are
+	// due while nothing answers fail at once: were all due from the beginning, the
+	// first fault would use them up.
+	faultyRate = 500.0
+)
+
+// parseFault reads kill:TARGET[@AFTER][+HEAL]. After is NaN where it is not said.
+func parseFault(text string) (lab.Fault, error) {
+	f := lab.Fault{After: math.NaN(), Heal: healAfter}
+	kind, rest, _ := strings.Cut(text, ":")
+	f.Kind = lab.FaultKind(kind)
+	rest, heal, healed := strings.Cut(rest, "+")
+	target, after, timed := strings.Cut(rest, "@")
+	f.Target = target
+	if f.Kind != lab.FaultKill || target == "" {
+		return f, fmt.Errorf("--fault is %q, expected %s:TARGET[@AFTER][+HEAL], for example %s:%s@2s+1s", text, lab.FaultKill, lab.FaultKill, lab.EveryUnit)
+	}
+	var err error
+	if timed {
+		f.After, err = span(after)
+	}
+	if healed && err == nil {
+		f.Heal, err = span(heal)
+	}
+	if err != nil {
+		return f, fmt.Errorf("--fault is %q: %w", text, err)
+	}
+	return f, nil
+}
+
+// span is a time in seconds.
+func span(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no time span such as 2s or 500ms", text)
+	}
+	return d.Seconds(), nil
+}
+
+// withFaults adds the faults to a study of checks: every variant gets a point of its
+// own, at which the load lasts as long as the variant's faults do.
+func (f *checkFlags) withFaults(s *lab.Study) error {
+	if len(f.faults) == 0 {
+		return nil
+	}
+	var faults []lab.Fault
+	var mistakes []error
+	for _, text := range f.faults {
+		one, err := parseFault(text)
+		faults, mistakes = append(faults, one), append(mistakes, err)
+	}
+	layouts, err := layoutsOf(*s)
+	if err = errors.Join(append(mistakes, err)...); err != nil {
+		return err
+	}
+	s.Faults = inTurn(faults, layouts)
+	common := s.Points[0].Levels
+	s.Points = nil
+	for i, v := range s.Variants {
+		if err := (fault.Injector{}).Check(s.Faults, layouts[i]); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("architecture %s: %w", v.Name, err))
+		}
+		point := lab.Point{Name: v.Name, Levels: maps.Clone(common)}
+		end := 0.0
+		for _, one := range s.Faults {
+			end = max(end, over(one, layouts[i]))
+		}
+		point.Levels[shopsystem.Over] = math.Ceil(max(end+loadAfter, point.Levels[shopsystem.Orders]/faultyRate))
+		s.Points = append(s.Points, point)
+		s.Variants[i].Points = []string{v.Name}
+	}
+	return errors.Join(mistakes...)
+}
+
+// layoutsOf are the layouts of the variants at the study's only point.
+func layoutsOf(s lab.Study) ([]lab.Layout, error) {
+	generator, err := newGenerator("")
+	if err != nil {
+		return nil, err
+	}
+	system := shopsystem.System{Generator: generator, Load: *s.Load}
+	var all []lab.Layout
+	for _, v := range s.Variants {
+		layout, err := system.Layout(v, s.Points[0], s.Design.Seed)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, layout)
+	}
+	return all, nil
+}
+
+// inTurn has faults that name no time begin when those before them are over in
+// every layout.
+func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
+	free := firstFault
+	for i := range faults {
+		f := &faults[i]
+		if math.IsNaN(f.After) {
+			f.After = free
+		}
+		for _, layout := range layouts {
+			free = max(free, over(*f, layout)+f.Heal)
+		}
+	}
+	return faults
+}
+
+// over is when a fault will be healed in a layout, in seconds since the start of
+// the load.
+func over(f lab.Fault, layout lab.Layout) float64 {
+	if f.Target == lab.EveryUnit {
+		n := float64(len(layout.Units) - 1) // one leads
+		return f.After + n*(f.Heal+unitReturns) + max(n-1, 0)*f.Heal
+	}
+	for _, service := range layout.Services {
+		if service.Name == f.Target {
+			return f.After + f.Heal + serviceReturns
+		}
+	}
+	return f.After + f.Heal + unitReturns
+}
+
+// showFaults writes what was killed in the trials and what clients noticed of it.
+// The restart is the slowest, from the start of the process until it could be used.
+func showFaults(to io.Writer, trials []lab.Trial) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	shown := false
+	for _, trial := range trials {
+		if len(trial.Faults) == 0 {
+			continue
+		}
+		if !shown {
+			fmt.Fprintln(table, "\narchitecture\tkilled\trestarted\tslowest restart\torders refused\tof unknown outcome\tfound done")
+			shown = true
+		}
+		killed, restarted, slowest := 0, 0, 0.0
+		for _, r := range trial.Faults {
+			if r.Effective {
+				killed++
+			}
+			if r.Effective && r.Error == "" {
+				restarted++
+				slowest = max(slowest, r.Healed-r.Began-r.Heal)
+			}
+		}
+		counts := trial.Audit.Counts
+		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%d\t%d\t%d\n", trial.Variant, killed, len(trial.Faults), restarted, slowest,
+			counts["fail"], counts["info"], counts["recovered"])
+	}
+	return table.Flush()
+}

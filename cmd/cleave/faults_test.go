@@ -1,0 +1,372 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// needServers skips a test of servers that are not on this host.
+func needServers(t *testing.T, kinds ...server.Kind) {
+	t.Helper()
+	for _, available := range server.Available() {
+		if slices.Contains(kinds, available.Kind) && available.Missing != nil {
+			t.Skip(available.Missing)
+		}
+	}
+}
+
+// trialsOf reads the records below a folder of results.
+func trialsOf(t *testing.T, results string) []lab.Trial {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(results, "*", "latest", "trials", "*", "trial.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no trials in %s (%v)", results, err)
+	}
+	var trials []lab.Trial
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		var trial lab.Trial
+		if err := errors.Join(err, json.Unmarshal(data, &trial)); err != nil {
+			t.Fatal(err)
+		}
+		trials = append(trials, trial)
+	}
+	return trials
+}
+
+// labelled lists the living processes that a cleave has started, by their command
+// line; those that are called like name only, where it is not empty.
+func labelled(label, name string) map[int]string {
+	found := map[int]string{}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range processes {
+		environment, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !bytes.Contains(environment, []byte("CLEAVE_RUN="+label+"\x00")) {
+			continue
+		}
+		arguments, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err == nil && bytes.Contains(arguments, []byte(name)) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			found[pid] = string(bytes.ReplaceAll(arguments, []byte{0}, []byte(" ")))
+		}
+	}
+	return found
+}
+
+// expectNobody waits until no process of the label is left.
+func expectNobody(t *testing.T, label string) {
+	t.Helper()
+	until(t, "no process of "+label+" is left", func() (struct{}, bool) { return struct{}{}, len(labelled(label, "")) == 0 })
+}
+
+// TestPartsAreKilledInMidLoad: whatever is killed with kill -9 while orders come in,
+// and started again, nothing is lost, nothing doubled, and every order final.
+func TestPartsAreKilledInMidLoad(t *testing.T) {
+	const every = "kill:every-unit@500ms+200ms"
+	for name, c := range map[string]struct {
+		architecture string
+		faults       []string
+		backing      string
+		needs        []server.Kind
+		killed       int
+	}{
+		"monolith":    {"monolith", []string{every}, "", nil, 1},
+		"monolith-ha": {"monolith-ha", []string{every}, "", nil, 3},
+		"sync":        {"sync", []string{every}, "", nil, 6},
+		"sync-grpc":   {"sync-grpc", []string{every}, "", nil, 6},
+		"async":       {"async", []string{every}, "", nil, 8},
+		"database":    {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB}, 1},
+		"postgres":    {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
+		"broker and database": {
+			"async", []string{"kill:broker@1s+200ms", "kill:database@3s+200ms"}, "mariadb,rabbitmq",
+			[]server.Kind{server.MariaDB, server.RabbitMQ}, 2,
+		},
+		"nats": {"async", []string{"kill:broker@1s+200ms"}, "nats", nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needServers(t, c.needs...)
+			if _, err := exec.LookPath("haproxy"); err != nil && c.architecture == "monolith-ha" {
+				t.Skip("haproxy is not installed")
+			}
+			t.Parallel()
+			e := &experiment{t: t, dir: t.TempDir()}
+			arguments := []string{"check", "shop", "--orders", "600", "--architecture", c.architecture, "--results", e.dir}
+			for _, fault := range c.faults {
+				arguments = append(arguments, "--fault", fault)
+			}
+			if c.backing != "" {
+				arguments = append(arguments, "--backing", c.backing)
+			}
+			e.start(arguments...)
+			label := e.label()
+			if code := e.code(); code != exitFine {
+				t.Fatalf("exit code %d\n%s", code, e.story.String())
+			}
+			expectNobody(t, label)
+			expectKilled(t, trialsOf(t, e.dir)[0], c.killed)
+		})
+	}
+}
+
+// expectKilled looks at a trial in which so many parts were killed.
+func expectKilled(t *testing.T, trial lab.Trial, killed int) {
+	t.Helper()
+	if !trial.Valid || trial.Audit.Verdict != lab.AuditValid {
+		t.Errorf("valid %v, audit %s: %s %q", trial.Valid, trial.Audit.Verdict, trial.Reason, trial.Audit.Problems)
+	}
+	if len(trial.Faults) != killed || len(trial.Metered.Notes) != killed {
+		t.Errorf("%d faults and %d notes of the meter, want %d: %+v", len(trial.Faults), len(trial.Metered.Notes), killed, trial.Faults)
+	}
+	for _, f := range trial.Faults {
+		if !f.Effective || f.Error != "" || f.Began < f.After || f.Healed < f.Began+f.Heal || f.Began > trial.ElapsedSeconds {
+			t.Errorf("fault %+v in a load of %.2f s", f, trial.ElapsedSeconds)
+		}
+	}
+	counts := trial.Audit.Counts
+	if counts["attempts"] < 600 || counts["ok"] == 0 {
+		t.Errorf("the load did not go on: %v", counts)
+	}
+}
+
+// TestOneOfTwoMayDie: behind a balancer a unit that is killed costs the orders in
+// flight and no other.
+func TestOneOfTwoMayDie(t *testing.T) {
+	if _, err := exec.LookPath("haproxy"); err != nil {
+		t.Skip("haproxy is not installed")
+	}
+	t.Parallel()
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.start("check", "shop", "--orders", "600", "--architecture", "monolith-ha", "--fault", "kill:shop-1@1s+1s", "--results", e.dir)
+	if code := e.code(); code != exitFine {
+		t.Fatalf("exit code %d\n%s", code, e.story.String())
+	}
+	const inFlight = 32 // connections of the generator
+	counts := trialsOf(t, e.dir)[0].Audit.Counts
+	if counts["fail"] > 0 || counts["info"] > inFlight {
+		t.Errorf("%d orders were refused, %d have an unknown outcome: want none, and those in flight", counts["fail"], counts["info"])
+	}
+}
+
+// frontStudy is a shop whose front a test disturbs while orders come in.
+const frontStudy = `
+schema: cleave-study/1
+name: front
+title: A shop with bad clients
+system: shop
+baseline: one
+variants: {one: {architecture: %s}}
+points: {p: {orders: 300, over: 15}}
+load: {duration: 10s}
+design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
+`
+
+// TestBadClientsGetProblems: through the real units of each kind of front, a body
+// that is too large and a client that is too slow are answered with typed problems,
+// and leave nothing in the shop.
+func TestBadClientsGetProblems(t *testing.T) {
+	for architecture, front := range map[string]string{
+		"monolith": `"instance":"shop"`, "monolith-ha": "haproxy", "sync": `"instance":"orders"`, "async": `"instance":"orders"`,
+	} {
+		t.Run(architecture, func(t *testing.T) {
+			if _, err := exec.LookPath("haproxy"); err != nil && front == "haproxy" {
+				t.Skip("haproxy is not installed")
+			}
+			t.Parallel()
+			e := &experiment{t: t, dir: t.TempDir()}
+			file := filepath.Join(e.dir, "front.yaml")
+			if err := os.WriteFile(file, fmt.Appendf(nil, frontStudy, architecture), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e.start("run", file, "--results", e.dir)
+			label := e.label()
+			address := until(t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
+			large := `{"customerId":1,"lines":[{"productId":1,"quantity":1}]}` + strings.Repeat(" ", 128<<10)
+			expectProblem(t, address, large, len(large), http.StatusRequestEntityTooLarge, "body-too-large")
+			expectProblem(t, address, `{"customerId":1,`, 100, http.StatusRequestTimeout, "request-timeout")
+			if code := e.code(); code != exitFine {
+				t.Fatalf("exit code %d\n%s", code, e.story.String())
+			}
+			expectNobody(t, label)
+		})
+	}
+}
+
+// frontAddress is where the unit listens whose command line has a text in it.
+func frontAddress(label, front string) (string, bool) {
+	for pid := range labelled(label, front) {
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		for variable := range strings.SplitSeq(string(environment), "\x00") {
+			address, is := strings.CutPrefix(variable, "CLEAVE_ADDRESS=")
+			if !is {
+				continue
+			}
+			if connection, err := net.Dial("tcp", address); err == nil {
+				return address, connection.Close() == nil
+			}
+		}
+	}
+	return "", false
+}
+
+// expectProblem sends an order whose body is announced with a length and may come
+// only in part, and reads the answer.
+func expectProblem(t *testing.T, address, body string, length, status int, kind string) {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // the answer may come before all is sent
+		_, _ = fmt.Fprintf(connection, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", kind, length, body)
+	}()
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", kind, err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status || response.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(text), kind) {
+		t.Errorf("%d %s %s (%v), want %d and a problem %s", response.StatusCode, response.Header.Get("Content-Type"), text, err, status, kind)
+	}
+}
+
+// TestAFullDiskIsNamedAndNothingIsLeft: databases, logs and history of a trial fill
+// the disk that holds them.
+func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=10m"); err != nil {
+		t.Skipf("mounting a small disk needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	t.Parallel()
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--orders", "50000", "--architecture", "monolith", "--results", e.dir)
+	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.story
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Process.Kill() })
+	label := e.label()
+	if code := e.code(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	if want := "the disk that holds " + disk; !strings.Contains(e.story.String(), want) || !strings.Contains(e.story.String(), "make room, or have another used with TMPDIR") {
+		t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+	}
+	expectNobody(t, label)
+	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
+		t.Errorf("left on the disk: %v (%v)", left, err)
+	}
+}
+
+// TestWrongCredentialsAreNamed: a unit that a server does not let in says which one
+// and why, and does not tell the password.
+func TestWrongCredentialsAreNamed(t *testing.T) {
+	for kind, c := range map[server.Kind]struct{ architecture, knob, service, want string }{
+		server.MariaDB:  {"monolith", "database", "DATABASE", "Access denied for user 'cleave'"},
+		server.Postgres: {"monolith", "database", "DATABASE", "password authentication failed for user"},
+		server.RabbitMQ: {"async", "broker", "BROKER", "username or password not allowed"},
+		server.NATS:     {"async", "broker", "BROKER", "Authorization Violation"},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			needServers(t, kind)
+			t.Parallel()
+			folder, err := os.MkdirTemp("", "cleave-wrong-") // servers' socket paths must be short
+			if err != nil {
+				t.Fatal(err)
+			}
+			instance, err := server.Start(t.Context(), kind, folder, server.Settings{NATSCommand: []string{filepath.Join(binaries, "cleave-unit"), "nats"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := errors.Join(instance.Stop(), os.RemoveAll(folder)); err != nil {
+					t.Error(err)
+				}
+			})
+			unit := exec.Command(filepath.Join(binaries, "cleave-unit"), shop.Name,
+				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s","instance":"one"}`, c.architecture, c.knob, kind, unitOf(c.architecture)))
+			unit.Env = []string{
+				"CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9", "CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
+				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
+			}
+			if _, err := unit.StdinPipe(); err != nil { // its end would mean that the conductor is gone
+				t.Fatal(err)
+			}
+			said, err := unit.Output()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("the unit ended with %v, want code 1", err)
+			}
+			if !strings.Contains(string(said), c.want) || !strings.Contains(string(said), string(kind)) || strings.Contains(string(said), "s3same") {
+				t.Errorf("the unit says %s, want %q, the server's name and no password", said, c.want)
+			}
+			if c.service == "DATABASE" {
+				expectRefused(t, kind, instance.Address(), c.want)
+			}
+		})
+	}
+}
+
+// expectRefused has cleave use a server of the user's with a wrong password.
+func expectRefused(t *testing.T, kind server.Kind, address, want string) {
+	t.Helper()
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "monolith", "--backing", string(kind), "--results", e.dir)
+	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s", strings.ToUpper(string(kind)), kind, address))
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	for _, words := range []string{fmt.Sprintf("use the %s server at %s", kind, address), want} {
+		if !strings.Contains(e.story.String(), words) {
+			t.Errorf("the story does not say %q:\n%s", words, e.story.String())
+		}
+	}
+	if strings.Contains(e.story.String(), "s3same") {
+		t.Error("the story tells the password")
+	}
+}
+
+func unitOf(architecture string) string {
+	if architecture == "async" {
+		return "catalog"
+	}
+	return "shop"
+}
+
+func scheme(kind server.Kind) string {
+	if kind == server.RabbitMQ {
+		return "amqp"
+	}
+	return string(kind)
+}
