@@ -34,8 +34,8 @@ $(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config
 	touch $@
 
 .PHONY: demo
-demo: build ## reproduce a published study in a small version
-	bin/cleave reproduce rego2021 --quick
+demo: build ## a shop as monolith, services and event-driven: what splitting it costs
+	bin/cleave explain shop --from monolith --to async --quick
 
 .PHONY: test
 test: ## install what is missing, then lint and run all tests
@@ -86,7 +86,7 @@ bench-load: ## compare the load engine with its peers (35 minutes, two idle core
 	go run ./load/bench -out results/bench/load.json
 
 .PHONY: bench-shop
-bench-shop: ## compare the shop's monolith with its bare SQL statements (10 minutes, two idle cores)
+bench-shop: build ## compare the shop's architectures and bindings with what sets the mark (12 minutes, two idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json
 
 .PHONY: clean
