@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
@@ -37,7 +38,11 @@ func newPlayers(ctx context.Context, o options, chosen []contender) (players []p
 	if _, err := os.Stat(o.unit); err != nil {
 		return nil, nil, fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
 	}
-	deployer := process.New(o.unit, []string{own, janitorName}, nil, fmt.Sprintf("bench-big-%d", os.Getpid()))
+	scratch, err := leftovers.Claim(leftovers.Root()) // its label tells "cleave clean" that we live
+	if err != nil {
+		return nil, nil, err
+	}
+	deployer := process.New(o.unit, []string{own, janitorName}, nil, scratch.Label)
 	for _, c := range chosen {
 		if c.architecture != "" {
 			players = append(players, player{c, func(ctx context.Context, seed uint64) (cost, error) {

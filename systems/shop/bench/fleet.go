@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
@@ -72,6 +73,10 @@ func newFleet(o options) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	scratch, err := leftovers.Claim(leftovers.Root()) // its label tells "cleave clean" that we live
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "cleave-bench-")
 	if err != nil {
 		return nil, err
@@ -80,7 +85,7 @@ func newFleet(o options) (*fleet, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	f := &fleet{options: o, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
-	f.deployer = process.New(unit, []string{own, janitorName}, []string{own, keeperName}, fmt.Sprintf("bench-shop-%d", os.Getpid()))
+	f.deployer = process.New(unit, []string{own, janitorName}, []string{own, keeperName}, scratch.Label)
 	for _, backing := range server.Backings(unit) {
 		f.backings[backing.Kind()] = backing
 	}
