@@ -44,6 +44,7 @@ const (
 	KnobPool         = "pool"
 	KnobPrefetch     = "prefetch"
 	KnobSpans        = "spans"
+	KnobGather       = "gather"
 )
 
 // Binding is what carries a call from unit to unit.
@@ -112,6 +113,9 @@ type Design struct {
 	Documents    string // sqlite, mongo; empty: none
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
+	// Gather: steps and orders that come at the same time share a transaction. Of no
+	// consequence with one transaction per order.
+	Gather bool
 	// Spans is the share of orders that are traced, from 0 to 1.
 	Spans float64
 }
@@ -120,6 +124,12 @@ type Design struct {
 const (
 	together = "together"
 	apart    = "apart"
+)
+
+// The values of KnobGather.
+const (
+	gatherOn  = "on"
+	gatherOff = "off"
 )
 
 // Placeable are what can be put into units: components and read models.
@@ -160,6 +170,7 @@ func knobs() []lab.Knob {
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
 		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
 		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
+		{Name: KnobGather, Values: []string{gatherOn, gatherOff}, Summary: "whether steps, and orders, of several customers that come at the same time share a transaction"},
 		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
 	}
 }
@@ -224,7 +235,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase],
+		Database: settings[KnobDatabase], Gather: settings[KnobGather] == gatherOn,
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]

@@ -148,6 +148,7 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 		"together, no views":    {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
 		"a shared database":     {architecture.KnobData: "shared"},
 		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
+		"orders one by one":     {architecture.KnobGather: "off"},
 		"one message at a time": {architecture.KnobPrefetch: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,11 +104,16 @@ func (h *host) book(db *database.DB) *orders.Book {
 }
 
 // What takes steps has them asked for one by one where the orders drive it, each in a
-// transaction of its own: those that come at the same time are taken together.
+// transaction of its own: those that come at the same time are taken together, unless
+// the design says otherwise.
+
+func (h *host) gathers() bool {
+	return h.design.Coordination == architecture.Orchestrated && h.design.Gather
+}
 
 func (h *host) inventory(db *database.DB) shop.Inventory {
 	h.stock = inventory.New(db)
-	if h.design.Coordination == architecture.Orchestrated {
+	if h.gathers() {
 		return together.NewInventory(db, h.stock)
 	}
 	return h.stock
@@ -116,7 +121,7 @@ func (h *host) inventory(db *database.DB) shop.Inventory {
 
 func (h *host) payments(db *database.DB) shop.Payments {
 	component := payments.New(db)
-	if h.design.Coordination == architecture.Orchestrated {
+	if h.gathers() {
 		return together.NewPayments(db, component)
 	}
 	return component
@@ -124,7 +129,7 @@ func (h *host) payments(db *database.DB) shop.Payments {
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
 	component := shipping.New(db)
-	if h.design.Coordination == architecture.Orchestrated {
+	if h.gathers() {
 		return together.NewShipping(db, component)
 	}
 	return component
@@ -179,10 +184,17 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		return local.New(db, book, h.driven()), nil
 	case architecture.Orchestrated:
 		saga := orchestrated.New(db, book, h.driven())
+		if !h.design.Gather {
+			saga.OneByOne()
+		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.Choreographed:
-		return choreographed.New(db, book, h.outbox(db)), nil
+		saga := choreographed.New(db, book, h.outbox(db))
+		if !h.design.Gather {
+			saga.OneByOne()
+		}
+		return saga, nil
 	}
 	return nil, fmt.Errorf("coordination %q: %w", h.design.Coordination, errors.ErrUnsupported)
 }

@@ -48,6 +48,7 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 		"http-unix":         {architecture.KnobBinding: "http-unix"},
 		"grpc-unix":         {architecture.KnobBinding: "grpc-unix"},
 		"grouped":           {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
+		"one by one":        {architecture.KnobGather: "off"},
 		"saga in one unit":  {architecture.KnobPlacement: "together"},
 		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
 	} {

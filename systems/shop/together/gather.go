@@ -43,6 +43,7 @@ type Gather[Q any] struct {
 	mu      sync.Mutex
 	waiting []*call[Q]
 	busy    int
+	apart   bool
 }
 
 // all carries out a group within the transaction of the context, and reports whether
@@ -73,10 +74,14 @@ func NewGather[Q any](db *database.DB, all func(ctx context.Context, group []Q) 
 
 func newGather[Q any](db *database.DB, all all[Q]) *Gather[Q] { return &Gather[Q]{db: db, all: all} }
 
+// OneByOne has every call carried out alone, at once, from now on: what gathering
+// brings can then be measured. It is called before the first Do.
+func (g *Gather[Q]) OneByOne() { g.apart = true }
+
 // Do carries out a call together with others, or alone. Whoever gives up may find
 // it carried out nevertheless.
 func (g *Gather[Q]) Do(ctx context.Context, asks Q, alone func(ctx context.Context) error) error {
-	if g.db.InTransaction(ctx) {
+	if g.apart || g.db.InTransaction(ctx) {
 		return alone(ctx)
 	}
 	g.mu.Lock()

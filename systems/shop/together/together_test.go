@@ -215,6 +215,17 @@ func TestWhoWaitsGoesTogether(t *testing.T) {
 }
 
 // TestWhoIsRefusedLeavesTheGroup: the others go on together.
+func TestOneByOneWaitsForNobody(t *testing.T) {
+	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	c.gather.OneByOne()
+	others := c.occupy(t)
+	if err := c.call(t.Context(), 1); err != nil || len(c.alone) != 1 || len(c.together) != 0 {
+		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
+	}
+	close(c.release)
+	others.Wait()
+}
+
 func TestWhoIsRefusedLeavesTheGroup(t *testing.T) {
 	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
 	c.gather.all = func(_ context.Context, group []int) ([]*shoppb.Rejection, bool, error) {

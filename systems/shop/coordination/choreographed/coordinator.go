@@ -33,6 +33,9 @@ func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
 	return c
 }
 
+// OneByOne has every order taken in a transaction of its own.
+func (c *Coordinator) OneByOne() { c.placing.OneByOne() }
+
 // placing is an order that is being placed, and then what came of it.
 type placing struct {
 	order  *shoppb.Order

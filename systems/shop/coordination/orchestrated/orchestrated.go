@@ -61,6 +61,12 @@ func New(db *database.DB, book *orders.Book, components coordination.Components)
 	}
 }
 
+// OneByOne has every order written down in a transaction of its own.
+func (c *Coordinator) OneByOne() {
+	c.begin.OneByOne()
+	c.arrive.OneByOne()
+}
+
 // lease ends that long from now, in microseconds since 1970.
 func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
 
