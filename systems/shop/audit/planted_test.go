@@ -44,8 +44,8 @@ type chargeTwice struct {
 	db *database.DB
 }
 
-func (m chargeTwice) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	answer, err := m.Payments.Authorise(ctx, in)
+func (m chargeTwice) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+	answer, err := m.Payments.Charge(ctx, in)
 	if err != nil || in.GetAmountCents()%10 != 0 {
 		return answer, err
 	}
