@@ -25,12 +25,23 @@ func Number(value float64, low, high *float64) string { return write(value, low,
 
 // Times writes a ratio to a base: "3.68x [3.46x, 3.91x]" as "3.68x [3.46, 3.91]".
 // However wide the interval, the ratio itself keeps a digit: it is never 0x.
+// Where the interval spans more than a factor of ten, half of its width says
+// nothing about its lower end: each number then has two digits of its own.
 func Times(ratio float64, low, high *float64) string {
+	if low != nil && high != nil && *low > 0 && finite(*high) && *high > wide**low {
+		return fmt.Sprintf("%sx [%s, %s]", two(ratio), two(*low), two(*high))
+	}
 	if digits := -magnitude(ratio); finite(ratio) && ratio != 0 && Decimals(ratio, low, high) < digits {
 		return bracketed(ratio, low, high, digits, "x")
 	}
 	return write(ratio, low, high, 1, "x")
 }
+
+// wide is the ratio of the ends of an interval from which on it is wide.
+const wide = 10
+
+// two writes a number with two significant digits.
+func two(value float64) string { return Fixed(value, 1-magnitude(value)) }
 
 // Quantity writes an estimate in a unit that is easy to read:
 // Quantity(0.03266, ..., "s") is "32.7 ms [31.6, 33.7]".

@@ -85,8 +85,20 @@ function after(unit: string): string {
   return unit === "" || unit.startsWith("/") ? unit : ` ${unit}`;
 }
 
-/** An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a digit. */
+/** The ratio of the ends of an interval from which on it is wide. */
+const WIDE = 10;
+
+/** A number with two significant digits. */
+const two = (value: number): string => fixed(value, 1 - magnitude(value));
+
+/**
+ * An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a digit.
+ * Where it spans more than a factor of ten, each number has two digits of its own.
+ */
 export function times(e: Estimate): string {
+  if (Number.isFinite(e.value) && e.low !== null && e.high !== null && e.low > 0 && Number.isFinite(e.high) && e.high > WIDE * e.low) {
+    return `${two(e.value)}x [${two(e.low)}, ${two(e.high)}]`;
+  }
   return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));
 }
 
