@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/readmodel"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -57,77 +58,35 @@ type Reason struct {
 // replaces a newer one, so that who reads it twice sees it go forward only.
 type Documents struct {
 	store document.Store
-	shown func(document string, version, occurredUnixUs int64)
+	model readmodel.Model
 }
 
 var _ shop.OrderViews = Documents{}
 
 // FromDocuments makes views of a store that knows the Collection.
-func FromDocuments(store document.Store) Documents { return Documents{store: store} }
+func FromDocuments(store document.Store) Documents {
+	return Documents{store, readmodel.New(store, Collection().Name, write)}
+}
 
-// Watch has shown called for every event once its document, whose name begins with
-// the collection's, shows what it tells, or something newer: with the version that
-// the event makes and when the event happened. It must be quick.
-func (v Documents) Watch(shown func(document string, version, occurredUnixUs int64)) Documents {
-	v.shown = shown
+// Watch has shown called for every event that is applied.
+func (v Documents) Watch(shown readmodel.Shown) Documents {
+	v.model = v.model.Watch(shown)
 	return v
 }
 
 // Apply takes events about orders: an event.Handler that needs no inbox, because
 // versions tell what is old.
 func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
-	newest := map[string]document.Document{}
-	var changes []change
-	now := time.Now()
-	for _, m := range messages {
-		e, err := events.Decode(m)
-		if err != nil {
-			return err
-		}
-		about, ok := e.(events.OfOrder)
-		if !ok {
-			return fmt.Errorf("event %s is not about an order", m.ID)
-		}
-		d, err := write(about, now)
-		if err != nil {
-			return err
-		}
-		if d.Version > newest[d.ID].Version {
-			newest[d.ID] = d
-		}
-		changes = append(changes, change{d.ID, d.Version, about.GetHappening().GetOccurredUnixUs()})
-	}
-	documents := make([]document.Document, 0, len(newest))
-	for _, d := range newest {
-		documents = append(documents, d)
-	}
-	if _, err := v.store.Upsert(ctx, Collection().Name, documents...); err != nil {
-		return event.Unavailable(err) // the documents are ours: only the store can fail
-	}
-	v.tell(changes)
-	return nil
-}
-
-// change is what an event does to a document.
-type change struct {
-	document       string
-	version        int64
-	occurredUnixUs int64
-}
-
-// tell tells who watches that changes are shown.
-func (v Documents) tell(changes []change) {
-	if v.shown == nil {
-		return
-	}
-	for _, c := range changes {
-		v.shown(Collection().Name+"/"+c.document, c.version, c.occurredUnixUs)
-	}
+	return v.model.Apply(ctx, messages)
 }
 
 // write makes a document of the order in an event.
-func write(e events.OfOrder, now time.Time) (document.Document, error) {
-	order := e.GetOrder()
+func write(e events.Event, now time.Time) (document.Document, error) {
+	about, ok := e.(events.OfOrder)
+	if !ok {
+		return document.Document{}, fmt.Errorf("event %s is not about an order", e.GetHappening().GetEventId())
+	}
+	order := about.GetOrder()
 	body := Body{
 		Customer: strconv.FormatInt(order.GetCustomerId(), 10), IdempotencyKey: order.GetIdempotencyKey(),
 		Lines: make([]BodyLine, len(order.GetLines())), TotalCents: order.GetTotalCents(), State: order.GetState(),

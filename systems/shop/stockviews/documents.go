@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/readmodel"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -33,82 +34,40 @@ type Body struct {
 // Documents implements shop.StockViews on documents that events keep up to date.
 type Documents struct {
 	store document.Store
-	shown func(document string, version, occurredUnixUs int64)
+	model readmodel.Model
 }
 
 var _ shop.StockViews = Documents{}
 
 // FromDocuments makes views of a store that knows the Collection.
-func FromDocuments(store document.Store) Documents { return Documents{store: store} }
+func FromDocuments(store document.Store) Documents {
+	return Documents{store, readmodel.New(store, Collection().Name, write)}
+}
 
-// Watch has shown called for every event once its document, whose name begins with
-// the collection's, shows what it tells, or something newer: with the version that
-// the event makes and when the event happened. It must be quick.
-func (v Documents) Watch(shown func(document string, version, occurredUnixUs int64)) Documents {
-	v.shown = shown
+// Watch has shown called for every event that is applied.
+func (v Documents) Watch(shown readmodel.Shown) Documents {
+	v.model = v.model.Watch(shown)
 	return v
 }
 
 // Apply takes events about the stock: an event.Handler that needs no inbox, because
 // versions tell what is old.
 func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
-	newest := map[string]document.Document{}
-	var changes []change
-	now := time.Now()
-	for _, m := range messages {
-		e, err := events.Decode(m)
-		if err != nil {
-			return err
-		}
-		changed, ok := e.(*shoppb.StockChanged)
-		if !ok {
-			return fmt.Errorf("event %s is not about the stock", m.ID)
-		}
-		d, err := write(changed, now)
-		if err != nil {
-			return err
-		}
-		if d.Version > newest[d.ID].Version {
-			newest[d.ID] = d
-		}
-		changes = append(changes, change{d.ID, d.Version, changed.GetHappening().GetOccurredUnixUs()})
-	}
-	documents := make([]document.Document, 0, len(newest))
-	for _, d := range newest {
-		documents = append(documents, d)
-	}
-	if _, err := v.store.Upsert(ctx, Collection().Name, documents...); err != nil {
-		return event.Unavailable(err) // the documents are ours: only the store can fail
-	}
-	v.tell(changes)
-	return nil
-}
-
-// change is what an event does to a document.
-type change struct {
-	document       string
-	version        int64
-	occurredUnixUs int64
-}
-
-// tell tells who watches that changes are shown.
-func (v Documents) tell(changes []change) {
-	if v.shown == nil {
-		return
-	}
-	for _, c := range changes {
-		v.shown(Collection().Name+"/"+c.document, c.version, c.occurredUnixUs)
-	}
+	return v.model.Apply(ctx, messages)
 }
 
 // write makes a document of an event.
-func write(e *shoppb.StockChanged, now time.Time) (document.Document, error) {
-	s := e.GetStock()
+func write(e events.Event, now time.Time) (document.Document, error) {
+	changed, ok := e.(*shoppb.StockChanged)
+	if !ok {
+		return document.Document{}, fmt.Errorf("event %s is not about the stock", e.GetHappening().GetEventId())
+	}
+	s := changed.GetStock()
 	body, err := json.Marshal(Body{s.GetOnHand(), s.GetReserved(), s.GetSold(), e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()})
 	if err != nil {
 		return document.Document{}, fmt.Errorf("write stock of product %d: %w", s.GetProductId(), err)
 	}
-	return document.Document{ID: id(s.GetProductId()), Version: e.GetVersion(), Body: body}, nil
+	return document.Document{ID: id(s.GetProductId()), Version: changed.GetVersion(), Body: body}, nil
 }
 
 func id(product int64) string { return strconv.FormatInt(product, 10) }

@@ -1,0 +1,92 @@
+// Package readmodel keeps documents up to date with events, for the read models of
+// the shop. A newer version of a document replaces an older one and never the other
+// way round, so events may come late, twice and in any order, and no inbox is needed.
+//
+// It knows neither which events there are nor what the documents say.
+//
+// Entry point: New.
+package readmodel
+
+import (
+	"context"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+)
+
+// Model is one collection of documents.
+type Model struct {
+	store      document.Store
+	collection string
+	write      Write
+	shown      Shown
+}
+
+// Write makes the document that an event tells of; now is when it is applied.
+type Write func(e events.Event, now time.Time) (document.Document, error)
+
+// Shown is told that a document, whose name begins with the collection's, shows what
+// an event tells, or something newer: with the version that the event makes and when
+// the event happened. It must be quick.
+type Shown func(document string, version, occurredUnixUs int64)
+
+// New makes the model of a collection that the store knows.
+func New(store document.Store, collection string, write Write) Model {
+	return Model{store: store, collection: collection, write: write}
+}
+
+// Watch has shown called for every event once its document is written.
+func (m Model) Watch(shown Shown) Model {
+	m.shown = shown
+	return m
+}
+
+// change is what an event does to a document.
+type change struct {
+	document.Document
+	occurredUnixUs int64
+}
+
+// Apply takes events: an event.Handler. Of several about one document it writes the
+// newest.
+func (m Model) Apply(ctx context.Context, messages []broker.Message) error {
+	changes := make([]change, len(messages))
+	newest := map[string]document.Document{}
+	now := time.Now()
+	for i, message := range messages {
+		e, err := events.Decode(message)
+		if err != nil {
+			return err
+		}
+		d, err := m.write(e, now)
+		if err != nil {
+			return err
+		}
+		if d.Version > newest[d.ID].Version {
+			newest[d.ID] = d
+		}
+		changes[i] = change{d, e.GetHappening().GetOccurredUnixUs()}
+	}
+	documents := make([]document.Document, 0, len(newest))
+	for _, d := range newest {
+		documents = append(documents, d)
+	}
+	if _, err := m.store.Upsert(ctx, m.collection, documents...); err != nil {
+		return event.Unavailable(err) // the documents are ours: only the store can fail
+	}
+	m.tell(changes)
+	return nil
+}
+
+// tell tells who watches that changes are shown.
+func (m Model) tell(changes []change) {
+	if m.shown == nil {
+		return
+	}
+	for _, c := range changes {
+		m.shown(m.collection+"/"+c.ID, c.Version, c.occurredUnixUs)
+	}
+}
