@@ -28,6 +28,7 @@ func TestDatabases(t *testing.T) {
 			"panics roll back":         checkPanic,
 			"conditional updates":      checkConditional,
 			"deadlocks are retried":    checkDeadlock,
+			"also of one statement":    checkDeadlockAlone,
 			"rows in order of keys":    checkKeyOrder,
 			"snapshots do not change":  checkSnapshot,
 			"counters and observer":    checkCounters,

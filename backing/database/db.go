@@ -48,8 +48,21 @@ type Row interface {
 
 // Exec runs a statement and returns how many rows it has changed. In MariaDB a
 // row that already was as the statement wants it does not count: guard updates so
-// that they always change the rows they match. Outside of Do it commits by itself.
-func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+// that they always change the rows they match. Outside of Do it commits by itself,
+// and is tried again when others got in the way, which has undone all of it.
+func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	if db.InTransaction(ctx) {
+		return db.exec(ctx, query, args)
+	}
+	err = db.insist(ctx, func() (err error) {
+		changed, err = db.exec(ctx, query, args)
+		return err
+	})
+	return changed, err
+}
+
+// exec runs a statement once.
+func (db *DB) exec(ctx context.Context, query string, args []any) (int64, error) {
 	query = db.rebind(query)
 	ctx, began := db.begin(ctx)
 	result, err := db.executor(ctx, db.writers).ExecContext(ctx, query, args...)

@@ -43,6 +43,42 @@ func checkDeadlock(t *testing.T, config database.Config) {
 	}
 }
 
+// checkDeadlockAlone has one statement outside of Do lock the rows that a transaction
+// wants. The transaction has changed more, and waits later: the statement gives way.
+func checkDeadlockAlone(t *testing.T, config database.Config) {
+	db := table(t, config)
+	if db.Driver() == database.SQLite {
+		t.Skip("SQLite has one writer at a time: nobody waits with a lock in his hand")
+	}
+	ctx := context.Background()
+	must(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(2, 2), "d", 10, "e", 10)
+	alone := make(chan error, 1)
+	err := db.Do(ctx, func(inside context.Context) error {
+		if _, err := db.Exec(inside, "UPDATE items SET amount = amount + 1 WHERE name IN ('b', 'c', 'd', 'e')"); err != nil {
+			return err
+		}
+		go func() {
+			changed, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE "+db.InKeyOrder("items", "name", 2), "a", "b")
+			if err == nil && changed != 2 {
+				err = fmt.Errorf("%d rows changed, want 2", changed)
+			}
+			alone <- err
+		}()
+		awaitLockWait(t, db)
+		_, err := db.Exec(inside, "UPDATE items SET amount = amount + 1 WHERE name = 'a'")
+		return err
+	})
+	if err := errors.Join(err, <-alone); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 12 || b != 12 {
+		t.Errorf("a = %d, b = %d, want 12", a, b)
+	}
+	if retries := db.Counters().Retries; retries != 1 {
+		t.Errorf("%d retries, want the statement's", retries)
+	}
+}
+
 // checkKeyOrder holds the first row by key while another transaction wants all of
 // them: it must wait without holding the others, in whatever order they lie in the
 // table or are named.

@@ -48,7 +48,7 @@ func (db *DB) InTransaction(ctx context.Context) bool { return db.ambient(ctx) !
 // that: it is committed with the whole or not at all, and when it fails, the whole
 // fails.
 //
-// Only the outermost Do tries again, when others got in the way (deadlock,
+// Only the outermost Do (and an Exec outside of any) tries again, when others got in the way (deadlock,
 // serialisation failure), so work must be fit to run more than once: it changes
 // nothing but the database, and sets results anew each time. After an error that
 // IsUnavailable reports, the commit may have happened or not.
