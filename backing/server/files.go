@@ -36,12 +36,20 @@ func freePorts(n int) ([]int, error) {
 	return free, nil
 }
 
+// portIsFree also respects who holds the number's UDP socket: so deployers reserve
+// ports for units that do not listen yet.
 func portIsFree(port int) bool {
-	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	hold, err := net.ListenPacket("udp4", address)
 	if err != nil {
 		return false
 	}
-	return listener.Close() == nil
+	listener, err := net.Listen("tcp4", address)
+	if err != nil {
+		_ = hold.Close() // it held nothing
+		return false
+	}
+	return errors.Join(listener.Close(), hold.Close()) == nil
 }
 
 // credentials are what clients log in with.

@@ -117,39 +117,77 @@ func readNumber(path string) (uint64, error) {
 }
 
 // assignAddresses finds a free loopback port for every unit that listens. Ports
-// rise in the order of the layout, from a random start.
-func assignAddresses(layout lab.Layout) (map[string]string, error) {
-	free, err := freePorts(listeners(layout))
+// rise in the order of the layout, from a random start. They are reserved until the
+// reservation is closed.
+func assignAddresses(layout lab.Layout) (map[string]string, *reservation, error) {
+	ports, err := reserve(listeners(layout))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	addresses := map[string]string{}
 	for _, spec := range layout.Units {
-		if spec.Listens {
-			addresses[spec.Name] = net.JoinHostPort("127.0.0.1", strconv.Itoa(free[0]))
-			free = free[1:]
+		if !spec.Listens {
+			continue
+		}
+		n := len(addresses)
+		addresses[spec.Name] = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.numbers[n]))
+		if spec.Foreign {
+			_ = ports.held[n].Close() // it may want to speak UDP itself
 		}
 	}
-	return addresses, nil
+	return addresses, ports, nil
 }
 
-// freePorts returns n free loopback ports in rising order.
-func freePorts(n int) ([]int, error) {
+// reservation is a set of loopback ports in rising order. Between the choice of a
+// port and the moment when its unit listens there, another deployer must not choose
+// it too: who has a number's UDP socket has its TCP port. The kernel gives it back
+// when its process ends, however that is.
+type reservation struct {
+	numbers []int
+	held    []net.PacketConn
+}
+
+// reserve finds n ports that are free and that no other deployer has reserved.
+func reserve(n int) (*reservation, error) {
 	port := lowestPort + rand.IntN(highestPort-lowestPort)
-	var free []int
-	for tried := 0; len(free) < n; tried++ {
+	found := &reservation{}
+	for tried := 0; len(found.numbers) < n; tried++ {
 		if tried > 2*(highestPort-lowestPort) {
+			found.close()
 			return nil, fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
-				len(free), lowestPort, highestPort, n)
+				len(found.numbers), lowestPort, highestPort, n)
 		}
 		if port++; port > highestPort {
-			port, free = lowestPort, nil // start again, so that ports rise
+			found.close()
+			port, found = lowestPort, &reservation{} // start again, so that ports rise
 		}
-		if portIsFree(port) {
-			free = append(free, port)
-		}
+		found.take(port)
 	}
-	return free, nil
+	return found, nil
+}
+
+// take adds a port, if it can be had.
+func (r *reservation) take(port int) {
+	hold, err := net.ListenPacket("udp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return
+	}
+	if !portIsFree(port) {
+		_ = hold.Close() // it held nothing
+		return
+	}
+	r.numbers, r.held = append(r.numbers, port), append(r.held, hold)
+}
+
+// close gives the ports back.
+func (r *reservation) close() {
+	if r == nil {
+		return
+	}
+	for _, hold := range r.held {
+		_ = hold.Close() // nothing was sent
+	}
+	r.held = nil
 }
 
 func listeners(layout lab.Layout) int {

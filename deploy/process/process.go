@@ -54,15 +54,17 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	addresses, err := assignAddresses(layout)
+	addresses, ports, err := assignAddresses(layout)
 	if err != nil {
 		return nil, err
 	}
 	group, err := startGroup(d.janitor, dir)
 	if err != nil {
+		ports.close()
 		return nil, err
 	}
 	running := newDeployment(layout, group)
+	running.ports = ports
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, addresses, dir) }
 	if err := d.startUnits(ctx, layout, running, addresses, dir); err != nil {
 		return nil, errors.Join(err, running.Stop())
@@ -164,6 +166,7 @@ type deployment struct {
 	launcher *launcher
 	prepared []*unit // commands that ran before the units
 	shares   bool    // the units share memory
+	ports    *reservation
 	// restart is the command of a unit that is started once more.
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
@@ -315,6 +318,7 @@ func (d *deployment) Stop() error {
 			d.stopErr = errors.Join(d.stopErr, u.unkept)
 		}
 		d.launcher.close()
+		d.ports.close()
 	})
 	return d.stopErr
 }

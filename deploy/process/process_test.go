@@ -254,10 +254,12 @@ func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
 }
 
 func TestPortsAreFreeLoopbackPortsBelowTheEphemeralRange(t *testing.T) {
-	ports, err := freePorts(50)
+	found, err := reserve(50)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer found.close()
+	ports := found.numbers
 	if !slices.IsSorted(ports) || ports[0] < lowestPort || ports[49] > highestPort {
 		t.Errorf("ports %v, want rising from %d to %d", ports, lowestPort, highestPort)
 	}
@@ -268,6 +270,24 @@ func TestPortsAreFreeLoopbackPortsBelowTheEphemeralRange(t *testing.T) {
 	defer listener.Close()
 	if portIsFree(ports[0]) {
 		t.Errorf("port %d is taken, but passes for free", ports[0])
+	}
+}
+
+// TestReservedPortsAreNobodyElses: a port is kept for its unit until it listens, and
+// can be had again afterwards.
+func TestReservedPortsAreNobodyElses(t *testing.T) {
+	first, err := reserve(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &reservation{}
+	defer other.close()
+	if other.take(first.numbers[0]); len(other.numbers) != 0 {
+		t.Errorf("port %d is reserved twice", first.numbers[0])
+	}
+	first.close()
+	if other.take(first.numbers[0]); len(other.numbers) != 1 {
+		t.Errorf("port %d was given back and cannot be had", first.numbers[0])
 	}
 }
 
