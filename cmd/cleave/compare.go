@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,15 +104,7 @@ func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error
 	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
-	resolved, err := (&study.File{Study: s}).Resolve(study.Options{})
-	if err != nil {
-		return lab.Plan{}, err
-	}
-	profile := "full"
-	if f.quick {
-		profile = "quick"
-	}
-	return study.Expand(resolved, profile, time.Now())
+	return expand(&study.File{Study: s}, study.Options{}, f.quick)
 }
 
 // readSystems reads the arguments of the command.

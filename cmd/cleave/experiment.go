@@ -192,12 +192,17 @@ func planOf(path string, data []byte, flags *experimentFlags, options study.Opti
 	if options.Knobs, err = backed(file.Study.System, flags.backings); err != nil {
 		return lab.Plan{}, err
 	}
+	return expand(file, options, flags.quick)
+}
+
+// expand makes the plan of a study, under the name of the profile that was asked for.
+func expand(file *study.File, options study.Options, quick bool) (lab.Plan, error) {
 	resolved, err := file.Resolve(options)
 	if err != nil {
 		return lab.Plan{}, err
 	}
 	profile := "full"
-	if flags.quick {
+	if quick {
 		profile = "quick"
 	}
 	return study.Expand(resolved, profile, time.Now())

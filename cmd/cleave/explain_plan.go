@@ -91,15 +91,7 @@ func (f *explainFlags) plan(given func(flag string) bool) (lab.Plan, error) {
 	if f.oneOrder {
 		paths = paths[:1]
 	}
-	resolved, err := (&study.File{Study: f.study(paths, given("seed"))}).Resolve(study.Options{})
-	if err != nil {
-		return lab.Plan{}, err
-	}
-	profile := "full"
-	if f.quick {
-		profile = "quick"
-	}
-	return study.Expand(resolved, profile, time.Now())
+	return expand(&study.File{Study: f.study(paths, given("seed"))}, study.Options{}, f.quick)
 }
 
 // mistakes are those of single flags.
