@@ -47,8 +47,8 @@ type TrialPath struct {
 	Path
 }
 
-// Waterfall is the way from one architecture to another, one knob at a time, in
-// one metric at one point.
+// Waterfall is the way from one architecture to another, step by step, in one
+// metric at one point.
 type Waterfall struct {
 	Metric string `json:"metric"`
 	Point  Point  `json:"point"`
@@ -65,8 +65,12 @@ type Waterfall struct {
 	Interactions []Interaction `json:"interactions,omitempty"`
 }
 
-// Step is one change: Variant / Before by block.
+// Step is one step of a way: Variant / Before by block.
 type Step struct {
+	// Name is what a step is called that lies between two variants of the study and
+	// changes all of Changes at once; empty where it was made to turn Knob.
+	Name    string       `json:"name,omitempty"`
+	Changes []KnobChange `json:"changes,omitempty"`
 	Knob   string `json:"knob"`
 	Change string `json:"change"` // "acid -> orchestrated"
 	// With are the knobs that have an effect from this step on: "binding http".

@@ -8,7 +8,12 @@ type PathStep struct {
 	// Order tells ways apart that take the same changes in another order: 1 is the
 	// one that is shown, 2 the one that interactions are looked for with.
 	Order int `json:"order"`
-	// Changes is one change; two where neither is possible before the other.
+	// Name is what a step is called between two variants that the study has anyway,
+	// whatever it changes: "sync -> async". Empty: the step is made to turn a knob, and
+	// called by it.
+	Name string `json:"name,omitempty"`
+	// Changes is one change, or two where neither is possible before the other; where
+	// the step has a Name, every knob in which its variants differ.
 	Changes []KnobChange `json:"changes"`
 	Before  string       `json:"before"` // variants of the study
 	Variant string       `json:"variant"`
@@ -23,6 +28,9 @@ type KnobChange struct {
 	// with their values: "binding http".
 	With string `json:"with,omitempty"`
 }
+
+// String writes a change: "data shared -> databases".
+func (c KnobChange) String() string { return c.Knob + " " + c.From + " -> " + c.To }
 
 // Knob names what the step turns: "placement", "data and placement".
 func (s PathStep) Knob() string {

@@ -28,8 +28,11 @@ type Study struct {
 	Trends []Trend `json:"trends,omitempty"`
 	Design Design  `json:"design"`
 	Claims []Claim `json:"claims,omitempty"`
-	// Steps are ways from one variant to another, one knob at a time.
+	// Steps are ways from one variant to another: one knob at a time, or between
+	// variants that the study plays anyway (see PathStep.Name).
 	Steps []PathStep `json:"steps,omitempty"`
+	// Explained narrows what the steps are shown in; nil: every metric, at every point.
+	Explained *Explained `json:"explained,omitempty"`
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
 	Load *Load `json:"load,omitempty"`
@@ -72,6 +75,17 @@ type Gates struct {
 	// whose own spread is wider, three of its standard deviations count instead.
 	MaxCalibrationDrift float64 `json:"max_calibration_drift"`
 }
+
+// Explained says in which metrics, and at which points, the steps of a study are
+// shown. An empty list means all.
+type Explained struct {
+	Metrics []string `json:"metrics,omitempty"`
+	Points  []string `json:"points,omitempty"`
+}
+
+// Explains reports whether the steps are what the study is about. One that has
+// claims answers by these, and shows its steps beside them.
+func (s Study) Explains() bool { return len(s.Steps) > 0 && len(s.Claims) == 0 }
 
 // Trend asks for a line through the means at Points along Factor.
 type Trend struct {

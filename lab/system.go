@@ -29,6 +29,9 @@ type SystemInfo struct {
 	// Check says why a variant whose architecture and knobs exist cannot be all the
 	// same; nil: every combination can.
 	Check func(v Variant) error `json:"-"`
+	// Changes says in which knobs one variant differs from another that it follows;
+	// nil: in the architecture, and in every knob that both have.
+	Changes func(from, to Variant) []KnobChange `json:"-"`
 	// Metrics are what trials of the system are compared in, the headline first;
 	// empty means JobMetrics. A system that has some is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`

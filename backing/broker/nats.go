@@ -144,9 +144,12 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 // of the same name.
 const storeBusy jetstream.ErrorCode = 10049
 
+// declareStream creates the stream unless it is there. It does not update one: all
+// units declare at once, and nats-server 2.15 rewrites the settings of a stream
+// beside those who add consumers to it.
 func declareStream(ctx context.Context, server jetstream.JetStream, exchange string) error {
 	for attempt := 1; ; attempt++ {
-		_, err := server.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		_, err := server.CreateStream(ctx, jetstream.StreamConfig{
 			Name: exchange, Subjects: []string{exchange + ".>"},
 			Retention: jetstream.InterestPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
 			AllowAtomicPublish: true, // see commitBatch

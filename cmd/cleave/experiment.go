@@ -178,7 +178,7 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	switch {
 	case flags.compares:
 		return compareVerdict(folder, analysis, flags.mustKnow)
-	case len(plan.Study.Steps) > 0:
+	case plan.Study.Explains():
 		return explainVerdict(folder, analysis, flags.mustKnow)
 	}
 	return verdict(analysis, flags.mustKnow)

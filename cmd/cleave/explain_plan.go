@@ -161,7 +161,7 @@ func (f *explainFlags) study(paths []architecture.Path, seedGiven bool) lab.Stud
 	for order, path := range paths {
 		before := path.Name
 		for _, step := range path.Steps {
-			taken := lab.PathStep{Order: order + 1, Before: before, Variant: step.Name, Changes: knobChanges(step)}
+			taken := lab.PathStep{Order: order + 1, Before: before, Variant: step.Name, Changes: shopsystem.KnobChanges(step.Changes)}
 			s.Steps, before = append(s.Steps, taken), step.Name
 			if _, known := s.Variant(step.Name); !known {
 				s.Variants = append(s.Variants, stop(step.Name, step.To, taken.Knob()+" "+taken.Change()))
@@ -174,19 +174,6 @@ func (f *explainFlags) study(paths []architecture.Path, seedGiven bool) lab.Stud
 // stop is a stop of the way as a variant.
 func stop(name string, c architecture.Choice, summary string) lab.Variant {
 	return lab.Variant{Name: name, System: shop.Name, Architecture: c.Architecture, Knobs: c.Knobs, Deployment: "process", Summary: summary}
-}
-
-// knobChanges are the changes of a step in the words of a study.
-func knobChanges(step architecture.Step) []lab.KnobChange {
-	var all []lab.KnobChange
-	for _, c := range step.Changes {
-		var with []string
-		for _, s := range c.With {
-			with = append(with, s.Knob+" "+s.Value)
-		}
-		all = append(all, lab.KnobChange{Knob: c.Knob, From: c.From, To: c.To, With: strings.Join(with, ", ")})
-	}
-	return all
 }
 
 // design is how the experiment is played.

@@ -133,6 +133,44 @@ func changes(from, to map[string]string, before, after Design) []Change {
 	return found
 }
 
+// awakened are the knobs that have an effect in one design and had none in another,
+// with their settings; how many messages a consumer may hold comes with the broker
+// and is not told.
+func awakened(was, is Design, settings map[string]string) []Setting {
+	var found []Setting
+	for _, k := range knobs() {
+		if was.idle(k.Name) && !is.idle(k.Name) && k.Name != KnobPrefetch {
+			found = append(found, Setting{k.Name, settings[k.Name]})
+		}
+	}
+	return found
+}
+
+// Differences are the knobs in which one choice differs from another, each from its
+// value there to its value here. As on a path, a knob without effect on one side is
+// none of them; one that begins to have an effect comes with the last.
+func Differences(from, to Choice) ([]Change, error) {
+	start, before, err := spelledOut(from)
+	if err != nil {
+		return nil, err
+	}
+	end, after, err := spelledOut(to)
+	if err != nil {
+		return nil, err
+	}
+	found := changes(start, end, before, after)
+	for i := len(found) - 1; i > 0; i-- {
+		if found[i].Knob == found[i-1].Knob { // by way of a value in between
+			found[i-1].To = found[i].To
+			found = slices.Delete(found, i, i+1)
+		}
+	}
+	if len(found) > 0 {
+		found[len(found)-1].With = awakened(before, after, end)
+	}
+	return found, nil
+}
+
 // between are the values from one to another, both included.
 func between(values []string, from, to string) []string {
 	i, j := slices.Index(values, from), slices.Index(values, to)

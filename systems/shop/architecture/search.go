@@ -212,21 +212,14 @@ func (s *search) path(way []int) Path {
 	return p
 }
 
-// awakened are the knobs that have an effect at one stop and had none before; how
-// many messages a consumer may hold comes with the broker and is not told.
+// awakened are the knobs that have an effect at one stop and had none before.
 func (s *search) awakened(before, after int) []Setting {
 	was, err := New(s.stops[before].Architecture, s.stops[before].Knobs)
 	is, err2 := New(s.stops[after].Architecture, s.stops[after].Knobs)
 	if err != nil || err2 != nil {
 		return nil // no stop is without a design
 	}
-	var found []Setting
-	for _, k := range knobs() {
-		if was.idle(k.Name) && !is.idle(k.Name) && k.Name != KnobPrefetch {
-			found = append(found, Setting{k.Name, s.settings[k.Name]})
-		}
-	}
-	return found
+	return awakened(was, is, s.settings)
 }
 
 // differences names the knobs that differ.

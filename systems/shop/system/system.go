@@ -76,7 +76,31 @@ func (s System) Describe() lab.SystemInfo {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
 		},
+		Changes: differences,
 	}
+}
+
+// differences are the knobs in which two variants differ, none where one of them
+// cannot be built.
+func differences(from, to lab.Variant) []lab.KnobChange {
+	changes, err := architecture.Differences(architecture.Choice{Architecture: from.Architecture, Knobs: from.Knobs}, architecture.Choice{Architecture: to.Architecture, Knobs: to.Knobs})
+	if err != nil {
+		return nil
+	}
+	return KnobChanges(changes)
+}
+
+// KnobChanges are changes of an architecture in the words of a study.
+func KnobChanges(changes []architecture.Change) []lab.KnobChange {
+	var all []lab.KnobChange
+	for _, c := range changes {
+		var with []string
+		for _, s := range c.With {
+			with = append(with, s.Knob+" "+s.Value)
+		}
+		all = append(all, lab.KnobChange{Knob: c.Knob, From: c.From, To: c.To, With: strings.Join(with, ", ")})
+	}
+	return all
 }
 
 // seed is the shop that a point asks for.
