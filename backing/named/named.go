@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/prometheus/procfs"
 )
 
 // variable holds the address of a server that the user names, credentials
@@ -149,16 +150,15 @@ func ownerIsGone(database string) bool {
 }
 
 // startOf is when a process was started, in clock ticks since boot, or "" where
-// there is none: the 22nd field of /proc/PID/stat.
+// there is none.
 func startOf(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return ""
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const start = 22 - 3 // the first field here is the third of the file
-	if len(fields) <= start {
+	stat, err := process.Stat()
+	if err != nil {
 		return ""
 	}
-	return fields[start]
+	return strconv.FormatUint(stat.Starttime, 10)
 }

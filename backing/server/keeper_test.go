@@ -274,7 +274,7 @@ func expectGone(t *testing.T, pids []int) {
 	t.Helper()
 	var family []relative
 	for _, pid := range pids {
-		if p, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid)); ok {
+		if p, ok := look(pid); ok {
 			family = append(family, p)
 		}
 	}

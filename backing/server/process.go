@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // process is one program to start.
@@ -146,7 +146,7 @@ func namespaceRefused(err error) bool {
 // relative is a process with what tells it from a later one of the same number.
 type relative struct {
 	pid, parent int
-	since       string // start, in clock ticks since boot
+	since       uint64 // start, in clock ticks since boot
 }
 
 // family lists the running processes of the instance with all their children.
@@ -170,38 +170,33 @@ func (i *Instance) family() []relative {
 
 // processes lists the living processes of this host by number.
 func processes() map[int]relative {
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
-	all := make(map[int]relative, len(paths))
-	for _, path := range paths {
-		if p, ok := readStat(path); ok {
+	listed, _ := procfs.AllProcs() // without /proc no process is known
+	all := make(map[int]relative, len(listed))
+	for _, process := range listed {
+		if p, ok := look(process.PID); ok {
 			all[p.pid] = p
 		}
 	}
 	return all
 }
 
-// readStat reads /proc/PID/stat; a process that is gone or only waits to be
-// reaped is none. The command name stands in parentheses and may itself hold
-// blanks and parentheses.
-func readStat(path string) (relative, bool) {
-	text, err := os.ReadFile(path)
+// look reads a process' state; one that is gone or only waits to be reaped is none.
+func look(pid int) (relative, bool) {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return relative{}, false
 	}
-	number, rest, _ := strings.Cut(string(text), " ")
-	fields := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:]) // state, parent, ..., start is the 20th
-	if len(fields) < 20 || slices.Contains([]string{"Z", "X"}, fields[0]) {
+	stat, err := process.Stat()
+	if err != nil || stat.State == "Z" || stat.State == "X" {
 		return relative{}, false
 	}
-	pid, _ := strconv.Atoi(number)
-	parent, _ := strconv.Atoi(fields[1])
-	return relative{pid: pid, parent: parent, since: fields[19]}, true
+	return relative{pid: stat.PID, parent: stat.PPID, since: stat.Starttime}, true
 }
 
 // living returns those that still run.
 func living(family []relative) []relative {
 	return slices.DeleteFunc(slices.Clone(family), func(p relative) bool {
-		now, ok := readStat(fmt.Sprintf("/proc/%d/stat", p.pid))
+		now, ok := look(p.pid)
 		return !ok || now.since != p.since
 	})
 }

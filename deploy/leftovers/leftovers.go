@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // Root is the directory that holds the private directories of this user's
@@ -152,17 +154,15 @@ func alive(label string) bool {
 	return err == nil && now == started
 }
 
-// startTime is the 22nd field of /proc/PID/stat, in clock ticks since boot.
+// startTime is when a process was started, in clock ticks since boot.
 func startTime(pid int) (string, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("process %d: %w", pid, err)
 	}
-	_, rest, _ := strings.Cut(string(data), ") ") // good enough: our own name has no ")"
-	fields := strings.Fields(rest)
-	const index = 22 - 3 // the rest begins with field 3
-	if len(fields) <= index {
-		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	stat, err := process.Stat()
+	if err != nil {
+		return "", fmt.Errorf("process %d: %w", pid, err)
 	}
-	return fields[index], nil
+	return strconv.FormatUint(stat.Starttime, 10), nil
 }

@@ -301,10 +301,3 @@ func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
 		}
 	}
 }
-
-func TestParseStatOfACommandWithParentheses(t *testing.T) {
-	got, ok := parseStat("42 (a) b (c) Z 1 77 77 0 -1")
-	if want := (entry{pid: 42, parent: 1, group: 77, zombie: true}); !ok || got != want {
-		t.Errorf("parseStat = %+v, %t; want %+v", got, ok, want)
-	}
-}
