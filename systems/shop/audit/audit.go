@@ -8,10 +8,11 @@
 // attempts, Judge for the verdict.
 //
 // Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
-// 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, 8 states
-// follow the machine, 9 read models say what the tables say, 10 every change was
-// told once to all whom it concerns, and nothing else was, 11 a key keeps its order.
-// (Rule 12 is about reads during a trial.)
+// 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
+// those that it depends on, undone once and the last first, 8 states follow the
+// machine, 9 read models say what the tables say, 10 every change was told once to
+// all whom it concerns, and nothing else was, 11 a key keeps its order. (Rule 12 is
+// about reads during a trial.)
 package audit
 
 import (
@@ -27,6 +28,10 @@ type Input struct {
 	Seed    shop.Seed
 	History []Attempt
 	State   State
+	// Coordination is how the steps of the orders were coordinated, by units that
+	// share a clock: those of one host. Where it is empty the order of the steps, and
+	// so the verdict, is unknown.
+	Coordination Coordination
 	// Drained says that the system had its full time to finish: what is not final
 	// now, is stuck. Otherwise it makes the verdict unknown.
 	Drained bool
@@ -46,6 +51,7 @@ func Judge(in Input) lab.Audit {
 	j.checkKeys()
 	j.checkOrders()
 	j.checkOrphans()
+	j.checkCourses()
 	j.checkMoney()
 	j.checkStock()
 	j.checkSequences()

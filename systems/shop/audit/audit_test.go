@@ -23,7 +23,7 @@ func good() Input {
 	}
 	return Input{
 		Seed:    shop.Seed{Customers: 2, Products: 2, Stock: 10, Balance: 1000},
-		Drained: true,
+		Drained: true, Coordination: Orchestrated,
 		History: []Attempt{
 			attempt(1, OperationCreate, "a", "A", shop.StateConfirmed, 1),
 			attempt(2, OperationCreate, "b", "B", shop.StateConfirmed, 1),
@@ -36,20 +36,26 @@ func good() Input {
 		},
 		State: State{
 			Orders: map[string]*Order{
-				"A": {"A", "a", 1, 300, shop.StateConfirmed, 1},
-				"B": {"B", "b", 2, 100, shop.StateCancelled, 2},
-				"C": {"C", "c", 2, 0, shop.StateRejected, 1},
+				"A": {"A", "a", 1, 300, shop.StateConfirmed, 1, "pending10confirmed15"},
+				"B": {"B", "b", 2, 100, shop.StateCancelled, 2, "pending20confirmed25cancelled30undone34"},
+				"C": {"C", "c", 2, 0, shop.StateRejected, 1, "pending36turned40rejected60"},
 			},
 			Lines: map[string][]Line{
 				"A": {{Product: 1, Quantity: 2, PriceCents: 100}, {Product: 2, Quantity: 1, PriceCents: 100}},
 				"B": {{Product: 1, Quantity: 1, PriceCents: 100}}, "C": {{Product: 9, Quantity: 1}},
 			},
 			Reservations: map[string][]Line{
-				"A": {{Product: 1, Quantity: 2, State: "committed"}, {Product: 2, Quantity: 1, State: "committed"}},
-				"B": {{Product: 1, Quantity: 1, State: "restocked"}},
+				"A": {
+					{Product: 1, Quantity: 2, State: "committed", Journal: "reserved11committed13"},
+					{Product: 2, Quantity: 1, State: "committed", Journal: "reserved11committed13"},
+				},
+				"B": {{Product: 1, Quantity: 1, State: "restocked", Journal: "reserved21committed23restocked32"}},
 			},
-			Payments:  map[string][]Payment{"A": {{1, 300, "captured"}}, "B": {{2, 100, "refunded"}}},
-			Shipments: map[string][]string{"A": {"shipped"}, "B": {"recalled"}},
+			Payments: map[string][]Payment{
+				"A": {{1, 300, "captured", "authorised12captured12"}},
+				"B": {{2, 100, "refunded", "captured22refunded33"}},
+			},
+			Shipments: map[string][]Shipment{"A": {{"Ann", "shipped", "shipped14"}}, "B": {{"Bob", "recalled", "shipped24recalled31"}}},
 			Stock:     []Stock{{1, 8, 0, 2}, {2, 9, 0, 1}},
 			Accounts:  []Account{{1, 700, 0}, {2, 1000, 0}},
 		},
@@ -80,8 +86,10 @@ func TestBadIsFound(t *testing.T) {
 	}{
 		{"an accepted order is gone", func(in *Input) { delete(in.State.Orders, "C") }, lab.AuditInvalid, `I1: key "c" was accepted and has no order`},
 		{"two orders of one key", func(in *Input) { o := *in.State.Orders["C"]; o.ID = "D"; in.State.Orders["D"] = &o }, lab.AuditInvalid, `I2: key "c" has 2 orders`},
-		{"charged twice", func(in *Input) { in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 300, "captured"}) }, lab.AuditInvalid, "I2: order A has 2 payments"},
-		{"shipped twice", func(in *Input) { in.State.Shipments["A"] = []string{"shipped", "shipped"} }, lab.AuditInvalid, "I2: order A has 2 shipments"},
+		{"charged twice", func(in *Input) {
+			in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 300, "captured", "captured12"})
+		}, lab.AuditInvalid, "I2: order A has 2 payments"},
+		{"shipped twice", func(in *Input) { in.State.Shipments["A"] = append(in.State.Shipments["A"], in.State.Shipments["A"][0]) }, lab.AuditInvalid, "I2: order A has 2 shipments"},
 		{"reserved twice", func(in *Input) {
 			in.State.Reservations["A"] = append(in.State.Reservations["A"], in.State.Reservations["A"][0])
 		}, lab.AuditInvalid, "I2: order A has product 1 reserved twice"},
@@ -90,18 +98,18 @@ func TestBadIsFound(t *testing.T) {
 		{"an order is stuck", func(in *Input) { in.State.Orders["C"].State = shop.StateReserved; in.History[2].State = "" }, lab.AuditInvalid, "I4: order C is still reserved"},
 		{"a message is left", func(in *Input) { in.Left = map[string]int64{"ready messages": 3, "outbox rows": 0} }, lab.AuditInvalid, "I4: 3 of ready messages are left"},
 		{"money is held", func(in *Input) {
-			in.State.Payments["X"] = []Payment{{1, 50, "authorised"}}
+			in.State.Payments["X"] = []Payment{{1, 50, "authorised", "authorised50"}}
 			in.State.Accounts[0] = Account{1, 650, 50}
 		}, lab.AuditInvalid, "I4: account 1 has 50 cents held"},
 		{"stock is reserved", func(in *Input) {
-			in.State.Reservations["X"] = []Line{{Product: 2, Quantity: 4, State: "reserved"}}
+			in.State.Reservations["X"] = []Line{{Product: 2, Quantity: 4, State: "reserved", Journal: "reserved50"}}
 			in.State.Stock[1] = Stock{2, 5, 4, 1}
 		}, lab.AuditInvalid, "I4: product 2 has 4 reserved"},
 		{"money is gone", func(in *Input) { in.State.Accounts[0].BalanceCents = 600 }, lab.AuditInvalid, "I5: account 1: 600 balance + 0 held + 300 captured are not the 1000"},
 		{"refunded twice", func(in *Input) { in.State.Accounts[1].BalanceCents = 1100 }, lab.AuditInvalid, "I5: account 2"},
 		{"too much captured", func(in *Input) { in.State.Payments["A"][0].AmountCents = 301 }, lab.AuditInvalid, "I5: order A of customer 1 for 300 cents was paid by 1 with 301"},
 		{"a balance below zero", func(in *Input) {
-			in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 800, "authorised"})
+			in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 800, "authorised", "authorised50"})
 			in.State.Accounts[0] = Account{1, -100, 800}
 		}, lab.AuditInvalid, "I5: account 1: balance -100"},
 		{"paid by another", func(in *Input) { in.State.Payments["A"][0].Customer = 2 }, lab.AuditInvalid, "I5: order A of customer 1"},
@@ -116,8 +124,8 @@ func TestBadIsFound(t *testing.T) {
 		{"confirmed and not paid", func(in *Input) { delete(in.State.Payments, "A") }, lab.AuditInvalid, "I7: order A is confirmed and has no payment"},
 		{"cancelled and not refunded", func(in *Input) { in.State.Payments["B"][0].State = "captured" }, lab.AuditInvalid, "I7: order B is cancelled and its payment is captured"},
 		{"rejected and still reserved", func(in *Input) { in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "committed"}} }, lab.AuditInvalid, "I7: order C is rejected and its reservation is committed"},
-		{"rejected and shipped", func(in *Input) { in.State.Shipments["C"] = []string{"shipped"} }, lab.AuditInvalid, "I7: order C is rejected and its shipment is shipped"},
-		{"paid for nothing", func(in *Input) { in.State.Payments["X"] = []Payment{{1, 300, "captured"}} }, lab.AuditInvalid, "I7: there is a payment that is captured for order X"},
+		{"rejected and shipped", func(in *Input) { in.State.Shipments["C"] = []Shipment{{"Cid", "shipped", "shipped50"}} }, lab.AuditInvalid, "I7: order C is rejected and its shipment is shipped"},
+		{"paid for nothing", func(in *Input) { in.State.Payments["X"] = []Payment{{1, 300, "captured", "captured50"}} }, lab.AuditInvalid, "I7: there is a payment that is captured for order X"},
 		{"a state goes back", func(in *Input) { in.History[4].State = shop.StateConfirmed; in.History[3].State = shop.StateCancelled }, lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
 		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid, "I8: order B was seen confirmed (version 3) and later cancelled (version 2)"},
 		{"a state is taken back", func(in *Input) { in.History[0].State = shop.StateRejected }, lab.AuditInvalid, "I8: order A was seen rejected and is confirmed"},
@@ -149,10 +157,10 @@ func TestHarmless(t *testing.T) {
 	cases := map[string]func(in *Input){
 		"a timeout that was carried out": func(in *Input) { in.History[2].Outcome = OutcomeInfo; in.History[2].State = "" },
 		"a rejection that undid its steps": func(in *Input) {
-			in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "released"}}
-			in.State.Payments["C"] = []Payment{{0, 0, "voided"}}
+			in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "released", Journal: "reserved39released51"}}
+			in.State.Payments["C"] = []Payment{{0, 0, "voided", "voided50"}}
 		},
-		"an order forbidden before it came":   func(in *Input) { in.State.Payments["X"] = []Payment{{0, 0, "voided"}} },
+		"an order forbidden before it came":   func(in *Input) { in.State.Payments["X"] = []Payment{{0, 0, "voided", "voided50"}} },
 		"reads that overlap may change sides": func(in *Input) { in.History[4].ActualNS = 0; in.History[3].Version = 3; in.History[3].CompleteNS = 54 },
 		"sessions that lag behind each other": func(in *Input) { in.History[3].Session = "other"; in.History[3].CompleteNS = 1000 },
 		"a fault":                             func(in *Input) { in.History = append(in.History, Attempt{ID: 9, Operation: OperationFault}) },
@@ -171,7 +179,7 @@ func TestHarmless(t *testing.T) {
 func TestProblemsAreBounded(t *testing.T) {
 	in := good()
 	for i := range 20 {
-		in.State.Payments[strings.Repeat("x", i+1)] = []Payment{{1, 0, "captured"}}
+		in.State.Payments[strings.Repeat("x", i+1)] = []Payment{{1, 0, "captured", "captured50"}}
 	}
 	got := Judge(in)
 	if len(got.Problems) != shownPerRule+1 || !slices.Contains(got.Problems, "I7: and 15 more") || got.Counts["broken_i7"] != 20 {

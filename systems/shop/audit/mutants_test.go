@@ -24,6 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 func seed() shop.Seed {
@@ -37,13 +38,15 @@ type bench struct {
 	book        *orders.Book
 	components  coordination.Components
 	coordinator func(orders.Coordinator) orders.Coordinator
-	history     []audit.Attempt
+	// coordination is what coordinator makes of the orders.
+	coordination audit.Coordination
+	history      []audit.Attempt
 }
 
 func newBench(t *testing.T) *bench {
 	db := filled(t)
 	return &bench{
-		db: db, dbs: audit.InOne(db), book: orders.NewBook(db),
+		db: db, dbs: audit.InOne(db), book: orders.NewBook(db), coordination: audit.ACID,
 		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
 		components: coordination.Components{
 			Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
@@ -106,25 +109,31 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Coordination: b.coordination, Drained: true})
 }
 
 const ordersPerMutant = 60
 
+// TestSoundShopIsValid in one transaction and as a saga.
 func TestSoundShopIsValid(t *testing.T) {
-	b := newBench(t)
-	random := rand.New(rand.NewPCG(1, 1))
-	for n := range 4 * ordersPerMutant {
-		b.play(random, n)
-	}
-	got := b.judge(t)
-	if got.Verdict != lab.AuditValid {
-		t.Fatalf("%s: %v", got.Verdict, got.Problems)
-	}
-	for _, kind := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
-		if got.Counts[string(kind)] == 0 {
-			t.Errorf("no order is %s: the trial proves too little", kind)
-		}
+	for name, prepare := range map[string]func(b *bench){"acid": func(*bench) {}, "orchestrated": func(b *bench) { b.drive(nil) }} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			prepare(b)
+			random := rand.New(rand.NewPCG(1, 1))
+			for n := range 4 * ordersPerMutant {
+				b.play(random, n)
+			}
+			got := b.judge(t)
+			if got.Verdict != lab.AuditValid {
+				t.Fatalf("%s: %v", got.Verdict, got.Problems)
+			}
+			for _, kind := range []string{string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled), "compensations"} {
+				if got.Counts[kind] == 0 {
+					t.Errorf("no %s: the trial proves too little", kind)
+				}
+			}
+		})
 	}
 }
 
@@ -133,7 +142,7 @@ func TestSoundShopIsValid(t *testing.T) {
 func TestMutantsAreCaught(t *testing.T) {
 	for _, m := range []struct {
 		name  string
-		rule  string // one of the rules that must notice
+		rule  string // that must notice, and words of what it says
 		plant func(t *testing.T, b *bench)
 	}{
 		{"refund is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Payments = noRefund{b.components.Payments} }},
@@ -143,6 +152,25 @@ func TestMutantsAreCaught(t *testing.T) {
 		{"restock is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Inventory = noRestock{b.components.Inventory} }},
 		{"nothing is shipped", "I7", func(_ *testing.T, b *bench) { b.components.Shipping = noShipment{b.components.Shipping} }},
 		{"two databases, one transaction", "I7", splitTransaction},
+		{"undone in forward order", "I7 compensations not in the reverse order of their steps", func(_ *testing.T, b *bench) {
+			b.drive(func(c orders.Coordinator) orders.Coordinator { return undoesForward{c, b.book, b.components} })
+		}},
+		{"a late step after its compensation", "I7 a step after its compensation", func(_ *testing.T, b *bench) {
+			b.drive(nil)
+			b.components.Shipping = latecomer{b.components.Shipping, steps.NewLedger(b.db, "shipments", "shipment")}
+		}},
+		{"an empty rollback", "I7 a compensation without its step (an empty rollback)", func(_ *testing.T, b *bench) {
+			b.drive(nil)
+			b.components.Shipping = &hesitant{Shipping: b.components.Shipping}
+		}},
+		{"compensated twice", "I7 compensated twice", func(_ *testing.T, b *bench) {
+			b.drive(nil)
+			b.components.Payments = forgetsRefund{b.components.Payments, steps.NewLedger(b.db, "payments", "payment")}
+		}},
+		{"paid before it is reserved", "I7 a step before the one that it depends on", func(_ *testing.T, b *bench) {
+			b.drive(nil)
+			b.components.Inventory = &reservesLate{Inventory: b.components.Inventory, asked: map[string]*shoppb.ReserveRequest{}}
+		}},
 		{"answer before commit", "I1", func(_ *testing.T, b *bench) {
 			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return answersEarly{c, b.db} }
 		}},
@@ -157,9 +185,12 @@ func TestMutantsAreCaught(t *testing.T) {
 			for n := range ordersPerMutant {
 				b.play(random, n)
 				got := b.judge(t)
-				if got.Verdict == lab.AuditInvalid && strings.Contains(strings.Join(got.Problems, "\n"), m.rule+":") {
-					t.Logf("caught after %d orders: %s", n+1, got.Problems[0])
-					return
+				rule, words, _ := strings.Cut(m.rule, " ")
+				for _, problem := range got.Problems {
+					if got.Verdict == lab.AuditInvalid && strings.HasPrefix(problem, rule+":") && strings.Contains(problem, words) {
+						t.Logf("caught after %d orders: %s", n+1, problem)
+						return
+					}
 				}
 			}
 			t.Errorf("not caught after %d orders", ordersPerMutant)

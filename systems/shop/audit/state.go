@@ -17,13 +17,14 @@ type Databases struct {
 // InOne is all components in one database.
 func InOne(db *database.DB) Databases { return Databases{db, db, db, db} }
 
-// State is what the databases hold.
+// State is what the databases hold. The journal of a row lists the states that it
+// came into, each with its moment on the host's monotonic clock in microseconds.
 type State struct {
 	Orders       map[string]*Order // by id
 	Lines        map[string][]Line // of orders, by order
 	Reservations map[string][]Line // by order
 	Payments     map[string][]Payment
-	Shipments    map[string][]string // states, by order
+	Shipments    map[string][]Shipment
 	Stock        []Stock
 	Accounts     []Account
 }
@@ -35,20 +36,24 @@ type Order struct {
 	TotalCents int64
 	State      shop.State
 	Version    int64
+	Journal    string
 }
 
 // Line is what of a product an order wants or has reserved. State is that of a
-// reservation, PriceCents that of an order's line.
+// reservation, as is Journal, PriceCents that of an order's line.
 type Line struct {
 	Product, Quantity, PriceCents int64
-	State                         string
+	State, Journal                string
 }
 
 // Payment is the payment of an order.
 type Payment struct {
 	Customer, AmountCents int64
-	State                 string
+	State, Journal        string
 }
+
+// Shipment is the shipment of an order.
+type Shipment struct{ Recipient, State, Journal string }
 
 // Stock is the stock of a product.
 type Stock struct{ Product, OnHand, Reserved, Sold int64 }
@@ -60,7 +65,7 @@ type Account struct{ Customer, BalanceCents, HeldCents int64 }
 func Read(ctx context.Context, from Databases) (State, error) {
 	s := State{
 		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},
-		Payments: map[string][]Payment{}, Shipments: map[string][]string{},
+		Payments: map[string][]Payment{}, Shipments: map[string][]Shipment{},
 	}
 	for _, part := range []struct {
 		name string
@@ -81,12 +86,12 @@ func Read(ctx context.Context, from Databases) (State, error) {
 func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		o := &Order{}
-		if err := row.Scan(&o.ID, &o.Key, &o.Customer, &o.TotalCents, &o.State, &o.Version); err != nil {
+		if err := row.Scan(&o.ID, &o.Key, &o.Customer, &o.TotalCents, &o.State, &o.Version, &o.Journal); err != nil {
 			return err
 		}
 		s.Orders[o.ID] = o
 		return nil
-	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version FROM orders")
+	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version, journal FROM orders")
 	if err != nil {
 		return err
 	}
@@ -103,10 +108,10 @@ func (s *State) readInventory(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		var order string
 		var l Line
-		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State)
+		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State, &l.Journal)
 		s.Reservations[order] = append(s.Reservations[order], l)
 		return err
-	}, "SELECT order_id, product_id, quantity, state FROM reservations")
+	}, "SELECT order_id, product_id, quantity, state, journal FROM reservations")
 	if err != nil {
 		return err
 	}
@@ -122,10 +127,10 @@ func (s *State) readPayments(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		var order string
 		var p Payment
-		err := row.Scan(&order, &p.Customer, &p.AmountCents, &p.State)
+		err := row.Scan(&order, &p.Customer, &p.AmountCents, &p.State, &p.Journal)
 		s.Payments[order] = append(s.Payments[order], p)
 		return err
-	}, "SELECT order_id, customer_id, amount_cents, state FROM payments")
+	}, "SELECT order_id, customer_id, amount_cents, state, journal FROM payments")
 	if err != nil {
 		return err
 	}
@@ -139,9 +144,10 @@ func (s *State) readPayments(ctx context.Context, db *database.DB) error {
 
 func (s *State) readShipments(ctx context.Context, db *database.DB) error {
 	return db.Each(ctx, func(row database.Row) error {
-		var order, state string
-		err := row.Scan(&order, &state)
-		s.Shipments[order] = append(s.Shipments[order], state)
+		var order string
+		var p Shipment
+		err := row.Scan(&order, &p.Recipient, &p.State, &p.Journal)
+		s.Shipments[order] = append(s.Shipments[order], p)
 		return err
-	}, "SELECT order_id, state FROM shipments")
+	}, "SELECT order_id, recipient, state, journal FROM shipments")
 }

@@ -65,13 +65,19 @@ func (j *judge) expect(order *Order, step string, states []string, done, undone 
 	}
 }
 
+// each is something of every row.
+func each[R any](rows []R, of func(R) string) []string {
+	all := make([]string, len(rows))
+	for i, row := range rows {
+		all[i] = of(row)
+	}
+	return all
+}
+
 // checkReservation compares the lines of an order with its reservation.
 func (j *judge) checkReservation(order *Order) {
 	rows := j.State.Reservations[order.ID]
-	states := make([]string, len(rows))
-	for i, row := range rows {
-		states[i] = row.State
-	}
+	states := each(rows, func(r Line) string { return r.State })
 	j.expect(order, "reservation", states, reservationDone, reservationUndone, reservationRejected, reservationUndone)
 	if order.State == shop.StateRejected {
 		return
@@ -93,10 +99,7 @@ func quantities(lines []Line) map[int64]int64 {
 // checkPayment compares an order with its payment: rules 5 and 7.
 func (j *judge) checkPayment(order *Order) {
 	rows := j.State.Payments[order.ID]
-	states := make([]string, len(rows))
-	for i, row := range rows {
-		states[i] = row.State
-	}
+	states := each(rows, func(r Payment) string { return r.State })
 	j.expect(order, "payment", states, paymentDone, paymentUndone, paymentRejected, paymentUndone)
 	if order.State == shop.StateRejected {
 		return
@@ -117,7 +120,8 @@ func (j *judge) checkPayment(order *Order) {
 }
 
 func (j *judge) checkShipment(order *Order) {
-	j.expect(order, "shipment", j.State.Shipments[order.ID], shipmentDone, shipmentUndone, shipmentUndone)
+	states := each(j.State.Shipments[order.ID], func(r Shipment) string { return r.State })
+	j.expect(order, "shipment", states, shipmentDone, shipmentUndone, shipmentUndone)
 }
 
 // checkOrphans finds steps of orders that are not on record: rule 7. One that was
@@ -134,8 +138,8 @@ func (j *judge) checkOrphans() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.State.Shipments)) {
-		for _, state := range j.State.Shipments[id] {
-			j.orphan(id, "shipment", state, shipmentUndone)
+		for _, row := range j.State.Shipments[id] {
+			j.orphan(id, "shipment", row.State, shipmentUndone)
 		}
 	}
 }

@@ -283,5 +283,5 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 	if err != nil {
 		return err
 	}
-	return judge(ctx, from, makeJobs(f.seed, f.orders+f.warmUp()))
+	return judge(ctx, from, design.Coordination, makeJobs(f.seed, f.orders+f.warmUp()))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -39,7 +40,7 @@ func playMonolith(ctx context.Context, place *place, jobs []*shoppb.CreateOrderR
 	if err := sendAll(address, o.clients, sent, shop.StateConfirmed); err != nil {
 		return 0, err
 	}
-	return time.Since(began), judge(ctx, audit.InOne(db), jobs)
+	return time.Since(began), judge(ctx, audit.InOne(db), architecture.ACID, jobs)
 }
 
 // serve runs the monolith until stop is called.
@@ -58,7 +59,7 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 }
 
 // judge audits a trial in which every order was taken.
-func judge(ctx context.Context, from audit.Databases, jobs []*shoppb.CreateOrderRequest) error {
+func judge(ctx context.Context, from audit.Databases, how architecture.Coordination, jobs []*shoppb.CreateOrderRequest) error {
 	state, err := audit.Read(ctx, from)
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func judge(ctx context.Context, from audit.Databases, jobs []*shoppb.CreateOrder
 	for n, job := range jobs {
 		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Outcome: audit.OutcomeOK}
 	}
-	judged := audit.Judge(audit.Input{Seed: seed(), History: history, State: state, Drained: true})
+	judged := audit.Judge(audit.Input{Seed: seed(), History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}

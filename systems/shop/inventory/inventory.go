@@ -20,6 +20,9 @@ const (
 	StateRestocked = "restocked" // given back after it was sold
 )
 
+// reservationColumns is how many values a reservation is written with.
+const reservationColumns = 6
+
 // Inventory implements shop.Inventory on its tables.
 type Inventory struct {
 	db     *database.DB
@@ -41,7 +44,7 @@ func New(db *database.DB) *Inventory {
 		db:     db,
 		ledger: steps.NewLedger(db, "reservations", "reservation"),
 		record: database.Texts(shop.MaxLines, func(n int) string {
-			return "INSERT INTO reservations (order_id, line, product_id, quantity, state) VALUES " + database.Values(n, 5) + keep
+			return "INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES " + database.Values(n, reservationColumns) + keep
 		}),
 		take:   moves(db, "on_hand", "reserved"),
 		sell:   moves(db, "reserved", "sold"),
@@ -79,9 +82,10 @@ func (c *Inventory) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*sh
 
 // insert records the lines and returns how many of them are new.
 func (c *Inventory) insert(ctx context.Context, order, state string, lines []*shoppb.Line) (int64, error) {
-	args := make([]any, 0, 5*len(lines))
+	args := make([]any, 0, reservationColumns*len(lines))
+	entry := steps.Entry(state)
 	for i, line := range lines {
-		args = append(args, order, i, line.GetProductId(), line.GetQuantity(), state)
+		args = append(args, order, i, line.GetProductId(), line.GetQuantity(), state, entry)
 	}
 	return c.db.Exec(ctx, c.record[len(lines)], args...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // The steps of many orders at once, in the transaction that the context carries:
@@ -41,18 +42,20 @@ func (c *Inventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest
 	refused = make([]*shoppb.Rejection, len(all))
 	wanted := map[int64]int64{} // units by product
 	var rows []any
+	released, reserved := steps.Entry(StateReleased), steps.Entry(StateReserved)
 	for n, in := range all {
 		if refused[n] = shelf.take(in.GetLines(), wanted); refused[n] != nil {
-			rows = append(rows, in.GetOrderId(), 0, int64(0), int64(0), StateReleased)
+			rows = append(rows, in.GetOrderId(), 0, int64(0), int64(0), StateReleased, released)
 			continue
 		}
 		for i, line := range in.GetLines() {
-			rows = append(rows, in.GetOrderId(), i, line.GetProductId(), line.GetQuantity(), StateReserved)
+			rows = append(rows, in.GetOrderId(), i, line.GetProductId(), line.GetQuantity(), StateReserved, reserved)
 		}
 	}
-	for part := range slices.Chunk(rows, 5*manyOrders) {
-		added, err := c.db.Exec(ctx, c.record[len(part)/5], part...)
-		if err != nil || added != int64(len(part)/5) {
+	for part := range slices.Chunk(rows, reservationColumns*manyOrders) {
+		lines := len(part) / reservationColumns
+		added, err := c.db.Exec(ctx, c.record[lines], part...)
+		if err != nil || added != int64(lines) {
 			return nil, false, many("reserve", len(all), err)
 		}
 	}
@@ -126,11 +129,11 @@ func (c *Inventory) CommitAll(ctx context.Context, orders []string) (bool, error
 // commitSome moves the reservations of orders along and adds up what they hold.
 func (c *Inventory) commitSome(ctx context.Context, orders []string, sold map[int64]int64) (bool, error) {
 	ids := database.Placeholders(len(orders))
-	args := []any{StateCommitted}
+	args := []any{StateCommitted, steps.Entry(StateCommitted)}
 	for _, order := range orders {
 		args = append(args, order)
 	}
-	moved, err := c.db.Exec(ctx, "UPDATE reservations SET state = ? WHERE order_id IN ("+ids+") AND state = ?", append(args, StateReserved)...)
+	moved, err := c.db.Exec(ctx, "UPDATE reservations SET state = ?, "+steps.Journalling(c.db)+" WHERE order_id IN ("+ids+") AND state = ?", append(args, StateReserved)...)
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +146,7 @@ func (c *Inventory) commitSome(ctx context.Context, orders []string, sold map[in
 		sold[product] += quantity
 		lines++
 		return err
-	}, "SELECT order_id, product_id, quantity FROM reservations WHERE order_id IN ("+ids+")", args[1:len(orders)+1]...)
+	}, "SELECT order_id, product_id, quantity FROM reservations WHERE order_id IN ("+ids+")", args[2:len(orders)+2]...)
 	return err == nil && lines == moved && len(found) == len(orders), err
 }
 

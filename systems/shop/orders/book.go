@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // ErrKeyTaken means that an order with the same idempotency key is on record.
@@ -16,19 +17,21 @@ var ErrKeyTaken = errors.New("the idempotency key belongs to an order already")
 // Book is the record of all orders: their content, their state, and which states
 // may follow. It drives nothing.
 type Book struct {
-	db    *database.DB
-	order string   // INSERT
-	lines []string // INSERT by number of lines
-	many  texts    // see many.go
-	final func(order string)
+	db      *database.DB
+	moveOn  string   // UPDATE to another state
+	journal string   // assignment of an UPDATE
+	lines   []string // INSERT by number of lines
+	many    texts    // see many.go
+	final   func(order string)
 }
 
 // NewBook makes the book on the tables of orders.
 func NewBook(db *database.DB) *Book {
+	journal := steps.Journalling(db)
 	return &Book{
-		db: db, many: newTexts(db),
-		order: "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, lease_until_us) VALUES " +
-			database.Values(1, 10) + db.KeepExisting("order_id"),
+		db: db, many: newTexts(db), journal: journal,
+		moveOn: "UPDATE orders SET state = ?, rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?, " + journal +
+			" WHERE order_id = ? AND state = ?",
 		lines: database.Texts(shop.MaxLines, func(n int) string {
 			return "INSERT INTO order_lines (order_id, line, product_id, name, quantity, unit_price_cents) VALUES " + database.Values(n, 6)
 		}),
@@ -60,9 +63,7 @@ func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
 // record writes an order that nobody holds, or one with a lease.
 func (b *Book) record(ctx context.Context, order *shoppb.Order, lease any) error {
 	return b.db.Do(ctx, func(ctx context.Context) error {
-		rejection := order.GetRejection()
-		added, err := b.db.Exec(ctx, b.order, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(),
-			order.GetState(), rejection.GetKind(), rejection.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease)
+		added, err := b.db.Exec(ctx, b.many.record[1], appendRow(nil, order, lease)...)
 		if err != nil {
 			return fmt.Errorf("record order %s: %w", order.GetOrderId(), err)
 		}
@@ -96,8 +97,8 @@ func (b *Book) advance(ctx context.Context, id string, from, to shop.State, reje
 	if from == to || !from.MayReach(to) {
 		return false, shop.Problemf(shop.Internal, "order %s: the machine has no way from %s to %s", id, from, to)
 	}
-	moved, err := b.db.Exec(ctx, `UPDATE orders SET state = ?, rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?
-WHERE order_id = ? AND state = ?`, string(to), rejection.GetKind(), rejection.GetDetail(), lease, id, string(from))
+	moved, err := b.db.Exec(ctx, b.moveOn, string(to), rejection.GetKind(), rejection.GetDetail(), lease,
+		steps.Entry(string(to)), id, string(from))
 	if err != nil {
 		return false, fmt.Errorf("advance order %s from %s to %s: %w", id, from, to, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // What is written of many orders at once, in one transaction and with a few
@@ -33,18 +34,29 @@ func newTexts(db *database.DB) texts {
 	in := func(begin, end string) []string {
 		return database.Texts(manyOrders, func(n int) string { return begin + " WHERE order_id IN (" + database.Placeholders(n) + ")" + end })
 	}
+	journal := steps.Journalling(db)
 	return texts{
 		record: database.Texts(manyOrders, func(n int) string {
-			return "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, lease_until_us) VALUES " +
-				database.Values(n, 10) + db.KeepExisting("order_id")
+			return "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, lease_until_us, journal) VALUES " +
+				database.Values(n, orderColumns) + db.KeepExisting("order_id")
 		}),
 		present: in("SELECT order_id FROM orders", ""),
-		confirm: in("UPDATE orders SET state = ?, version = version + 1", " AND state = ?"),
+		confirm: in("UPDATE orders SET state = ?, version = version + 1, "+journal, " AND state = ?"),
 		arrive: database.Texts(manyOrders, func(n int) string {
-			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL WHERE " +
+			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL, " + journal + " WHERE " +
 				strings.TrimSuffix(strings.Repeat("order_id = ? AND lease_until_us = ? OR ", n), " OR ")
 		}),
 	}
+}
+
+// orderColumns is how many values an order is written with.
+const orderColumns = 11
+
+// appendRow adds the values of an order. Its journal begins now.
+func appendRow(rows []any, order *shoppb.Order, lease any) []any {
+	why := order.GetRejection()
+	return append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(), order.GetState(),
+		why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease, steps.Entry(order.GetState()))
 }
 
 // RecordAll is Record for many orders. It returns the ids of those whose key is on
@@ -77,15 +89,13 @@ func (b *Book) recordAll(ctx context.Context, all []*shoppb.Order, leases map[st
 
 // recordSome writes orders without their lines and adds those that it could not.
 func (b *Book) recordSome(ctx context.Context, some []*shoppb.Order, leases map[string]int64, taken map[string]bool) error {
-	rows := make([]any, 0, 10*len(some))
+	rows := make([]any, 0, orderColumns*len(some))
 	for _, order := range some {
-		why := order.GetRejection()
 		var lease any
 		if until, held := leases[order.GetOrderId()]; held {
 			lease = until
 		}
-		rows = append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(),
-			order.GetState(), why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease)
+		rows = appendRow(rows, order, lease)
 	}
 	added, err := b.db.Exec(ctx, b.many.record[len(some)], rows...)
 	if err != nil || added == int64(len(some)) {
@@ -128,7 +138,7 @@ func (b *Book) recordLines(ctx context.Context, all []*shoppb.Order, taken map[s
 // may be done: the caller undoes the transaction and goes order by order.
 func (b *Book) ConfirmAll(ctx context.Context, ids []string) (bool, error) {
 	for part := range slices.Chunk(ids, manyOrders) {
-		args := []any{string(shop.StateConfirmed)}
+		args := []any{string(shop.StateConfirmed), steps.Entry(string(shop.StateConfirmed))}
 		for _, id := range part {
 			args = append(args, id)
 		}
@@ -170,7 +180,7 @@ func (b *Book) BeginAll(ctx context.Context, all []Beginning) (bool, error) {
 // caller undoes the transaction and goes order by order.
 func (b *Book) ArriveAll(ctx context.Context, all []Underway) (bool, error) {
 	for part := range slices.Chunk(all, manyOrders) {
-		args := []any{string(shop.StateConfirmed)}
+		args := []any{string(shop.StateConfirmed), steps.Entry(string(shop.StateConfirmed))}
 		for _, u := range part {
 			if u.Reason != nil {
 				return false, nil

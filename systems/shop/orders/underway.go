@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // ErrOvertaken means that somebody else works on an order by now, or that it is
@@ -29,6 +30,12 @@ type Underway struct {
 	Lease int64
 }
 
+// What the journal of an order says beside its states.
+const (
+	entryTurned = "turned" // it goes back
+	entryUndone = "undone" // what it had done, is
+)
+
 // Begin writes a new order that is pending, for the holder of the lease to carry
 // on. It fails as Record does.
 func (b *Book) Begin(ctx context.Context, begun Beginning) error {
@@ -37,7 +44,7 @@ func (b *Book) Begin(ctx context.Context, begun Beginning) error {
 
 // Turn writes down that a pending order goes back, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?", reason.GetKind(), reason.GetDetail())
+	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?, "+b.journal, reason.GetKind(), reason.GetDetail(), steps.Entry(entryTurned))
 	u.Reason = reason
 	return u, err
 }
@@ -50,7 +57,7 @@ func (b *Book) Arrive(ctx context.Context, u Underway) error {
 	if u.Reason != nil {
 		to = shop.StateRejected
 	}
-	if err := b.held(ctx, "end", u, "state = ?, version = version + 1, lease_until_us = NULL", string(to)); err != nil {
+	if err := b.held(ctx, "end", u, "state = ?, version = version + 1, lease_until_us = NULL, "+b.journal, string(to), steps.Entry(string(to))); err != nil {
 		return err
 	}
 	b.tellFinal(ctx, u.Order)
@@ -66,7 +73,7 @@ func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underwa
 
 // EndCancel writes down that a cancelled order is undone.
 func (b *Book) EndCancel(ctx context.Context, u Underway) error {
-	return b.held(ctx, "end", u, "lease_until_us = NULL")
+	return b.held(ctx, "end", u, "lease_until_us = NULL, "+b.journal, steps.Entry(entryUndone))
 }
 
 // Take extends the lease of an order that nobody holds, for who calls.

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 const (
@@ -38,17 +39,19 @@ func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest
 	}
 	refused = make([]*shoppb.Rejection, len(all))
 	due := map[int64]int64{} // cents by customer
-	rows := make([]any, 0, 4*len(all))
+	rows := make([]any, 0, paymentColumns*len(all))
+	voided, captured := steps.Entry(StateVoided), steps.Entry(StateCaptured)
 	for n, in := range all {
 		if refused[n] = balances.take(in, due); refused[n] != nil {
-			rows = append(rows, in.GetOrderId(), int64(0), int64(0), StateVoided)
+			rows = append(rows, in.GetOrderId(), int64(0), int64(0), StateVoided, voided)
 		} else {
-			rows = append(rows, in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents(), StateCaptured)
+			rows = append(rows, in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents(), StateCaptured, captured)
 		}
 	}
-	for part := range slices.Chunk(rows, 4*manyPayments) {
-		added, err := c.db.Exec(ctx, c.recordMany[len(part)/4], part...)
-		if err != nil || added != int64(len(part)/4) {
+	for part := range slices.Chunk(rows, paymentColumns*manyPayments) {
+		payments := len(part) / paymentColumns
+		added, err := c.db.Exec(ctx, c.recordMany[payments], part...)
+		if err != nil || added != int64(payments) {
 			return nil, false, many(len(all), err)
 		}
 	}

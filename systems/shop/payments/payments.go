@@ -47,12 +47,18 @@ var _ shop.Payments = (*Payments)(nil)
 func New(db *database.DB) *Payments {
 	return &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
-		record: "INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES (?, ?, ?, ?)" + db.KeepExisting("order_id"),
-		recordMany: database.Texts(manyPayments, func(n int) string {
-			return "INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES " + database.Values(n, 4) + db.KeepExisting("order_id")
-		}),
+		record: record(db, 1), recordMany: database.Texts(manyPayments, func(n int) string { return record(db, n) }),
 		debitMany: debits(db),
 	}
+}
+
+// paymentColumns is how many values a payment is written with.
+const paymentColumns = 5
+
+// record is the statement that writes payments.
+func record(db *database.DB, payments int) string {
+	return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " +
+		database.Values(payments, paymentColumns) + db.KeepExisting("order_id")
 }
 
 // Authorise implements shop.Payments.
@@ -66,7 +72,7 @@ func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (
 	}
 	answer := &shoppb.StepResponse{}
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, customer, amount, StateAuthorised)
+		added, err := c.db.Exec(ctx, c.record, order, customer, amount, StateAuthorised, steps.Entry(StateAuthorised))
 		if err != nil {
 			return err
 		}
@@ -135,7 +141,7 @@ func (c *Payments) Void(ctx context.Context, in *shoppb.StepRequest) (*shoppb.St
 	}
 	var answer *shoppb.StepResponse
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, 0, 0, StateVoided)
+		added, err := c.db.Exec(ctx, c.record, order, 0, 0, StateVoided, steps.Entry(StateVoided))
 		if err != nil || added > 0 {
 			answer = &shoppb.StepResponse{}
 			return err

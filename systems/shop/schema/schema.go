@@ -79,20 +79,20 @@ func run(ctx context.Context, db *database.DB, words *strings.Replacer, statemen
 //
 //	{number} a 64-bit key that the shop chooses   {word} a state
 //	{id}     an order's id                        {key}  up to 64 ASCII characters
-//	{name}   text, compared byte by byte
+//	{name}   text, compared byte by byte             {journal} words and numbers
 //	{rows}   end of a table with a number as key  {keyed} of one with another key
 func dialect(driver database.Driver) *strings.Replacer {
 	switch driver {
 	case database.MariaDB:
 		const ascii, end = " CHARACTER SET ascii COLLATE ascii_bin", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 		return strings.NewReplacer("{number}", "BIGINT", "{id}", "CHAR(36)"+ascii, "{key}", "VARCHAR(64)"+ascii,
-			"{word}", "VARCHAR(16)"+ascii, "{name}", "VARCHAR(255)", "{rows}", end, "{keyed}", end)
+			"{word}", "VARCHAR(16)"+ascii, "{name}", "VARCHAR(255)", "{journal}", "VARCHAR(255)"+ascii, "{rows}", end, "{keyed}", end)
 	case database.PostgreSQL:
 		const bytewise = ` COLLATE "C"`
 		return strings.NewReplacer("{number}", "BIGINT", "{id}", "VARCHAR(36)"+bytewise, "{key}", "VARCHAR(64)"+bytewise,
-			"{word}", "VARCHAR(16)"+bytewise, "{name}", "VARCHAR(255)"+bytewise, "{rows}", "", "{keyed}", "")
+			"{word}", "VARCHAR(16)"+bytewise, "{name}", "VARCHAR(255)"+bytewise, "{journal}", "VARCHAR(255)"+bytewise, "{rows}", "", "{keyed}", "")
 	default:
 		return strings.NewReplacer("{number}", "INTEGER", "{id}", "TEXT", "{key}", "TEXT",
-			"{word}", "TEXT", "{name}", "TEXT", "{rows}", "", "{keyed}", " WITHOUT ROWID")
+			"{word}", "TEXT", "{name}", "TEXT", "{journal}", "TEXT", "{rows}", "", "{keyed}", " WITHOUT ROWID")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // manyShipments is how many shipments one statement writes.
@@ -17,19 +18,21 @@ const manyShipments = 64
 // whether that was so. Where it was not, a part may be done: the caller undoes the
 // transaction and ships order by order.
 func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) (bool, error) {
-	rows := make([]any, 0, 4*len(all))
+	rows := make([]any, 0, shipmentColumns*len(all))
+	shipped := steps.Entry(StateShipped)
 	for _, in := range all {
 		if shop.CheckOrderID(in.GetOrderId()) != nil {
 			return false, nil
 		}
-		rows = append(rows, in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped)
+		rows = append(rows, in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, shipped)
 	}
-	for part := range slices.Chunk(rows, 4*manyShipments) {
-		added, err := c.db.Exec(ctx, c.recordMany[len(part)/4], part...)
+	for part := range slices.Chunk(rows, shipmentColumns*manyShipments) {
+		shipments := len(part) / shipmentColumns
+		added, err := c.db.Exec(ctx, c.recordMany[shipments], part...)
 		if err != nil {
 			return false, fmt.Errorf("ship %d orders: %w", len(all), err)
 		}
-		if added != int64(len(part)/4) {
+		if added != int64(shipments) {
 			return false, nil
 		}
 	}

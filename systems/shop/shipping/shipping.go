@@ -32,11 +32,17 @@ var _ shop.Shipping = (*Shipping)(nil)
 func New(db *database.DB) *Shipping {
 	return &Shipping{
 		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
-		record: "INSERT INTO shipments (order_id, recipient, address, state) VALUES (?, ?, ?, ?)" + db.KeepExisting("order_id"),
-		recordMany: database.Texts(manyShipments, func(n int) string {
-			return "INSERT INTO shipments (order_id, recipient, address, state) VALUES " + database.Values(n, 4) + db.KeepExisting("order_id")
-		}),
+		record: record(db, 1), recordMany: database.Texts(manyShipments, func(n int) string { return record(db, n) }),
 	}
+}
+
+// shipmentColumns is how many values a shipment is written with.
+const shipmentColumns = 5
+
+// record is the statement that writes shipments.
+func record(db *database.DB, shipments int) string {
+	return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " +
+		database.Values(shipments, shipmentColumns) + db.KeepExisting("order_id")
 }
 
 // Ship implements shop.Shipping.
@@ -46,7 +52,7 @@ func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Sh
 		return nil, err
 	}
 	// One statement decides: it needs no transaction around it.
-	added, err := c.db.Exec(ctx, c.record, order, in.GetRecipient(), in.GetAddress(), StateShipped)
+	added, err := c.db.Exec(ctx, c.record, order, in.GetRecipient(), in.GetAddress(), StateShipped, steps.Entry(StateShipped))
 	if err == nil && added == 0 {
 		err = c.ledger.Expect(ctx, order, StateShipped)
 	}
@@ -69,7 +75,7 @@ func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	}
 	answer := &shoppb.StepResponse{}
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, "", "", StateRecalled)
+		added, err := c.db.Exec(ctx, c.record, order, "", "", StateRecalled, steps.Entry(StateRecalled))
 		if err != nil || added > 0 {
 			return err
 		}

@@ -227,6 +227,7 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 				}
 			}
 		}
+		expectJournals(t, together, oneByOne)
 		if len(together.refused) < 20 || len(together.refused) > 200 || !maps.Equal(together.refused, oneByOne.refused) {
 			t.Errorf("%d refused together, %d one by one", len(together.refused), len(oneByOne.refused))
 		}

@@ -1,6 +1,7 @@
 // Package steps keeps how far each order has come in one component, so that a
-// repeated step changes nothing and a step after its compensation is refused. It
-// knows states by name only; what a step does is the component's matter.
+// repeated step changes nothing and a step after its compensation is refused; and
+// what it has gone through, in journals (journal.go). It knows states by name only;
+// what a step does is the component's matter.
 package steps
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Ledger is a table with the columns order_id and state, in which all rows of an
-// order have the same state.
+// Ledger is a table with the columns order_id, state and journal, in which all rows
+// of an order have the same state and journal.
 type Ledger struct {
 	db         *database.DB
 	what       string // a row, for messages: "reservation"
@@ -24,7 +25,7 @@ type Ledger struct {
 func NewLedger(db *database.DB, table, what string) Ledger {
 	return Ledger{
 		db: db, what: what,
-		move: "UPDATE " + table + " SET state = ? WHERE order_id = ? AND state = ?",
+		move: "UPDATE " + table + " SET state = ?, " + Journalling(db) + " WHERE order_id = ? AND state = ?",
 		look: "SELECT state FROM " + table + " WHERE order_id = ? LIMIT 1",
 	}
 }
@@ -32,7 +33,7 @@ func NewLedger(db *database.DB, table, what string) Ledger {
 // Advance moves an order from one state to the next and reports whether it did:
 // not where the order was there already. From any other state it is a Conflict.
 func (l Ledger) Advance(ctx context.Context, order, from, to string) (bool, error) {
-	moved, err := l.db.Exec(ctx, l.move, to, order, from)
+	moved, err := l.db.Exec(ctx, l.move, to, Entry(to), order, from)
 	if err != nil || moved > 0 {
 		return moved > 0, err
 	}

@@ -21,7 +21,8 @@ type parts struct {
 	inventory shop.Inventory
 	payments  shop.Payments
 	shipping  shop.Shipping
-	stock     *database.DB
+	// Where they keep their tables.
+	stock, accounts, parcels *database.DB
 }
 
 // maxCases is how many cases find products and a customer of their own: products
@@ -41,10 +42,8 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 		}
 		return db
 	}
-	stock := owned(shop.ComponentInventory)
-	return parts{
-		inventory.New(stock), payments.New(owned(shop.ComponentPayments)), shipping.New(owned(shop.ComponentShipping)), stock,
-	}
+	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments), owned(shop.ComponentShipping)
+	return parts{inventory.New(stock), payments.New(accounts), shipping.New(parcels), stock, accounts, parcels}
 }
 
 // do takes a step by its name for the order, customer and products of a case.
@@ -150,6 +149,7 @@ func TestSteps(t *testing.T) {
 						}
 					}
 				}
+				p.expectJournal(t, fmt.Sprintf("order-%d", number), c.steps, c.refused)
 				if got := p.holds(t, number); got != c.holds {
 					t.Errorf("on hand, reserved, sold, balance, held = %s, want %s", got, c.holds)
 				}

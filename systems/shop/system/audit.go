@@ -63,6 +63,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
+	in.Coordination = audit.Coordination(design.Coordination)
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
 		return in, err
 	}

@@ -207,13 +207,13 @@ func played(t *testing.T, history string) lab.Leftover {
 	}
 	const id = "0199aaaa-0000-7000-8000-000000000001"
 	for _, statement := range []string{
-		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, 200, 'confirmed', '', '', 2, 1, NULL)`,
+		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, 200, 'confirmed', '', '', 2, 1, NULL, 'confirmed1')`,
 		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, 'x', 1, 200)`,
-		`INSERT INTO reservations (order_id, line, product_id, quantity, state) VALUES ('` + id + `', 0, 1, 1, 'committed')`,
+		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + id + `', 0, 1, 1, 'committed', 'reserved2committed4')`,
 		`UPDATE stock SET on_hand = on_hand - 1, sold = sold + 1 WHERE product_id = 1`,
-		`INSERT INTO payments (order_id, customer_id, amount_cents, state) VALUES ('` + id + `', 1, 200, 'captured')`,
+		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, 200, 'captured', 'captured3')`,
 		`UPDATE accounts SET balance_cents = balance_cents - 200 WHERE customer_id = 1`,
-		`INSERT INTO shipments (order_id, state, recipient, address) VALUES ('` + id + `', 'shipped', 'a', 'b')`,
+		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', 'a', 'b', 'shipped5')`,
 	} {
 		if _, err := db.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)

@@ -9,11 +9,13 @@ CREATE TABLE IF NOT EXISTS stock (
 ){rows};
 -- All lines of an order have the same state: reserved, committed, released or
 -- restocked. An order that was released before it came has one line of product 0.
+-- journal: the states that a row came into, each with its moment.
 CREATE TABLE IF NOT EXISTS reservations (
   order_id   {id} NOT NULL,
   line       INTEGER NOT NULL,
   product_id BIGINT NOT NULL,
   quantity   BIGINT NOT NULL CHECK (quantity >= 0),
   state      {word} NOT NULL,
+  journal    {journal} NOT NULL,
   PRIMARY KEY (order_id, line)
 ){keyed};

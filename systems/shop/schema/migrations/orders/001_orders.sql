@@ -1,6 +1,8 @@
 -- Ids rise with time, so that a customer's newest orders are the last ones. Until
 -- lease_until_us whoever carries an order to where it is going has it for himself
 -- (NULL: nobody does). A pending order with a reason for its rejection goes back.
+-- journal: the states that a row came into, each with its moment; and turned, when
+-- an order went back, and undone, when a cancelled one was.
 CREATE TABLE IF NOT EXISTS orders (
   order_id         {id} NOT NULL,
   idempotency_key  {key} NOT NULL,
@@ -12,6 +14,7 @@ CREATE TABLE IF NOT EXISTS orders (
   version          BIGINT NOT NULL,
   created_unix_us  BIGINT NOT NULL,
   lease_until_us   BIGINT,
+  journal          {journal} NOT NULL,
   PRIMARY KEY (order_id)
 ){keyed};
 CREATE UNIQUE INDEX IF NOT EXISTS orders_by_key ON orders (idempotency_key);

@@ -4,11 +4,13 @@ CREATE TABLE IF NOT EXISTS accounts (
   held_cents    BIGINT NOT NULL CHECK (held_cents >= 0)
 ){rows};
 -- state: authorised, captured, voided or refunded. A payment that was voided
--- before it came has customer 0 and amount 0.
+-- before it came has customer 0 and amount 0. journal: the states that a row came
+-- into, each with its moment.
 CREATE TABLE IF NOT EXISTS payments (
   order_id     {id} NOT NULL,
   customer_id  BIGINT NOT NULL,
   amount_cents BIGINT NOT NULL CHECK (amount_cents >= 0),
   state        {word} NOT NULL,
+  journal      {journal} NOT NULL,
   PRIMARY KEY (order_id)
 ){keyed};

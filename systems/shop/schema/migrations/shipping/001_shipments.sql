@@ -1,9 +1,10 @@
 -- state: shipped or recalled. A shipment that was recalled before it came has no
--- recipient.
+-- recipient. journal: the states that a row came into, each with its moment.
 CREATE TABLE IF NOT EXISTS shipments (
   order_id  {id} NOT NULL,
   recipient {name} NOT NULL,
   address   {name} NOT NULL,
   state     {word} NOT NULL,
+  journal   {journal} NOT NULL,
   PRIMARY KEY (order_id)
 ){keyed};

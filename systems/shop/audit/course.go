@@ -1,0 +1,196 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// Coordination is how the steps of an order were coordinated: it says in which
+// order they must have come.
+type Coordination string
+
+// The coordinations of which the audit knows what they promise.
+const (
+	ACID          Coordination = "acid"
+	Orchestrated  Coordination = "orchestrated"
+	Choreographed Coordination = "choreographed"
+)
+
+// chains are what must have come one after the other, as far as an order has it, in
+// the words of the journals. The second value is false where nothing is known.
+//
+// A saga takes its steps in the order in which they depend on each other, and undoes
+// them in the reverse one. With events a cancellation is told to all components at
+// once: among its compensations there is no order. In one transaction an order is
+// on record as confirmed before its steps, which nobody sees.
+func (c Coordination) chains() ([][]string, bool) {
+	var chains []string
+	switch c {
+	case ACID:
+		chains = []string{"confirmed reserved authorised captured committed shipped cancelled recalled restocked refunded"}
+	case Orchestrated:
+		chains = []string{
+			"pending reserved authorised captured committed shipped confirmed",
+			"confirmed cancelled recalled restocked refunded undone",
+			"pending reserved turned voided released rejected",
+		}
+	case Choreographed:
+		chains = []string{
+			"pending reserved authorised captured shipped confirmed committed",
+			"confirmed cancelled recalled", "cancelled restocked", "cancelled refunded",
+			"pending reserved voided released", "voided rejected",
+		}
+	}
+	words := make([][]string, len(chains))
+	for i, chain := range chains {
+		words[i] = strings.Fields(chain)
+	}
+	return words, len(words) > 0
+}
+
+// predecessors lists for each word of a step's journal those that it may follow
+// there; "" for nothing.
+func predecessors() map[string][]string {
+	return map[string][]string{
+		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},
+		"authorised": {""}, "captured": {"", "authorised"}, "voided": {"authorised"}, "refunded": {"captured"},
+		"shipped": {""}, "recalled": {"shipped"},
+	}
+}
+
+// undoes reports whether a word is that of a compensation.
+func undoes(word string) bool {
+	switch word {
+	case "released", "restocked", "voided", "refunded", "recalled":
+		return true
+	}
+	return false
+}
+
+// checkCourses judges in which order the steps and compensations of each order have
+// come: rule 7, and rule 8 for the states of its record. Where the journals do not
+// prove it, it is unknown.
+func (j *judge) checkCourses() {
+	chains, known := j.Coordination.chains()
+	if !known {
+		j.unknown = append(j.unknown, fmt.Sprintf("in which order steps must come is unknown of the coordination %q", j.Coordination))
+		return
+	}
+	after := predecessors()
+	var unproven error
+	for _, id := range j.ordersWithRows() {
+		moments := map[string]int64{}
+		for _, r := range j.rowsOf(id) {
+			entries, err := r.entries()
+			if err != nil {
+				j.counts["steps_unproven"]++
+				if unproven == nil {
+					unproven = fmt.Errorf("order %s: %w", id, err)
+				}
+			}
+			j.checkRow(id, r, entries, after)
+			for _, e := range slices.Backward(entries) { // the first of a kind counts
+				moments[e.word] = e.atUS
+			}
+		}
+		j.checkChains(id, moments, chains)
+	}
+	if unproven != nil {
+		j.unknown = append(j.unknown, fmt.Sprintf("in which order %d steps came is unknown; %s", j.counts["steps_unproven"], unproven))
+	}
+}
+
+// ordersWithRows are the ids of all that is on record somewhere.
+func (j *judge) ordersWithRows() []string {
+	ids := map[string]bool{}
+	for id := range j.State.Orders {
+		ids[id] = true
+	}
+	for id := range j.State.Reservations {
+		ids[id] = true
+	}
+	for id := range j.State.Payments {
+		ids[id] = true
+	}
+	for id := range j.State.Shipments {
+		ids[id] = true
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// checkRow judges the journal of one row up to what is wrong with it.
+func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]string) {
+	if r.what == record {
+		j.checkPath(id, entries)
+		return
+	}
+	before := ""
+	for _, e := range entries {
+		if !slices.Contains(after[e.word], before) && !j.forbids(id, r, before, e.word) {
+			j.breach(7, "order %s: its %s was %s %s", id, r.what, e.word, wrong(before, e.word))
+			return
+		}
+		if undoes(e.word) {
+			j.counts["compensations"]++
+		}
+		before = e.word
+	}
+}
+
+// forbids reports whether a compensation that is the first of its row is right: it
+// has moved nothing, of an order that was not confirmed, and no step comes any more.
+func (j *judge) forbids(id string, r row, before, word string) bool {
+	if before != "" || !r.nothing || word != "released" && word != "voided" && word != "recalled" {
+		return false
+	}
+	order := j.State.Orders[id]
+	return order == nil || order.State != shop.StateConfirmed && order.State != shop.StateCancelled
+}
+
+// wrong says what is wrong with two entries that follow each other.
+func wrong(before, word string) string {
+	when := "first of all"
+	if before != "" {
+		when = "when it was " + before
+	}
+	switch {
+	case undoes(before) && undoes(word):
+		return when + ": compensated twice"
+	case undoes(before):
+		return when + ": a step after its compensation"
+	case undoes(word):
+		return when + ": a compensation without its step (an empty rollback)"
+	}
+	return when + ": without the step that comes before it, or twice"
+}
+
+// checkChains holds the moments of an order, by word, against what its coordination
+// promises. Equal moments prove nothing.
+func (j *judge) checkChains(id string, moments map[string]int64, chains [][]string) {
+	for _, chain := range chains {
+		before := ""
+		for _, word := range chain {
+			at, there := moments[word]
+			if !there {
+				continue
+			}
+			if before != "" && at < moments[before] {
+				j.breach(7, "order %s was %s %d µs before it was %s: %s", id, word, moments[before]-at, before, misplaced(before, word))
+				return
+			}
+			before = word
+		}
+	}
+}
+
+// misplaced names what is wrong where the second came before the first.
+func misplaced(before, word string) string {
+	if undoes(before) && undoes(word) {
+		return "compensations not in the reverse order of their steps"
+	}
+	return "a step before the one that it depends on"
+}

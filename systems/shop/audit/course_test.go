@@ -1,0 +1,197 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// journals puts journals into the rows of the three orders of a trial, by order and
+// row: "A payment". A row is made where there is none, and comes into the state that
+// is the last of its journal.
+func journals(in *Input, of map[string]string) {
+	for which, text := range of {
+		id, what, _ := strings.Cut(which, " ")
+		words := strings.FieldsFunc(text, func(r rune) bool { return r >= '0' && r <= '9' })
+		state := words[len(words)-1]
+		switch what {
+		case "record":
+			in.State.Orders[id].Journal = text
+		case "reservation":
+			rows := in.State.Reservations
+			rows[id] = orOne(rows[id])
+			for i := range rows[id] {
+				rows[id][i].State, rows[id][i].Journal = state, text
+			}
+		case "payment":
+			rows := in.State.Payments
+			rows[id] = orOne(rows[id])
+			rows[id][0].State, rows[id][0].Journal = state, text
+		case "shipment":
+			rows := in.State.Shipments
+			rows[id] = orOne(rows[id])
+			rows[id][0].State, rows[id][0].Journal = state, text
+		}
+	}
+}
+
+// orOne are the rows, or an empty one where there are none.
+func orOne[R any](rows []R) []R {
+	if len(rows) == 0 {
+		return make([]R, 1)
+	}
+	return rows
+}
+
+// coursesOf are the journals of the good trial, as a coordination writes them.
+func coursesOf(c Coordination) map[string]string {
+	switch c {
+	case ACID:
+		return map[string]string{"A record": "confirmed10", "B record": "confirmed20cancelled30", "C record": "rejected40"}
+	case Choreographed:
+		return map[string]string{
+			"A record": "pending10confirmed15", "A reservation": "reserved11committed16",
+			"B record": "pending20confirmed25cancelled30", "B reservation": "reserved21committed33restocked33",
+			"B payment": "captured22refunded31", "B shipment": "shipped24recalled34",
+			"C record": "pending36rejected60",
+		}
+	}
+	return nil
+}
+
+// TestGoodCourses: what each coordination may leave behind.
+func TestGoodCourses(t *testing.T) {
+	for name, c := range map[string]struct {
+		coordination Coordination
+		journals     map[string]string
+	}{
+		"in one transaction":             {ACID, nil},
+		"driven":                         {Orchestrated, nil},
+		"with events":                    {Choreographed, nil},
+		"rejected, nothing was reserved": {Orchestrated, map[string]string{"C payment": "voided50", "C reservation": "released51"}},
+		"rejected, it was reserved":      {Orchestrated, map[string]string{"C payment": "voided50", "C reservation": "reserved37released51"}},
+		"refused by the payments":        {Choreographed, map[string]string{"C payment": "voided50", "C reservation": "reserved38released61"}},
+		"rejected, it was authorised":    {Orchestrated, map[string]string{"C payment": "authorised38voided50", "C reservation": "reserved37released51"}},
+		"refused by the stock":           {Choreographed, map[string]string{"C reservation": "released39"}},
+		"moments that cannot be told apart": {Orchestrated, map[string]string{
+			"B record": "pending20confirmed20cancelled20undone20", "B reservation": "reserved20committed20restocked20",
+			"B payment": "captured20refunded20", "B shipment": "shipped20recalled20",
+		}},
+	} {
+		in := good()
+		in.Coordination = c.coordination
+		journals(&in, coursesOf(c.coordination))
+		journals(&in, c.journals)
+		if got := Judge(in); got.Verdict != lab.AuditValid || got.Counts["compensations"] < 3 {
+			t.Errorf("%s: %s: %q, %d compensations", name, got.Verdict, got.Problems, got.Counts["compensations"])
+		}
+	}
+}
+
+// TestBadCoursesAreFound: every row ends as it must, only not in that order.
+func TestBadCoursesAreFound(t *testing.T) {
+	const (
+		early     = "a step before the one that it depends on"
+		unordered = "compensations not in the reverse order of their steps"
+	)
+	for name, c := range map[string]struct {
+		coordination Coordination
+		journals     map[string]string
+		problem      string
+	}{
+		"a recall of nothing":            {Orchestrated, map[string]string{"B shipment": "recalled31"}, `I7: order B: its shipment was recalled first of all: a compensation without its step (an empty rollback)`},
+		"a refund of nothing":            {Orchestrated, map[string]string{"B payment": "refunded33"}, `I7: order B: its payment was refunded first of all: a compensation without its step (an empty rollback)`},
+		"a refund of what is only held":  {Orchestrated, map[string]string{"B payment": "authorised22refunded33"}, `I7: order B: its payment was refunded when it was authorised: a compensation without its step (an empty rollback)`},
+		"a restock of what is not sold":  {ACID, map[string]string{"B reservation": "reserved21restocked32"}, `I7: order B: its reservation was restocked when it was reserved: a compensation without its step (an empty rollback)`},
+		"a late step, undone once more":  {Orchestrated, map[string]string{"B shipment": "shipped24recalled31shipped32recalled33"}, "I7: order B: its shipment was shipped when it was recalled: a step after its compensation"},
+		"a late step of what never came": {Orchestrated, map[string]string{"C payment": "voided50authorised51voided52"}, "I7: order C: its payment was authorised when it was voided: a step after its compensation"},
+		"refunded twice":                 {Choreographed, map[string]string{"B payment": "captured22refunded33refunded34"}, "I7: order B: its payment was refunded when it was refunded: compensated twice"},
+		"released and restocked":         {Orchestrated, map[string]string{"B reservation": "reserved21released31restocked32"}, "I7: order B: its reservation was restocked when it was released: compensated twice"},
+		"sold and never reserved":        {ACID, map[string]string{"A reservation": "committed13"}, `I7: order A: its reservation was committed first of all: without the step that comes before it, or twice`},
+		"captured twice":                 {Orchestrated, map[string]string{"A payment": "captured12captured13"}, `I7: order A: its payment was captured when it was captured: without the step that comes before it, or twice`},
+		"a word nobody knows":            {Orchestrated, map[string]string{"A shipment": "lost13shipped14"}, `I7: order A: its shipment was lost first of all: without the step that comes before it, or twice`},
+		"undone from the first on":       {Orchestrated, map[string]string{"B shipment": "shipped24recalled33", "B payment": "captured22refunded31"}, "I7: order B was restocked 1 µs before it was recalled: " + unordered},
+		"refunded before it is restocked": {ACID, map[string]string{"B reservation": "reserved21committed23restocked32", "B payment": "captured22refunded31", "B shipment": "shipped24recalled31"},
+			"I7: order B was refunded 1 µs before it was restocked: " + unordered},
+		"the stock is released first":    {Choreographed, map[string]string{"C payment": "voided50", "C reservation": "reserved38released49"}, "I7: order C was released 1 µs before it was voided: " + unordered},
+		"paid before it is reserved":     {ACID, map[string]string{"A reservation": "reserved13committed13"}, "I7: order A was authorised 1 µs before it was reserved: " + early},
+		"shipped before it is paid":      {Choreographed, map[string]string{"A shipment": "shipped11"}, "I7: order A was shipped 1 µs before it was captured: " + early},
+		"reserved before it is taken":    {Orchestrated, map[string]string{"A reservation": "reserved9committed13"}, "I7: order A was reserved 1 µs before it was pending: " + early},
+		"confirmed before it is shipped": {Orchestrated, map[string]string{"A record": "pending10confirmed13"}, "I7: order A was confirmed 1 µs before it was shipped: " + early},
+		"undone before it is cancelled":  {Choreographed, map[string]string{"B payment": "captured22refunded29"}, "I7: order B was refunded 1 µs before it was cancelled: " + early},
+		"undone before it is decided":    {Orchestrated, map[string]string{"C payment": "voided39"}, "I7: order C was voided 1 µs before it was turned: " + early},
+		"over before it is undone":       {Orchestrated, map[string]string{"B record": "pending20confirmed25cancelled30undone32"}, "I7: order B was undone 1 µs before it was refunded: " + early},
+		"confirmed twice":                {Orchestrated, map[string]string{"A record": "pending10confirmed15confirmed16"}, "I8: order A was confirmed and then became confirmed"},
+		"a state that goes back":         {Orchestrated, map[string]string{"A record": "pending10confirmed15pending16confirmed17"}, "I8: order A was confirmed and then became pending"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := good()
+			in.Coordination = c.coordination
+			journals(&in, coursesOf(c.coordination))
+			journals(&in, c.journals)
+			got := Judge(in)
+			if got.Verdict != lab.AuditInvalid || len(got.Problems) != 1 || got.Problems[0] != c.problem {
+				t.Errorf("%s: %q, want invalid with %q alone", got.Verdict, got.Problems, c.problem)
+			}
+		})
+	}
+}
+
+// TestLinesMoveTogether: an order's reservation is one step, of several rows.
+func TestLinesMoveTogether(t *testing.T) {
+	in := good()
+	in.State.Reservations["A"][1].Journal = "reserved11committed14"
+	want := "I7: order A: the lines of its reservation were not moved together: reserved11committed13, reserved11committed14"
+	if got := Judge(in); got.Verdict != lab.AuditInvalid || got.Problems[0] != want {
+		t.Errorf("%s: %q, want %q", got.Verdict, got.Problems, want)
+	}
+}
+
+// TestWithoutEvidenceNothingIsKnown: what the journals do not prove is not valid.
+func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
+	const of = "in which order 1 steps came is unknown; order "
+	for name, c := range map[string]struct {
+		spoil func(in *Input)
+		says  string
+	}{
+		"a system without journals": {func(in *Input) { in.State.Payments["A"][0].Journal = "" }, of + `A: the payment is captured, its journal says ""`},
+		"an order without one":      {func(in *Input) { in.State.Orders["C"].Journal = "" }, of + `C: the record is rejected, its journal says ""`},
+		"the last entry is missing": {func(in *Input) { in.State.Shipments["B"][0].Journal = "shipped24" }, of + `B: the shipment is recalled, its journal says "shipped24"`},
+		"no moment":                 {func(in *Input) { in.State.Shipments["A"][0].Journal = "shipped" }, of + `A: the journal "shipped" is torn`},
+		"no word":                   {func(in *Input) { in.State.Shipments["A"][0].Journal = "14shipped15" }, of + `A: the journal "14shipped15" is torn`},
+		"too long a moment":         {func(in *Input) { in.State.Shipments["A"][0].Journal = "shipped99999999999999999999" }, of + "A: the journal"},
+		"a clock that goes back":    {func(in *Input) { in.State.Payments["B"][0].Journal = "captured22refunded21" }, of + `B: the clock of the journal "captured22refunded21" goes back`},
+		"nobody says how":           {func(in *Input) { in.Coordination = "" }, `in which order steps must come is unknown of the coordination ""`},
+	} {
+		in := good()
+		c.spoil(&in)
+		got := Judge(in)
+		told := slices.ContainsFunc(got.Problems, func(p string) bool { return strings.HasPrefix(p, c.says) })
+		if got.Verdict != lab.AuditUnknown || !told {
+			t.Errorf("%s: %s: %q, want unknown with %q", name, got.Verdict, got.Problems, c.says)
+		}
+	}
+}
+
+// TestForbiddenBeforeItCame: a compensation without a step that moved nothing keeps a
+// late one out, unless its order was confirmed.
+func TestForbiddenBeforeItCame(t *testing.T) {
+	for state, want := range map[shop.State]lab.AuditVerdict{shop.StateRejected: lab.AuditValid, shop.StateCancelled: lab.AuditInvalid} {
+		in := good()
+		in.State.Shipments["C"] = []Shipment{{"", "recalled", "recalled50"}}
+		if state == shop.StateCancelled {
+			in.State.Shipments["B"] = []Shipment{{"", "recalled", "recalled31"}}
+		}
+		if got := Judge(in); got.Verdict != want {
+			t.Errorf("%s: %s: %q, want %s", state, got.Verdict, got.Problems, want)
+		}
+	}
+	in := good()
+	in.State.Payments["C"] = []Payment{{2, 100, "voided", "voided50"}}
+	if got := Judge(in); got.Verdict != lab.AuditInvalid {
+		t.Errorf("100 cents were voided that nobody held: %s: %q", got.Verdict, got.Problems)
+	}
+}

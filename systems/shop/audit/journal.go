@@ -1,0 +1,112 @@
+package audit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// entry is a moment in a journal: of a step, of a compensation, of a state.
+type entry struct {
+	word string
+	atUS int64 // the host's monotonic clock, microseconds
+}
+
+// readJournal reads what a row says of itself, such as
+// "reserved34559871264committed34559880113".
+func readJournal(text string) ([]entry, error) {
+	const digits = "0123456789"
+	var all []entry
+	for rest := text; rest != ""; {
+		number := strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune(digits, r) })
+		word := rest[:len(rest)-len(number)]
+		rest = strings.TrimLeft(number, digits)
+		atUS, err := strconv.ParseInt(number[:len(number)-len(rest)], 10, 64)
+		if err != nil || word == "" {
+			return nil, fmt.Errorf("the journal %q is torn", text)
+		}
+		all = append(all, entry{word, atUS})
+	}
+	return all, nil
+}
+
+// record is what a row is that is the order itself.
+const record = "record"
+
+// row is one with a journal: an order, or a step of one.
+type row struct {
+	what    string // "payment"; record
+	state   string
+	journal string
+	nothing bool // it has moved nothing
+}
+
+// rowsOf are all rows of an order. Those of a reservation change together: the
+// first stands for them.
+func (j *judge) rowsOf(id string) []row {
+	var all []row
+	for i, r := range j.State.Reservations[id] {
+		if i == 0 {
+			all = append(all, row{"reservation", r.State, r.Journal, r.Product == 0 && r.Quantity == 0})
+		} else if r.Journal != all[0].journal {
+			j.breach(7, "order %s: the lines of its reservation were not moved together: %s, %s", id, all[0].journal, r.Journal)
+		}
+	}
+	for _, r := range j.State.Payments[id] {
+		all = append(all, row{"payment", r.State, r.Journal, r.Customer == 0 && r.AmountCents == 0})
+	}
+	for _, r := range j.State.Shipments[id] {
+		all = append(all, row{"shipment", r.State, r.Journal, r.Recipient == ""})
+	}
+	if order := j.State.Orders[id]; order != nil {
+		all = append(all, row{what: record, state: string(order.State), journal: order.Journal})
+	}
+	return all
+}
+
+// entries are what the journal of a row proves. One that does not, because it has
+// nothing, ends in another state than its row or goes back in time, is an error.
+func (r row) entries() ([]entry, error) {
+	all, err := readJournal(r.journal)
+	if err != nil {
+		return nil, err
+	}
+	last := entry{}
+	for _, e := range all {
+		if e.atUS < last.atUS {
+			return nil, fmt.Errorf("the clock of the journal %q goes back", r.journal)
+		}
+		if last.atUS = e.atUS; !beside(e.word) {
+			last.word = e.word
+		}
+	}
+	if last.word != r.state {
+		return nil, fmt.Errorf("the %s is %s, its journal says %q", r.what, r.state, r.journal)
+	}
+	return all, nil
+}
+
+// The entries of an order's journal that are no states.
+const (
+	entryTurned = "turned" // it goes back, to be rejected
+	entryUndone = "undone" // a cancelled order is, whole
+)
+
+func beside(word string) bool { return word == entryTurned || word == entryUndone }
+
+// checkPath follows the states of an order on record: rule 8.
+func (j *judge) checkPath(id string, entries []entry) {
+	before := shop.State("")
+	for _, e := range entries {
+		if beside(e.word) {
+			continue
+		}
+		state := shop.State(e.word)
+		if before != "" && (before == state || !before.MayReach(state)) {
+			j.breach(8, "order %s was %s and then became %s", id, before, state)
+		}
+		before = state
+	}
+}

@@ -1,0 +1,133 @@
+package audit_test
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// The faults below leave every row in the state in which it belongs, and stock and
+// money right. Only the order in which things came tells of them.
+
+// drive has the orders carried by a saga, and by what is made of it, if anything.
+func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
+	b.coordination = audit.Orchestrated
+	b.coordinator = func(orders.Coordinator) orders.Coordinator {
+		saga := orchestrated.New(b.db, b.book, b.components)
+		if wrap == nil {
+			return saga
+		}
+		return wrap(saga)
+	}
+}
+
+// undoesForward takes the compensations of a cancelled order in the order of its
+// steps.
+type undoesForward struct {
+	orders.Coordinator
+	book       *orders.Book
+	components coordination.Components
+}
+
+func (m undoesForward) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
+	saga, moved, err := m.book.BeginCancel(ctx, id, 1)
+	if err != nil || !moved {
+		return nil, err
+	}
+	step := &shoppb.StepRequest{OrderId: id}
+	if _, err := m.components.Payments.Refund(ctx, step); err != nil {
+		return nil, err
+	}
+	if _, err := m.components.Inventory.Restock(ctx, step); err != nil {
+		return nil, err
+	}
+	if _, err := m.components.Shipping.Recall(ctx, step); err != nil {
+		return nil, err
+	}
+	if err := m.book.EndCancel(ctx, saga); err != nil {
+		return nil, err
+	}
+	return m.book.Get(ctx, id)
+}
+
+// latecomer takes the step of a shipment that comes once more, and late, after its
+// compensation; which is then repeated, too.
+type latecomer struct {
+	shop.Shipping
+	ledger steps.Ledger
+}
+
+func (m latecomer) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	if _, err := m.Shipping.Recall(ctx, in); err != nil {
+		return nil, err
+	}
+	if _, err := m.ledger.Advance(ctx, in.GetOrderId(), shipping.StateRecalled, shipping.StateShipped); err != nil {
+		return nil, err
+	}
+	return m.Shipping.Recall(ctx, in)
+}
+
+// hesitant says that it has shipped and does so when it hears of the order again;
+// where that is the recall, there was never a shipment.
+type hesitant struct {
+	shop.Shipping
+	waiting *shoppb.ShipRequest
+}
+
+func (m *hesitant) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
+	before := m.waiting
+	m.waiting = in
+	if before != nil {
+		if _, err := m.Shipping.Ship(ctx, before); err != nil {
+			return nil, err
+		}
+	}
+	return shipping.Shipped(in), nil
+}
+
+func (m *hesitant) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	if m.waiting.GetOrderId() == in.GetOrderId() {
+		m.waiting = nil
+	}
+	return m.Shipping.Recall(ctx, in)
+}
+
+// forgetsRefund does not know that it has refunded, when it is asked again.
+type forgetsRefund struct {
+	shop.Payments
+	ledger steps.Ledger
+}
+
+func (m forgetsRefund) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	if _, err := m.Payments.Refund(ctx, in); err != nil {
+		return nil, err
+	}
+	_, err := m.ledger.Advance(ctx, in.GetOrderId(), payments.StateRefunded, payments.StateRefunded)
+	return &shoppb.StepResponse{}, err
+}
+
+// reservesLate says that it has reserved, and does so when the stock is sold.
+type reservesLate struct {
+	shop.Inventory
+	asked map[string]*shoppb.ReserveRequest
+}
+
+func (m *reservesLate) Reserve(_ context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {
+	m.asked[in.GetOrderId()] = in
+	return &shoppb.StepResponse{}, nil
+}
+
+func (m *reservesLate) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	if _, err := m.Inventory.Reserve(ctx, m.asked[in.GetOrderId()]); err != nil {
+		return nil, err
+	}
+	return m.Inventory.Commit(ctx, in)
+}

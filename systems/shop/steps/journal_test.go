@@ -1,0 +1,118 @@
+package steps_test
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// word is the state into which a step brings a row.
+func word(step string) string {
+	return map[string]string{
+		"reserve": "reserved", "commit": "committed", "release": "released", "restock": "restocked",
+		"authorise": "authorised", "capture": "captured", "void": "voided", "refund": "refunded", "ship": "shipped", "recall": "recalled",
+	}[step]
+}
+
+// wordsOf are the words of a journal. Their moments must be of the host's clock, and
+// none before the one to its left.
+func wordsOf(t *testing.T, journal string) []string {
+	t.Helper()
+	now := momentOf(t, steps.Entry("now"))
+	var words []string
+	last := now - 10*60*1_000_000
+	for _, entry := range regexp.MustCompile(`[a-z]+\d*`).FindAllString(journal, -1) {
+		at := momentOf(t, entry)
+		if at < last || at > now {
+			t.Errorf("journal %s: %s is at %d, want it from %d to %d", journal, entry, at, last, now)
+		}
+		last = at
+		words = append(words, regexp.MustCompile(`^[a-z]+`).FindString(entry))
+	}
+	return words
+}
+
+// momentOf is when an entry was made, in microseconds.
+func momentOf(t *testing.T, entry string) int64 {
+	t.Helper()
+	at, err := strconv.ParseInt(regexp.MustCompile(`\d*$`).FindString(entry), 10, 64)
+	if err != nil {
+		t.Fatalf("entry %q: %v", entry, err)
+	}
+	return at
+}
+
+// expectJournal wants one entry for each step that changed something: not one that
+// came before, and not the last where it was refused.
+func (p parts) expectJournal(t *testing.T, order string, taken []string, refused bool) {
+	t.Helper()
+	var want []string
+	if refused {
+		taken = taken[:len(taken)-1]
+	}
+	for _, step := range taken {
+		if !slices.Contains(want, word(step)) {
+			want = append(want, word(step))
+		}
+	}
+	var got []string
+	for _, from := range []struct {
+		db    *database.DB
+		table string
+	}{{p.stock, "reservations"}, {p.accounts, "payments"}, {p.parcels, "shipments"}} {
+		var journals []string
+		err := from.db.Each(t.Context(), func(row database.Row) error {
+			var journal string
+			err := row.Scan(&journal)
+			journals = append(journals, journal)
+			return err
+		}, "SELECT journal FROM "+from.table+" WHERE order_id = ?", order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, journal := range slices.Compact(journals) { // one: all lines say the same
+			got = append(got, wordsOf(t, journal)...)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the journal of %s says %v, want %v", order, got, want)
+	}
+}
+
+// expectJournals wants, in the journals of orders that went through a shop together,
+// the words of those that went one by one. A charge is one entry there, two here.
+func expectJournals(t *testing.T, together, oneByOne *whole) {
+	t.Helper()
+	got, want := together.journals(t), oneByOne.journals(t)
+	if len(got) != len(want) || len(got) == 0 {
+		t.Fatalf("%d journals, want %d", len(got), len(want))
+	}
+	for row, words := range want {
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "authorised" })
+		if !slices.Equal(got[row], words) {
+			t.Errorf("the journal of %s says %v, want %v", row, got[row], words)
+		}
+	}
+}
+
+// journals are the words of all journals, by table and row.
+func (w *whole) journals(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for table, key := range map[string]string{"orders": "order_id, 0", "reservations": "order_id, line", "payments": "order_id, 0", "shipments": "order_id, 0"} {
+		err := w.db.Each(t.Context(), func(row database.Row) error {
+			var order, line, journal string
+			err := row.Scan(&order, &line, &journal)
+			found[table+" "+order+" "+line] = wordsOf(t, journal)
+			return err
+		}, "SELECT "+key+", journal FROM "+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
