@@ -183,7 +183,10 @@ const (
 // stands behind them.
 type Config struct {
 	Driver Driver
-	URL    string // with credentials: amqp://... or nats://...
+	// URL has the credentials: nats://..., or amqp://...; behind that,
+	// ?prefix=cleave_... is what the names of all exchanges and queues begin with, on a
+	// RabbitMQ that others use, too. See Sweep.
+	URL string
 	// Classic asks RabbitMQ for classic durable queues instead of quorum queues.
 	Classic bool
 	// Window is how many messages one Publish may have on their way (256).

@@ -46,13 +46,14 @@ type variant struct {
 	kind    server.Kind
 	driver  Driver
 	classic bool
+	prefix  string
 }
 
 func variants() []variant {
 	return []variant{
-		{"nats", server.NATS, NATS, false},
-		{"rabbitmq quorum", server.RabbitMQ, RabbitMQ, false},
-		{"rabbitmq classic", server.RabbitMQ, RabbitMQ, true},
+		{name: "nats", kind: server.NATS, driver: NATS},
+		{name: "rabbitmq quorum", kind: server.RabbitMQ, driver: RabbitMQ},
+		{name: "rabbitmq classic", kind: server.RabbitMQ, driver: RabbitMQ, classic: true},
 	}
 }
 
@@ -66,7 +67,7 @@ func (v variant) start(t testing.TB) *fixture {
 	}
 	must(t, err)
 	t.Cleanup(func() { must(t, instance.Stop()) })
-	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN(""), Classic: v.classic, AckWait: time.Second}}
+	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN("") + v.prefix, Classic: v.classic, AckWait: time.Minute}}
 	if v.driver == RabbitMQ {
 		f.config.Unacked = func(ctx context.Context) (map[string]int, error) {
 			depths, err := instance.QueueDepths(ctx)
@@ -93,6 +94,15 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// impatient has NATS hand out again soon what a consumer that is gone has held, where
+// it else waits a minute. A consumer that gets no processor for so long sees messages
+// twice: only for tests that expect that.
+func (f *fixture) impatient() *fixture {
+	config := f.config
+	config.AckWait = 3 * time.Second
+	return &fixture{instance: f.instance, config: config}
 }
 
 // client opens a client with a topology of its own that goes with the test.

@@ -55,7 +55,7 @@ func killConsumer(t *testing.T, f *fixture, queue string) string {
 		Queue    string
 	}{map[string]any{"Driver": job.Config.Driver, "URL": job.Config.URL, "Classic": job.Config.Classic, "AckWait": job.Config.AckWait}, job.Topology, queue})
 	must(t, err)
-	command := exec.Command(os.Args[0], "consumer", string(text))
+	command := exec.CommandContext(within(t), os.Args[0], "consumer", string(text))
 	command.Stderr = os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := command.StdoutPipe()
@@ -69,6 +69,7 @@ func killConsumer(t *testing.T, f *fixture, queue string) string {
 }
 
 func killedConsumer(t *testing.T, f *fixture) {
+	f = f.impatient()
 	c := f.client(t, shop())
 	must(t, c.Publish(within(t), numbered(3, "order.confirmed")...))
 	if id := killConsumer(t, f, "views"); id != "00000" {
@@ -88,6 +89,7 @@ func killedConsumer(t *testing.T, f *fixture) {
 }
 
 func poisonIsBuried(t *testing.T, f *fixture) {
+	f = f.impatient()
 	c := f.client(t, shop())
 	must(t, c.Publish(within(t), Message{ID: "poison", Type: "order.confirmed"}))
 	for range 3 {
@@ -185,7 +187,7 @@ func (l *ledger) lost(s *sink) (missing, unknown []string) {
 // confirmedOutlivesKill publishes and consumes while the broker is killed and
 // started again, twice.
 func confirmedOutlivesKill(t *testing.T, f *fixture) {
-	c := f.client(t, shop())
+	c := f.impatient().client(t, shop())
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views", Lanes: 2, Batch: 10}, s.handle)
 	l := &ledger{attempted: map[string]bool{}, confirmed: map[string]bool{}}
@@ -201,7 +203,7 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	cancel()
 	publisher.Wait()
 	missing, unknown := l.lost(s)
-	for end := time.Now().Add(time.Minute); len(missing) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); len(missing) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		missing, unknown = l.lost(s)
 	}
 	if len(missing) > 0 || len(unknown) > 0 {

@@ -37,7 +37,7 @@ func (c *consumption) stop(t *testing.T) {
 	c.cancel()
 	select {
 	case <-c.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("consume does not end")
 	}
 	if c.err != nil {
@@ -81,7 +81,7 @@ func (s *sink) await(t *testing.T, n int) []Delivery {
 		select {
 		case d := <-s.sees:
 			got = append(got, d)
-		case <-time.After(time.Minute):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("got %d messages of %d", len(got), n)
 		}
 	}
@@ -109,7 +109,7 @@ func numbered(n int, kind string) []Message {
 func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 	t.Helper()
 	var got Depth
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		got, err = c.Depth(within(t), queue)
 		must(t, err)

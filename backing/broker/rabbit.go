@@ -18,6 +18,7 @@ import (
 type rabbit struct {
 	counters
 	config     Config
+	prefix     string // of all names in the broker; see rabbit_shared.go
 	topology   atomic.Pointer[Topology]
 	publishing *link
 	consuming  *link
@@ -31,11 +32,16 @@ type rabbit struct {
 const publishers = 16
 
 func openRabbit(config Config) (*rabbit, error) {
-	if _, err := amqp.ParseURI(config.URL); err != nil {
+	uri, err := amqp.ParseURI(config.URL)
+	if err != nil {
 		return nil, fmt.Errorf("open rabbitmq: %w", err)
 	}
+	prefix, err := prefixOf(config.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open rabbitmq at %s: %w", uri.Host, err)
+	}
 	r := &rabbit{
-		config: config, publishing: &link{url: config.URL}, consuming: &link{url: config.URL},
+		config: config, prefix: prefix, publishing: &link{url: config.URL}, consuming: &link{url: config.URL},
 		idle: make(chan *confirming, publishers), slots: make(chan struct{}, publishers),
 	}
 	r.topology.Store(&Topology{})
@@ -132,8 +138,13 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 	if err != nil {
 		return fmt.Errorf("declare topology in rabbitmq: %w", err)
 	}
+	if isNew {
+		if err := r.note(ctx, topology); err != nil {
+			return fmt.Errorf("declare topology in rabbitmq: %w", err)
+		}
+	}
 	err = r.with(ctx, func(channel *amqp.Channel) error {
-		if err := channel.ExchangeDeclare(topology.Exchange, amqp.ExchangeDirect, true, false, false, false, nil); err != nil {
+		if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false, false, nil); err != nil {
 			return fmt.Errorf("exchange %s: %w", topology.Exchange, err)
 		}
 		for _, queue := range topology.Queues {
@@ -163,7 +174,7 @@ const savedAfter = time.Second
 func (r *rabbit) lacks(ctx context.Context, topology Topology) (bool, error) {
 	for _, queue := range topology.allQueues() {
 		err := r.with(ctx, func(channel *amqp.Channel) error {
-			_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+			_, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 			return err
 		})
 		var refused *amqp.Error
@@ -178,12 +189,13 @@ func (r *rabbit) lacks(ctx context.Context, topology Topology) (bool, error) {
 }
 
 func (r *rabbit) declareQueue(channel *amqp.Channel, exchange string, queue Queue) error {
-	if _, err := channel.QueueDeclare(DeadLetters(queue.Name), true, false, false, false, r.arguments()); err != nil {
+	name, dead := r.prefix+queue.Name, r.prefix+DeadLetters(queue.Name)
+	if _, err := channel.QueueDeclare(dead, true, false, false, false, r.arguments()); err != nil {
 		return err
 	}
 	arguments := r.arguments()
 	arguments["x-dead-letter-exchange"] = "" // the default one, which goes by the queue's name
-	arguments["x-dead-letter-routing-key"] = DeadLetters(queue.Name)
+	arguments["x-dead-letter-routing-key"] = dead
 	if !r.config.Classic {
 		// The client moves a message that its handler cannot take. What kills its
 		// consumer is moved by the broker, safely: it keeps the message until the
@@ -192,11 +204,11 @@ func (r *rabbit) declareQueue(channel *amqp.Channel, exchange string, queue Queu
 		arguments["x-dead-letter-strategy"] = "at-least-once"
 		arguments["x-overflow"] = "reject-publish"
 	}
-	if _, err := channel.QueueDeclare(queue.Name, true, false, false, false, arguments); err != nil {
+	if _, err := channel.QueueDeclare(name, true, false, false, false, arguments); err != nil {
 		return err
 	}
 	for _, kind := range queue.Types {
-		if err := channel.QueueBind(queue.Name, kind, exchange, false, nil); err != nil {
+		if err := channel.QueueBind(name, kind, r.prefix+exchange, false, nil); err != nil {
 			return fmt.Errorf("bind %s: %w", kind, err)
 		}
 	}
@@ -228,14 +240,14 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 		return depth, fmt.Errorf("depth: %w", err)
 	}
 	err := r.with(ctx, func(channel *amqp.Channel) error {
-		state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		state, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 		depth.Ready = state.Messages
 		return err
 	})
 	if err == nil && r.config.Unacked != nil {
 		var all map[string]int
 		if all, err = r.config.Unacked(ctx); err == nil {
-			depth.Unacked = all[queue]
+			depth.Unacked = all[r.prefix+queue]
 		}
 	}
 	if err != nil {
@@ -247,7 +259,7 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 // Purge implements Client.
 func (r *rabbit) Purge(ctx context.Context) error {
 	return r.eachQueue(ctx, "purge", func(channel *amqp.Channel, queue string) error {
-		_, err := channel.QueuePurge(queue, false)
+		_, err := channel.QueuePurge(r.prefix+queue, false)
 		return err
 	})
 }
@@ -255,14 +267,14 @@ func (r *rabbit) Purge(ctx context.Context) error {
 // Delete implements Client.
 func (r *rabbit) Delete(ctx context.Context) error {
 	err := r.eachQueue(ctx, "delete", func(channel *amqp.Channel, queue string) error {
-		_, err := channel.QueueDelete(queue, false, false, false)
+		_, err := channel.QueueDelete(r.prefix+queue, false, false, false)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	exchange := r.topology.Swap(&Topology{}).Exchange
-	return r.with(ctx, func(channel *amqp.Channel) error { return channel.ExchangeDelete(exchange, false, false) })
+	return r.with(ctx, func(channel *amqp.Channel) error { return channel.ExchangeDelete(r.prefix+exchange, false, false) })
 }
 
 func (r *rabbit) eachQueue(ctx context.Context, what string, work func(*amqp.Channel, string) error) error {

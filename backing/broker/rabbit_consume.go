@@ -63,7 +63,7 @@ func (r *rabbit) subscribe(ctx context.Context, s Subscription) (*amqp.Channel, 
 	if err := channel.Qos(s.Prefetch, 0, false); err != nil {
 		return nil, nil, err
 	}
-	messages, err := channel.Consume(s.Queue, "", false, false, false, false, nil)
+	messages, err := channel.Consume(r.prefix+s.Queue, "", false, false, false, false, nil)
 	return channel, messages, err
 }
 

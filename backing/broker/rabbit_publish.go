@@ -25,7 +25,7 @@ var errLost = errors.New("the connection was lost before the broker confirmed")
 // Publish implements Client.
 func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 	r.counters.publishing(messages)
-	exchange := r.topology.Load().Exchange
+	exchange := r.prefix + r.topology.Load().Exchange
 	failed := r.publishAll(ctx, len(messages), func(n int) (string, string, amqp.Publishing) {
 		return exchange, messages[n].Type, publishing(messages[n])
 	})
@@ -208,6 +208,6 @@ func (r *rabbit) bury(ctx context.Context, d Delivery) error {
 	dead := d.Message
 	dead.Headers = maps.Clone(d.Headers)
 	return r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
-		return "", DeadLetters(d.Queue), publishing(dead)
+		return "", r.prefix + DeadLetters(d.Queue), publishing(dead)
 	}).result()
 }

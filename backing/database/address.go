@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +21,10 @@ import (
 //	postgres://user:password@host:port/prefix
 //
 // On a server that others use, too, the names of all databases begin with a prefix.
+//
+// What is in a place is named by its database, or "database.schema" for a schema in a
+// database of PostgreSQL: unqualified names of tables mean those of the schema. Opened
+// as "database.one,two", they are looked for in several schemas, in that order.
 type Place struct {
 	driver Driver
 	url    *url.URL
@@ -43,21 +49,23 @@ func ParsePlace(address string) (Place, error) {
 // Driver is the kind of the databases there.
 func (p Place) Driver() Driver { return p.driver }
 
-// Config opens a database of the place by name.
+// Config opens a database, or schemas of one, by name.
 func (p Place) Config(name string, connections int) Config {
-	return p.config(p.named(name), connections)
+	database, schemas, _ := strings.Cut(name, ".")
+	return p.config(p.named(database), schemas, connections)
 }
 
 // named is what a database is called there.
-func (p Place) named(name string) string {
+func (p Place) named(database string) string {
 	if p.driver == SQLite {
-		return name
+		return database
 	}
-	return strings.TrimPrefix(p.url.Path, "/") + name
+	return strings.TrimPrefix(p.url.Path, "/") + database
 }
 
-// config opens a database by its whole name.
-func (p Place) config(name string, connections int) Config {
+// config opens a database by its whole name, and looks for tables in some schemas of
+// it, or where the server does.
+func (p Place) config(name, schemas string, connections int) Config {
 	config := Config{Driver: p.driver, Connections: connections}
 	switch p.driver {
 	case SQLite:
@@ -71,35 +79,77 @@ func (p Place) config(name string, connections int) Config {
 		if there.RawQuery == "" {
 			there.RawQuery = "sslmode=disable" // loopback, or a network of our own
 		}
+		if schemas != "" {
+			there.RawQuery += "&search_path=" + url.QueryEscape(schemas)
+		}
 		config.DSN = there.String()
 	}
 	return config
 }
 
-// Create makes empty databases where they are missing. Names are lower-case
-// letters, digits and underscores.
+// Create makes empty databases and schemas where they are missing, by their names.
+// A part of a name is lower-case letters, digits and underscores.
 func (p Place) Create(ctx context.Context, names ...string) error {
+	schemas := map[string][]string{} // by database
 	for _, name := range names {
-		if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`).MatchString(p.named(name)) {
-			return fmt.Errorf("create database %q: use lower-case letters, digits and underscores, a letter first", p.named(name))
+		if err := p.check(name); err != nil {
+			return fmt.Errorf("create database %q: %w", p.named(name), err)
 		}
+		database, schema, within := strings.Cut(name, ".")
+		of := schemas[database]
+		if within {
+			of = append(of, schema)
+		}
+		schemas[database] = of
 	}
 	if p.driver == SQLite {
 		return os.MkdirAll(p.url.Path, 0o700)
 	}
-	return p.administer(ctx, func(db *DB) error {
-		for _, name := range names {
-			if err := create(ctx, db, p.named(name)); err != nil {
-				return fmt.Errorf("create database %s: %w", p.named(name), err)
+	databases := slices.Sorted(maps.Keys(schemas))
+	err := p.administer(ctx, p.home(), func(db *DB) error {
+		for _, database := range databases {
+			if err := create(ctx, db, p.named(database)); err != nil {
+				return fmt.Errorf("create database %s: %w", p.named(database), err)
 			}
 		}
 		return nil
 	})
+	for _, database := range databases {
+		if err == nil && len(schemas[database]) > 0 {
+			err = p.administer(ctx, p.named(database), createSchemas(ctx, schemas[database]))
+		}
+	}
+	return err
 }
 
-// administer works in the database that every server has.
-func (p Place) administer(ctx context.Context, work func(db *DB) error) error {
-	db, err := Open(ctx, p.config(p.home(), 1))
+// check refuses a name that cannot be.
+func (p Place) check(name string) error {
+	database, schema, within := strings.Cut(name, ".")
+	part := regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	switch {
+	case !part.MatchString(p.named(database)) || within && !part.MatchString(schema):
+		return errors.New("use up to 63 lower-case letters, digits and underscores, a letter first; a schema comes behind a dot")
+	case within && p.driver != PostgreSQL:
+		return fmt.Errorf("a database of %s has no schemas", p.driver)
+	}
+	return nil
+}
+
+// createSchemas makes schemas in the database that it gets.
+func createSchemas(ctx context.Context, schemas []string) func(db *DB) error {
+	return func(db *DB) error {
+		for _, schema := range schemas {
+			if _, err := db.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+schema); err != nil {
+				return fmt.Errorf("create schema %s: %w", schema, err)
+			}
+		}
+		return nil
+	}
+}
+
+// administer works in a database, by its whole name.
+func (p Place) administer(ctx context.Context, name string, work func(db *DB) error) error {
+	db, err := Open(ctx, p.config(name, "", 1))
 	if err != nil {
 		return err
 	}
@@ -116,8 +166,9 @@ func (p Place) home() string {
 
 // Version asks the server of the place what it is.
 func (p Place) Version(ctx context.Context) (version string, err error) {
-	err = p.administer(ctx, func(db *DB) error {
-		_, err := db.One(ctx, []any{&version}, "SELECT VERSION()")
+	query := map[Driver]string{MariaDB: "SELECT VERSION()", PostgreSQL: "SELECT current_setting('server_version')"}[p.driver]
+	err = p.administer(ctx, p.home(), func(db *DB) error {
+		_, err := db.One(ctx, []any{&version}, query)
 		return err
 	})
 	return version, err
@@ -127,7 +178,7 @@ func (p Place) Version(ctx context.Context) (version string, err error) {
 // them.
 func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata", PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
-	return p.administer(ctx, func(db *DB) error {
+	return p.administer(ctx, p.home(), func(db *DB) error {
 		var names []string
 		err := db.Each(ctx, func(row Row) error {
 			var name string

@@ -341,7 +341,7 @@ func checkSyncs(t *testing.T, config database.Config) {
 	}
 	again := databasetest.Open(t, config)
 	var after int64
-	for deadline := time.Now().Add(20 * time.Second); after < before+commits && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); after < before+commits && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if after, _, err = again.Syncs(ctx); err != nil {
 			t.Fatal(err)
 		}

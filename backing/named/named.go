@@ -1,41 +1,35 @@
-// Package named uses database servers that the user runs, instead of private ones.
-// Every trial has databases of its own there, whose names begin with "cleave_" and
-// say which process made them; they go with the trial, and those of a process that
-// is gone go before the next. What the server is, and what else it holds, is the
-// user's matter: it is not metered and not started afresh, and About says so.
+// Package named uses servers that the user runs, instead of private ones. Every trial
+// has databases, or queues and exchanges, of its own there, whose names begin with
+// "cleave_" and say which process made them; they go with the trial, and those of a
+// process that is gone go before the next. What the server is, and what else it holds,
+// is the user's matter: it is not metered and not started afresh, and About says so.
 //
-// Entry point: FromEnvironment.
+// Entry points: FromEnvironment, Clean.
 package named
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/prometheus/procfs"
+
+	"github.com/cleave-lab/cleave/lab"
 )
-
-// variable holds the address of a server that the user names, credentials
-// included: not an argument, which others could read.
-const variable = "CLEAVE_USE_"
-
-// schemes are the kinds of servers that can be named, with the scheme of their
-// addresses.
-func schemes() map[string]string {
-	return map[string]string{"mariadb": "mariadb", "postgres": "postgres", "mongo": "mongodb"}
-}
 
 // Backing is one server of the user.
 type Backing struct {
-	kind    string
+	kind    string // what studies call it
+	server  nameable
 	address *url.URL
 	trials  *atomic.Int64
 }
@@ -43,81 +37,125 @@ type Backing struct {
 var _ lab.PermanentBacking = Backing{}
 
 // FromEnvironment are the servers that the variables CLEAVE_USE_MARIADB,
-// CLEAVE_USE_POSTGRES and CLEAVE_USE_MONGO name, by kind.
+// CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
+// backing services whose place they take.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
 	found, problems := map[string]Backing{}, []error(nil)
-	for kind, scheme := range schemes() {
-		name := variable + strings.ToUpper(kind)
-		text, set := lookup(name)
+	for _, server := range servers() {
+		text, set := lookup(server.variable())
 		if !set {
 			continue
 		}
-		address, err := parse(text, scheme)
+		address, err := server.parse(text)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			problems = append(problems, fmt.Errorf("%s: %w", server.variable(), err))
 			continue
 		}
-		found[kind] = Backing{kind: kind, address: address, trials: new(atomic.Int64)}
+		trials := new(atomic.Int64) // of all kinds: names of trials differ
+		for _, kind := range server.kinds {
+			found[kind] = Backing{kind: kind, server: server, address: address, trials: trials}
+		}
 	}
 	return found, errors.Join(problems...)
-}
-
-// parse reads an address. Its errors do not repeat the password.
-func parse(text, scheme string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, errors.New("this is not a URL")
-	}
-	if u.Scheme != scheme || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("it is %s: use %s://user:password@127.0.0.1:port", u.Redacted(), scheme)
-	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("it is on %s: a trial loads only servers on this host's loopback", u.Hostname())
-	}
-	u.Path = "/"
-	return u, nil
 }
 
 // Kind implements lab.Backing.
 func (b Backing) Kind() string { return b.kind }
 
-// Preflight implements lab.Backing: whether the server can be had shows when the
-// first trial asks for it.
-func (b Backing) Preflight() error { return nil }
+// Variable is the name of the variable that names the server.
+func (b Backing) Variable() string { return b.server.variable() }
+
+// Preflight implements lab.Backing: whether it lets the user in shows when the first
+// trial asks for it.
+func (b Backing) Preflight() error {
+	connection, err := net.DialTimeout("tcp", b.address.Host, answersWithin)
+	if err != nil {
+		return fmt.Errorf("no %s server answers at %s (%w): start it, or leave %s out to have a private one",
+			b.server.name, b.address.Host, err, b.Variable())
+	}
+	return connection.Close()
+}
 
 // Close implements lab.Backing.
 func (b Backing) Close() error { return nil }
 
 // Permanent implements lab.PermanentBacking.
 func (b Backing) Permanent() string {
-	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave CLEAVE_USE_%s out to have a private one killed",
-		b.kind, strings.ToUpper(b.kind))
+	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s out to have a private one killed",
+		b.server.name, b.Variable())
+}
+
+// Look asks the server what it is: "postgres 15.8 at 127.0.0.1:5432".
+func (b Backing) Look(ctx context.Context) (string, error) {
+	version, err := b.version(ctx)
+	if err != nil {
+		return "", fmt.Errorf("use the %s server at %s: %w", b.server.name, b.address.Host, err)
+	}
+	return fmt.Sprintf("%s %s at %s", b.server.name, version, b.address.Host), nil
 }
 
 // Fresh implements lab.Backing.
 func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
-	s := service{backing: b, prefix: owner() + strconv.FormatInt(b.trials.Add(1), 10) + "_"}
-	version, err := s.version(ctx)
-	if err == nil {
-		err = b.remove(ctx, ownerIsGone)
-	}
+	about, err := b.Look(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("use the %s server at %s: %w", b.kind, b.address.Host, err)
+		return nil, err
 	}
-	s.about = fmt.Sprintf("%s %s at %s, run by the user: not metered, not fresh", b.kind, version, b.address.Host)
-	return s, nil
+	if _, err := b.clean(ctx); err != nil {
+		return nil, err
+	}
+	return service{
+		backing: b, prefix: owner() + strconv.FormatInt(b.trials.Add(1), 10) + "_",
+		about: about + ", run by the user: not metered, not fresh",
+	}, nil
 }
 
-// service is a set of databases during one trial: those whose names have a prefix.
+// Clean removes what processes that are gone have left on servers, and names it.
+func Clean(ctx context.Context, servers map[string]Backing) (removed []string, err error) {
+	for _, kind := range slices.Sorted(maps.Keys(servers)) {
+		b := servers[kind]
+		if kind != b.server.name {
+			continue // the server has another kind, too
+		}
+		names, failed := b.clean(ctx)
+		for _, name := range names {
+			removed = append(removed, fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host))
+		}
+		err = errors.Join(err, failed)
+	}
+	return removed, err
+}
+
+// clean does so with one.
+func (b Backing) clean(ctx context.Context) (removed []string, err error) {
+	err = b.remove(ctx, func(name string) bool {
+		gone := ownerIsGone(name)
+		if gone && !slices.Contains(removed, name) {
+			removed = append(removed, name)
+		}
+		return gone
+	})
+	if err != nil {
+		err = fmt.Errorf("remove what is left of earlier runs on the %s server at %s: %w", b.server.name, b.address.Host, err)
+	}
+	return removed, err
+}
+
+// service is what a trial has on a server: all whose names have a prefix.
 type service struct {
 	backing Backing
 	prefix  string
 	about   string
 }
 
-// Address implements lab.Service: the path is what names of databases begin with.
+// Address implements lab.Service: it says what names begin with.
 func (s service) Address() string {
 	u := *s.backing.address
+	if s.backing.server.name == rabbitmq { // its path is a virtual host
+		query := u.Query()
+		query.Set("prefix", s.prefix)
+		u.RawQuery = query.Encode()
+		return u.String()
+	}
 	u.Path = "/" + s.prefix
 	return u.String()
 }
@@ -135,13 +173,13 @@ func (s service) Release() error {
 	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }
 
-// owner is what the names of this process's databases begin with: its number and
+// owner is what the names of all that is this process's begin with: its number and
 // when it was started.
 func owner() string { return fmt.Sprintf("cleave_%d_%s_", os.Getpid(), startOf(os.Getpid())) }
 
-// ownerIsGone reports whether the process that made a database is no more.
-func ownerIsGone(database string) bool {
-	parts := regexp.MustCompile(`^cleave_(\d+)_(\d+)_`).FindStringSubmatch(database)
+// ownerIsGone reports whether the process that made what has this name is no more.
+func ownerIsGone(name string) bool {
+	parts := regexp.MustCompile(`^cleave_(\d+)_(\d+)_`).FindStringSubmatch(name)
 	if parts == nil {
 		return false
 	}

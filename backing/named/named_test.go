@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/lab"
@@ -26,7 +28,7 @@ func must(t *testing.T, err error) {
 }
 
 // running is a server that somebody else runs, as far as this package can see.
-func running(t *testing.T, kind server.Kind) Backing {
+func running(t *testing.T, kind server.Kind) (Backing, *server.Instance) {
 	t.Helper()
 	instance, err := server.Start(t.Context(), kind, t.TempDir(), server.Settings{})
 	var missing *server.MissingError
@@ -35,24 +37,27 @@ func running(t *testing.T, kind server.Kind) Backing {
 	}
 	must(t, err)
 	t.Cleanup(func() { must(t, instance.Stop()) })
-	variables := map[string]string{variable + strings.ToUpper(string(kind)): instance.URL()}
-	found, err := FromEnvironment(func(name string) (string, bool) { text, set := variables[name]; return text, set })
+	found, err := FromEnvironment(func(name string) (string, bool) {
+		return instance.URL(), name == variables+strings.ToUpper(string(kind))
+	})
 	must(t, err)
-	if len(found) != 1 {
+	b, is := found[string(kind)]
+	if !is {
 		t.Fatalf("found %v", found)
 	}
-	return found[string(kind)]
+	must(t, b.Preflight())
+	return b, instance
 }
 
 // content is how a test writes into a trial's service and sees what a server has.
 type content struct {
 	write func(ctx context.Context, address, name string) error
-	names func(ctx context.Context, b Backing) ([]string, error)
+	names func(ctx context.Context, b Backing, instance *server.Instance) ([]string, error)
 }
 
 // sql makes a database with a table.
 func sql() content {
-	names := func(ctx context.Context, b Backing) (all []string, err error) {
+	names := func(ctx context.Context, b Backing, _ *server.Instance) (all []string, err error) {
 		place, err := database.ParsePlace(b.address.String())
 		if err != nil {
 			return nil, err
@@ -87,12 +92,12 @@ func documents() content {
 			}
 			whole := strings.TrimPrefix(u.Path, "/") + name
 			u.Path = "/"
-			return Backing{kind: "mongo", address: u}.mongo(ctx, func(client *mongo.Client) error {
+			return Backing{address: u}.mongo(ctx, func(client *mongo.Client) error {
 				_, err := client.Database(whole).Collection("words").InsertOne(ctx, bson.D{{Key: "_id", Value: "a"}}) // fails where there is one
 				return err
 			})
 		},
-		names: func(ctx context.Context, b Backing) (all []string, err error) {
+		names: func(ctx context.Context, b Backing, _ *server.Instance) (all []string, err error) {
 			return all, b.mongo(ctx, func(client *mongo.Client) error {
 				all, err = client.ListDatabaseNames(ctx, bson.D{})
 				return err
@@ -101,17 +106,53 @@ func documents() content {
 	}
 }
 
+// queues has a message in a queue.
+func queues() content {
+	write := func(ctx context.Context, address, name string) error {
+		if i := strings.LastIndexByte(name, '_'); i > 0 { // as another process has called it
+			address, name = address+"?prefix="+name[:i+1], name[i+1:]
+		}
+		client, err := broker.Open(broker.Config{Driver: broker.RabbitMQ, URL: address, Classic: true})
+		if err != nil {
+			return err
+		}
+		err = client.Declare(ctx, broker.Topology{Exchange: "words", Queues: []broker.Queue{{Name: name, Types: []string{"a"}}}})
+		if err != nil {
+			return errors.Join(err, client.Close())
+		}
+		depth, err := client.Depth(ctx, name)
+		if depth.Ready > 0 {
+			err = fmt.Errorf("queue %s holds a message already", name)
+		}
+		return errors.Join(err, client.Publish(ctx, broker.Message{ID: "1", Type: "a", Key: "a"}), client.Close())
+	}
+	names := func(ctx context.Context, _ Backing, instance *server.Instance) ([]string, error) {
+		all, err := instance.QueueDepths(ctx)
+		maps.DeleteFunc(all, func(name string, _ server.QueueDepth) bool {
+			return strings.HasSuffix(name, "-dead") || name == "cleave_declared"
+		})
+		return slices.Collect(maps.Keys(all)), err
+	}
+	return content{write, names}
+}
+
 // TestTrialsShareAServer: each has databases of its own, which go with it; those of
 // a process that is gone go, too, and nobody else's.
 func TestTrialsShareAServer(t *testing.T) {
-	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(), server.Mongo: documents()} {
+	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(), server.Mongo: documents(), server.RabbitMQ: queues()} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			b := running(t, kind)
+			b, instance := running(t, kind)
 			ctx := t.Context()
 			// Process 1 runs, but was not started at tick 0: this is of another one.
 			root := b.address.String()
 			must(t, c.write(ctx, root, "mine"))
+			must(t, c.write(ctx, root, "cleave_1_0_1_orders"))
+			removed, err := Clean(ctx, map[string]Backing{string(kind): b, "another kind": b})
+			if err != nil || len(removed) != 1 || !strings.HasPrefix(removed[0], "cleave_1_0_1_") || strings.Contains(removed[0], "password") {
+				t.Errorf("cleaned %v (%v), want what is left of process 1", removed, err)
+			}
+			expectNames(t, c, b, instance, "mine")
 			must(t, c.write(ctx, root, "cleave_1_0_1_orders"))
 
 			one, err := b.Fresh(ctx, lab.ServiceSpec{Name: "database"}, "")
@@ -120,11 +161,11 @@ func TestTrialsShareAServer(t *testing.T) {
 			must(t, err)
 			must(t, c.write(ctx, one.Address(), "orders"))
 			must(t, c.write(ctx, two.Address(), "orders"))
-			expectNames(t, c, b, owner()+"1_orders", owner()+"2_orders", "mine")
+			expectNames(t, c, b, instance, owner()+"1_orders", owner()+"2_orders", "mine")
 			must(t, one.Release())
-			expectNames(t, c, b, owner()+"2_orders", "mine")
+			expectNames(t, c, b, instance, owner()+"2_orders", "mine")
 			must(t, two.Release())
-			expectNames(t, c, b, "mine")
+			expectNames(t, c, b, instance, "mine")
 			if about := one.About(); !strings.Contains(about, "run by the user") || strings.Contains(about, "password") {
 				t.Errorf("it says of itself %q", about)
 			}
@@ -133,9 +174,9 @@ func TestTrialsShareAServer(t *testing.T) {
 }
 
 // expectNames looks which databases there are, but for the server's own.
-func expectNames(t *testing.T, c content, b Backing, want ...string) {
+func expectNames(t *testing.T, c content, b Backing, instance *server.Instance, want ...string) {
 	t.Helper()
-	all, err := c.names(t.Context(), b)
+	all, err := c.names(t.Context(), b, instance)
 	must(t, err)
 	got := slices.DeleteFunc(all, func(name string) bool { return name != "mine" && !strings.HasPrefix(name, "cleave_") })
 	if slices.Sort(got); !slices.Equal(got, want) {
@@ -144,17 +185,19 @@ func expectNames(t *testing.T, c content, b Backing, want ...string) {
 }
 
 func TestAddressesThatCannotBe(t *testing.T) {
-	for text, want := range map[string]string{
-		"mariadb://root:secret@10.0.0.7:3306":         "loopback",
-		"mariadb://root:secret@db.example.com":        "loopback",
-		"mysql://root:secret@127.0.0.1:3306":          "use mariadb://",
-		"mariadb://root:secret@127.0.0.1:3306/orders": "use mariadb://",
-		"mariadb://root:secret@:3306:x":               "not a URL",
-		"mariadb:///tmp/secret":                       "use mariadb://",
+	for _, c := range []struct{ variable, text, want string }{
+		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@10.0.0.7:3306", "loopback"},
+		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@db.example.com", "loopback"},
+		{"CLEAVE_USE_MARIADB", "mysql://root:secret@127.0.0.1:3306", "use mariadb://"},
+		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@127.0.0.1:3306/orders", "use mariadb://"},
+		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@:3306:x", "not a URL"},
+		{"CLEAVE_USE_MARIADB", "mariadb:///tmp/secret", "use mariadb://"},
+		{"CLEAVE_USE_RABBITMQ", "amqp://root:secret@10.0.0.7:5672/shop", "loopback"},
+		{"CLEAVE_USE_RABBITMQ", "rabbitmq://root:secret@127.0.0.1", "use amqp://user:password@127.0.0.1:port, and /vhost"},
 	} {
-		_, err := FromEnvironment(func(name string) (string, bool) { return text, name == "CLEAVE_USE_MARIADB" })
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "CLEAVE_USE_MARIADB: ") {
-			t.Errorf("%s: %v, want %q", text, err, want)
+		_, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), c.variable+": ") {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 		if err != nil && strings.Contains(err.Error(), ":secret") {
 			t.Errorf("the password is told: %v", err)
@@ -162,17 +205,49 @@ func TestAddressesThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestAddressesOfTrials: a trial's prefix is added to an address that may leave out
+// its port and, over RabbitMQ, has a virtual host of its own.
+func TestAddressesOfTrials(t *testing.T) {
+	for _, c := range []struct{ variable, kind, text, want string }{
+		{"CLEAVE_USE_POSTGRES", "postgres", "postgres://u:p@127.0.0.1", "postgres://u:p@127.0.0.1:5432/cleave_1_"},
+		{"CLEAVE_USE_RABBITMQ", "rabbitmq", "amqp://u:p@localhost", "amqp://u:p@localhost:5672/?prefix=cleave_1_"},
+		{"CLEAVE_USE_RABBITMQ", "rabbitmq-classic", "amqp://u:p@[::1]:99/a%2Fb", "amqp://u:p@[::1]:99/a%2Fb?prefix=cleave_1_"},
+	} {
+		found, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
+		must(t, err)
+		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(); got != c.want || found[c.kind].Kind() != c.kind {
+			t.Errorf("%s: address %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
 // TestWrongCredentials: the server says what it thinks of them, and the error where
 // they were used.
 func TestWrongCredentials(t *testing.T) {
-	b := running(t, server.MariaDB)
-	address := *b.address
-	address.User = url.UserPassword(b.address.User.Username(), "wrong")
-	b.address = &address
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	_, err := b.Fresh(ctx, lab.ServiceSpec{Name: "database"}, "")
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("use the mariadb server at %s: ", address.Host)) || !strings.Contains(err.Error(), "denied") {
-		t.Errorf("error %v", err)
+	for kind, want := range map[server.Kind]string{server.MariaDB: "denied", server.RabbitMQ: "username or password not allowed"} {
+		t.Run(string(kind), func(t *testing.T) {
+			b, _ := running(t, kind)
+			address := *b.address
+			address.User = url.UserPassword(b.address.User.Username(), "wrong")
+			b.address = &address
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := b.Fresh(ctx, lab.ServiceSpec{}, "")
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("use the %s server at %s: ", kind, address.Host)) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestAServerThatIsAway is missed before anything is started.
+func TestAServerThatIsAway(t *testing.T) {
+	found, err := FromEnvironment(func(name string) (string, bool) { return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ" })
+	must(t, err)
+	err = found["rabbitmq-classic"].Preflight()
+	for _, want := range []string{"no rabbitmq server answers at 127.0.0.1:9", "refused", "leave CLEAVE_USE_RABBITMQ out"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }

@@ -3,22 +3,88 @@ package named
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// patience is how long a server may take to forget a trial's databases.
+// patience is how long a server may take to forget what a trial has had there.
 const patience = 30 * time.Second
 
+// answersWithin is how long a server may take to accept a connection.
+const answersWithin = 5 * time.Second
+
+// variables hold the addresses of servers that the user names, credentials included:
+// not arguments, which others could read.
+const variables = "CLEAVE_USE_"
+
+// The servers that are neither of package database.
+const (
+	mongodb  = "mongo"
+	rabbitmq = "rabbitmq"
+)
+
+// nameable is a server that the user can name.
+type nameable struct {
+	name   string // of the server, and in capitals the end of its variable
+	scheme string // of its address
+	port   string // where its address has none
+	kinds  []string
+}
+
+func servers() []nameable {
+	return []nameable{
+		{"mariadb", "mariadb", "3306", []string{"mariadb"}},
+		{"postgres", "postgres", "5432", []string{"postgres"}},
+		{mongodb, "mongodb", "27017", []string{mongodb}},
+		{rabbitmq, "amqp", "5672", []string{rabbitmq, "rabbitmq-classic"}},
+	}
+}
+
+// variable is the name of the server's.
+func (s nameable) variable() string { return variables + strings.ToUpper(s.name) }
+
+// parse reads an address. Its errors do not repeat the password.
+func (s nameable) parse(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("this is not a URL")
+	}
+	form := s.scheme + "://user:password@127.0.0.1:port"
+	if s.name == rabbitmq {
+		form += ", and /vhost where it is not the default one"
+	}
+	if u.Scheme != s.scheme || u.Host == "" || s.name != rabbitmq && strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("it is %s: use %s", u.Redacted(), form)
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("it is on %s: a trial loads only servers on this host's loopback", u.Hostname())
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), s.port)
+	}
+	if s.name != rabbitmq || u.Path == "" {
+		u.Path = "/"
+	}
+	return u, nil
+}
+
 // version asks the server what it is: the first use of the user's credentials.
-func (s service) version(ctx context.Context) (version string, err error) {
-	if s.backing.kind == "mongo" {
-		err = s.backing.mongo(ctx, func(client *mongo.Client) error {
+func (b Backing) version(ctx context.Context) (version string, err error) {
+	switch b.server.name {
+	case rabbitmq:
+		return broker.Version(ctx, b.address.String())
+	case mongodb:
+		err = b.mongo(ctx, func(client *mongo.Client) error {
 			var answer struct{ Version string }
 			err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&answer)
 			version = answer.Version
@@ -26,22 +92,30 @@ func (s service) version(ctx context.Context) (version string, err error) {
 		})
 		return version, err
 	}
-	place, err := database.ParsePlace(s.backing.address.String())
+	place, err := database.ParsePlace(b.address.String())
 	if err != nil {
 		return "", err
 	}
 	return place.Version(ctx)
 }
 
-// remove drops the databases of the server that a condition names.
+// remove drops what is on the server under names that a condition names: databases,
+// or exchanges and queues by their prefix.
 func (b Backing) remove(ctx context.Context, which func(name string) bool) error {
-	if b.kind != "mongo" {
-		place, err := database.ParsePlace(b.address.String())
-		if err != nil {
-			return err
-		}
-		return place.Drop(ctx, which)
+	switch b.server.name {
+	case rabbitmq:
+		return broker.Sweep(ctx, b.address.String(), which)
+	case mongodb:
+		return b.dropDocuments(ctx, which)
 	}
+	place, err := database.ParsePlace(b.address.String())
+	if err != nil {
+		return err
+	}
+	return place.Drop(ctx, which)
+}
+
+func (b Backing) dropDocuments(ctx context.Context, which func(name string) bool) error {
 	return b.mongo(ctx, func(client *mongo.Client) error {
 		names, err := client.ListDatabaseNames(ctx, bson.D{})
 		for _, name := range names {

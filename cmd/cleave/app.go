@@ -41,12 +41,18 @@ func backings(unit string) (map[string]lab.Backing, error) {
 	for _, b := range server.Backings(unit) {
 		all[b.Kind()] = b
 	}
-	users, err := named.FromEnvironment(os.LookupEnv)
+	users, err := users()
 	for kind, b := range users {
 		all[kind] = b
 	}
+	return all, err
+}
+
+// users are the servers that the user names, by the kinds whose place they take.
+func users() (map[string]named.Backing, error) {
+	all, err := named.FromEnvironment(os.LookupEnv)
 	if err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
+		return all, withCode(exitBadPlan, "%w", err)
 	}
 	return all, nil
 }

@@ -327,19 +327,19 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 			if !strings.Contains(string(said), c.want) || !strings.Contains(string(said), string(kind)) || strings.Contains(string(said), "s3same") {
 				t.Errorf("the unit says %s, want %q, the server's name and no password", said, c.want)
 			}
-			if c.service == "DATABASE" {
-				expectRefused(t, kind, instance.Address(), c.want)
+			if kind != server.NATS {
+				expectRefused(t, kind, c.architecture, instance.Address(), c.want)
 			}
 		})
 	}
 }
 
 // expectRefused has cleave use a server of the user's with a wrong password.
-func expectRefused(t *testing.T, kind server.Kind, address, want string) {
+func expectRefused(t *testing.T, kind server.Kind, architecture, address, want string) {
 	t.Helper()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "monolith", "--backing", string(kind), "--results", e.dir)
-	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s", strings.ToUpper(string(kind)), kind, address))
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", architecture, "--backing", string(kind), "--results", e.dir)
+	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s", strings.ToUpper(string(kind)), scheme(kind), address))
 	e.Cmd.Stderr = &e.story
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)

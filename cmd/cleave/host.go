@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,9 +9,11 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/backing/named"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
@@ -54,24 +57,35 @@ func (a app) cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "clean",
 		Short:   "remove what an earlier cleave has left on this host",
-		Long:    "Ends processes and removes directories that belong to a cleave that has died.\nResults are kept.",
+		Long:    "Ends processes and removes directories that belong to a cleave that has died, and\nwhat it has made on servers that CLEAVE_USE_... names. Results are kept.",
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			found, err := leftovers.Find(leftovers.Root())
-			for _, leftover := range found {
-				removed := leftover.Remove()
-				if removed == nil {
-					fmt.Fprintln(a.out, "removed", leftover)
-				}
-				err = errors.Join(err, removed)
-			}
-			if err == nil && len(found) == 0 {
-				fmt.Fprintln(a.out, "nothing to remove")
-			}
-			return err
-		},
+		RunE:    func(command *cobra.Command, _ []string) error { return a.clean(command.Context()) },
 	}
+}
+
+// clean removes what there is, also when something cannot be.
+func (a app) clean(ctx context.Context) error {
+	users, err := users()
+	found, failed := leftovers.Find(leftovers.Root())
+	err = errors.Join(err, failed)
+	var removed []string
+	for _, leftover := range found {
+		if failed := leftover.Remove(); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		removed = append(removed, leftover.String())
+	}
+	onServers, failed := named.Clean(ctx, users)
+	err = errors.Join(err, failed)
+	for _, name := range append(removed, onServers...) {
+		fmt.Fprintln(a.out, "removed", name)
+	}
+	if err == nil && len(found)+len(onServers) == 0 {
+		fmt.Fprintln(a.out, "nothing to remove")
+	}
+	return err
 }
 
 // diagnosis is what doctor finds.
@@ -108,6 +122,24 @@ func stateOf(b server.Availability) backingState {
 	return backingState{Is: fmt.Sprintf("%s %s", b.Kind, b.Installed.Version)}
 }
 
+// serverPatience is how long a server of the user may take to say what it is.
+const serverPatience = 10 * time.Second
+
+// usersServer is the state of a server that the user names.
+func usersServer(ctx context.Context, b named.Backing) backingState {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	err := b.Preflight()
+	about := ""
+	if err == nil {
+		about, err = b.Look(ctx)
+	}
+	if err != nil {
+		return backingState{Missing: err.Error()}
+	}
+	return backingState{Is: about + ", your own (" + b.Variable() + ")"}
+}
+
 func (a app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
@@ -116,8 +148,8 @@ func (a app) doctorCommand() *cobra.Command {
 		Long:    "Prints the facts that every experiment records about this host, which parts are\nmissing and why, and what earlier runs have left. Exit code 3: a part is missing.",
 		Example: "  cleave doctor",
 		Args:    arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			found, broken := diagnose()
+		RunE: func(command *cobra.Command, _ []string) error {
+			found, broken := diagnose(command.Context())
 			if asJSON {
 				return errors.Join(writeJSON(a.out, found), broken)
 			}
@@ -129,7 +161,7 @@ func (a app) doctorCommand() *cobra.Command {
 	return command
 }
 
-func diagnose() (diagnosis, error) {
+func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{"process": "", "compose": ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
@@ -143,11 +175,17 @@ func diagnose() (diagnosis, error) {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
 	found.Backings["haproxy"] = balancerState()
+	users, mistaken := users()
+	for kind, b := range users {
+		if _, listed := found.Backings[kind]; listed {
+			found.Backings[kind] = usersServer(ctx, b)
+		}
+	}
 	left, err := leftovers.Find(leftovers.Root())
 	for _, leftover := range left {
 		found.Leftovers = append(found.Leftovers, leftover.String())
 	}
-	return found, errors.Join(broken, err)
+	return found, errors.Join(broken, mistaken, err)
 }
 
 func (a app) showDiagnosis(found diagnosis) {
@@ -168,7 +206,10 @@ func (a app) showDiagnosis(found diagnosis) {
 		state := found.Backings[name]
 		words := state.Is
 		if state.Missing != "" {
-			words = fmt.Sprintf("missing (%s); type: %s", state.Missing, state.Install)
+			words = fmt.Sprintf("missing (%s)", state.Missing)
+		}
+		if state.Install != "" {
+			words += "; type: " + state.Install
 		}
 		fmt.Fprintf(a.out, "  %-28s %s\n", name, words)
 	}

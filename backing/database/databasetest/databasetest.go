@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -81,6 +82,17 @@ func (s *Servers) Fresh(t testing.TB, driver database.Driver) database.Config {
 		t.Fatal(err)
 	}
 	return database.Config{Driver: driver, DSN: instance.DSN(name)}
+}
+
+// Around is a place on the server of a database of PostgreSQL that Fresh has made;
+// the names of all databases there begin with that one's.
+func Around(t testing.TB, config database.Config) database.Place {
+	t.Helper()
+	place, err := database.ParsePlace(strings.Replace(config.DSN, "?", "_?", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place
 }
 
 // instance is the running server of that kind, started now if it is the first

@@ -1,0 +1,202 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// On a RabbitMQ that others use, too, the names of what a client makes begin with a
+// prefix. A client cannot ask which queues a broker has. So it first notes in a queue
+// what it is about to make, where Sweep finds it, whatever became of the client.
+const (
+	// root is what every prefix begins with.
+	root = "cleave_"
+	// registry is the queue of notes; it is there as long as there is one.
+	registry = root + "declared"
+	// sweeping is a queue that is there as long as somebody reads the registry.
+	sweeping = root + "sweeping"
+)
+
+// note says what a client makes. All names are whole.
+type note struct {
+	Prefix   string   `json:"prefix"`
+	Exchange string   `json:"exchange"`
+	Queues   []string `json:"queues"`
+}
+
+// prefixOf reads the prefix from an address; "" where it has none.
+func prefixOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("its address is not a URL")
+	}
+	prefix := u.Query().Get("prefix")
+	if prefix != "" && !regexp.MustCompile(`^`+root+`[a-z0-9_]+_$`).MatchString(prefix) {
+		return "", fmt.Errorf("prefix %q: it begins with %s, has lower-case letters, digits and underscores, and one of these at its end", prefix, root)
+	}
+	return prefix, nil
+}
+
+// note writes down what Declare will make. The registry can go between its
+// declaration and the publication, when it was empty: then it is made again.
+func (r *rabbit) note(ctx context.Context, topology Topology) error {
+	if r.prefix == "" {
+		return nil
+	}
+	n := note{Prefix: r.prefix, Exchange: r.prefix + topology.Exchange}
+	for _, queue := range topology.allQueues() {
+		n.Queues = append(n.Queues, r.prefix+queue)
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	for {
+		err := r.with(ctx, func(channel *amqp.Channel) error {
+			_, err := channel.QueueDeclare(registry, true, false, false, false, amqp.Table{"x-queue-type": "classic"})
+			return err
+		})
+		if err == nil {
+			err = r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
+				return "", registry, publishing(Message{ID: r.prefix, Body: text})
+			}).result()
+		}
+		if !errors.Is(err, ErrUnrouted) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Version asks the RabbitMQ at an address what it is.
+func Version(ctx context.Context, address string) (version string, err error) {
+	err = connected(ctx, address, func(connection *amqp.Connection) error {
+		version, _ = connection.Properties["version"].(string)
+		return nil
+	})
+	return version, err
+}
+
+// Sweep removes all that clients have declared on the RabbitMQ at an address under
+// prefixes for which which says so, with all messages in it. The clients must have
+// ended. What has no prefix, or another, stays.
+func Sweep(ctx context.Context, address string, which func(prefix string) bool) error {
+	return connected(ctx, address, func(connection *amqp.Connection) error {
+		if err := sweepAlone(ctx, connection); err != nil {
+			return fmt.Errorf("wait for another sweep of the broker: %w", err)
+		}
+		channel, err := connection.Channel()
+		if err != nil {
+			return err
+		}
+		others, err := sweep(channel, which)
+		if err != nil || others > 0 || channel.IsClosed() {
+			return err
+		}
+		_, err = channel.QueueDelete(registry, false, true, false)
+		return unless(err, amqp.PreconditionFailed) // somebody has just written into it
+	})
+}
+
+// connected works with a connection of its own, and does not wait for a broker that
+// is away.
+func connected(ctx context.Context, address string, work func(*amqp.Connection) error) error {
+	connection, err := amqp.DialConfig(address, amqp.Config{
+		Heartbeat: heartbeat, Dial: amqp.DefaultDial(dialWithin), Properties: amqp.Table{"product": "cleave"},
+	})
+	if err != nil {
+		return fmt.Errorf("connect to rabbitmq: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // ends what waits
+	err = work(connection)
+	if closed := connection.Close(); !errors.Is(closed, amqp.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	return err
+}
+
+// sweepAlone waits until no other connection sweeps: to read a note is to take it
+// away for a moment. The queue that says so goes with its connection.
+func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
+	for {
+		channel, err := connection.Channel()
+		if err != nil {
+			return err
+		}
+		_, err = channel.QueueDeclare(sweeping, false, false, true, false, amqp.Table{"x-queue-type": "classic"})
+		if err == nil || unless(err, amqp.ResourceLocked) != nil {
+			return err
+		}
+		if pause(ctx, firstDialAfter); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sweep goes through the notes and counts those that stay.
+func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, err error) {
+	var kept []amqp.Delivery
+	for {
+		m, found, err := channel.Get(registry, false)
+		if err != nil {
+			return 0, unless(err, amqp.NotFound) // nobody has noted anything
+		}
+		if !found {
+			break
+		}
+		var n note
+		if err := json.Unmarshal(m.Body, &n); err != nil || !n.isOurs() || !which(n.Prefix) {
+			kept = append(kept, m)
+			continue
+		}
+		if err := n.remove(channel); err != nil {
+			return 0, err
+		}
+		if err := m.Ack(false); err != nil {
+			return 0, err
+		}
+	}
+	for _, m := range kept {
+		if err := m.Nack(false, true); err != nil {
+			return 0, err
+		}
+	}
+	return len(kept), nil
+}
+
+// isOurs reports whether a note names nothing but what is of its prefix: it is only a
+// message, which others can write, too.
+func (n note) isOurs() bool {
+	return strings.HasPrefix(n.Prefix, root) && !slices.ContainsFunc(append([]string{n.Exchange}, n.Queues...), func(name string) bool {
+		return !strings.HasPrefix(name, n.Prefix)
+	})
+}
+
+// remove deletes what a client has made; what is gone already is no error.
+func (n note) remove(channel *amqp.Channel) error {
+	for _, queue := range n.Queues {
+		if _, err := channel.QueueDelete(queue, false, false, false); err != nil {
+			return fmt.Errorf("delete queue %s: %w", queue, err)
+		}
+	}
+	if err := channel.ExchangeDelete(n.Exchange, false, false); err != nil {
+		return fmt.Errorf("delete exchange %s: %w", n.Exchange, err)
+	}
+	return nil
+}
+
+// unless is the error, but nil where it is the broker's answer with that code.
+func unless(err error, code int) error {
+	var refused *amqp.Error
+	if errors.As(err, &refused) && refused.Code == code {
+		return nil
+	}
+	return err
+}

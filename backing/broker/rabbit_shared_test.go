@@ -1,0 +1,158 @@
+package broker
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cleave-lab/cleave/backing/server"
+)
+
+// sharedTopology has one queue, so that what is left can be listed.
+func sharedTopology() Topology {
+	return Topology{Exchange: "events", Queues: []Queue{{Name: "orders", Types: []string{"order.placed"}}}}
+}
+
+// under is a client whose names begin with a prefix; a message waits in its queue.
+func (f *fixture) under(t *testing.T, prefix string) {
+	t.Helper()
+	config := f.config
+	config.URL += prefix
+	client, err := Open(config)
+	must(t, err)
+	must(t, client.Declare(within(t), sharedTopology()))
+	must(t, client.Publish(within(t), Message{ID: "1", Type: "order.placed", Key: "a"}))
+	must(t, client.Close())
+}
+
+// expectQueues lists all queues of the broker.
+func (f *fixture) expectQueues(t *testing.T, want ...string) {
+	t.Helper()
+	depths, err := f.instance.QueueDepths(within(t))
+	must(t, err)
+	if got := slices.Sorted(maps.Keys(depths)); !slices.Equal(got, want) {
+		t.Errorf("queues %v, want %v", got, want)
+	}
+}
+
+func exactly(prefix string) func(string) bool {
+	return func(p string) bool { return p == prefix }
+}
+
+// TestPromisesHoldUnderAPrefix plays those that depend on the names of things.
+func TestPromisesHoldUnderAPrefix(t *testing.T) {
+	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
+	for name, test := range map[string]func(t *testing.T, f *fixture){
+		"arrives whole": arrivesWhole, "unrouted": unroutedIsRefused, "buried by the client": failingIsBuried,
+		"buried by the broker": poisonIsBuried, "purge": purgeEmpties, "delete": deleteRemoves, "declare again": declareAgain,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, f) })
+	}
+}
+
+// TestSweepTakesWhatIsOfAPrefix and leaves all else as it is, and nothing of its own
+// once there is nothing to note.
+func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
+	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, classic: true}.start(t)
+	const one, two = "cleave_1_0_1_", "cleave_2_0_1_"
+	f.under(t, "")
+	f.under(t, "?prefix="+one)
+	f.under(t, "?prefix="+two)
+	f.forge(t, note{Prefix: one, Exchange: one + "events", Queues: []string{"orders"}})
+	f.forge(t, note{Prefix: "", Exchange: "events", Queues: []string{"orders"}})
+	all := []string{one + "orders", one + "orders-dead", two + "orders", two + "orders-dead", registry, "orders", "orders-dead"}
+	f.expectQueues(t, all...)
+
+	must(t, Sweep(within(t), f.config.URL, exactly("cleave_3_0_1_")))
+	f.expectQueues(t, all...)
+	f.sweepTogether(t, one)
+	f.expectQueues(t, all[2:]...)
+	for name, stays := range map[string]bool{one + "events": false, two + "events": true, "events": true} {
+		if f.hasExchange(t, name) != stays {
+			t.Errorf("exchange %s: want it to stay: %v", name, stays)
+		}
+	}
+	must(t, Sweep(within(t), f.config.URL, exactly(two)))
+	f.expectQueues(t, registry, "orders", "orders-dead") // the forged notes are not ours to remove
+	f.forget(t)
+	must(t, Sweep(within(t), f.config.URL, exactly(one)))
+	f.expectQueues(t, "orders", "orders-dead")
+}
+
+// sweepTogether has several processes sweep at the same time.
+func (f *fixture) sweepTogether(t *testing.T, prefix string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := Sweep(within(t), f.config.URL, exactly(prefix)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// forge writes a note as somebody else could.
+func (f *fixture) forge(t *testing.T, n note) {
+	t.Helper()
+	text, err := json.Marshal(n)
+	must(t, err)
+	must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
+		channel, err := connection.Channel()
+		if err != nil {
+			return err
+		}
+		return channel.PublishWithContext(within(t), "", registry, true, false, amqp.Publishing{Body: text})
+	}))
+}
+
+// forget empties the registry.
+func (f *fixture) forget(t *testing.T) {
+	t.Helper()
+	must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
+		channel, err := connection.Channel()
+		if err != nil {
+			return err
+		}
+		_, err = channel.QueuePurge(registry, false)
+		return err
+	}))
+}
+
+func (f *fixture) hasExchange(t *testing.T, name string) bool {
+	t.Helper()
+	err := connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
+		channel, err := connection.Channel()
+		if err != nil {
+			return err
+		}
+		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
+	})
+	must(t, unless(err, amqp.NotFound))
+	return err == nil
+}
+
+func TestPrefixesThatCannotBe(t *testing.T) {
+	for _, prefix := range []string{"orders_", "cleave_", "cleave_1", "cleave_#_"} {
+		_, err := Open(Config{Driver: RabbitMQ, URL: "amqp://user:secret@127.0.0.1:9/?prefix=" + strings.ReplaceAll(prefix, "#", "%23")})
+		if err == nil || !strings.Contains(err.Error(), prefix) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want it named", prefix, err)
+		}
+	}
+}
+
+// TestSweepDoesNotWaitForABrokerThatIsAway: its caller has not started it.
+func TestSweepDoesNotWaitForABrokerThatIsAway(t *testing.T) {
+	var refused interface{ Timeout() bool }
+	err := Sweep(t.Context(), "amqp://user:secret@127.0.0.1:9/", exactly(""))
+	if !errors.As(err, &refused) || refused.Timeout() || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v, want the connection refused", err)
+	}
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// usersServers are servers that somebody else runs, as far as cleave can see.
+type usersServers struct {
+	t                *testing.T
+	database, broker *server.Instance
+}
+
+// startUsersServers starts them for a test.
+func startUsersServers(t *testing.T) usersServers {
+	t.Helper()
+	needServers(t, server.Postgres, server.RabbitMQ)
+	start := func(kind server.Kind) *server.Instance {
+		folder, err := os.MkdirTemp("", "cleave-users-") // servers' socket paths must be short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(folder) })
+		instance, err := server.Start(t.Context(), kind, folder, server.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := instance.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return instance
+	}
+	return usersServers{t, start(server.Postgres), start(server.RabbitMQ)}
+}
+
+// cleave is the program with these servers named.
+func (u usersServers) cleave(arguments ...string) *exec.Cmd {
+	command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
+	command.Env = append(os.Environ(), "CLEAVE_USE_POSTGRES="+u.database.URL(), "CLEAVE_USE_RABBITMQ="+u.broker.URL())
+	return command
+}
+
+// start starts it on a study.
+func (u usersServers) start(study string) *experiment {
+	u.t.Helper()
+	e := &experiment{t: u.t, dir: u.t.TempDir()}
+	e.results = filepath.Join(e.dir, "results")
+	file := filepath.Join(e.dir, "study.yaml")
+	if err := os.WriteFile(file, []byte(study), 0o600); err != nil {
+		u.t.Fatal(err)
+	}
+	e.Cmd = u.cleave("run", file, "--results", e.results)
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() { _ = e.Cmd.Process.Kill() })
+	return e
+}
+
+// left are the names of what is on the servers and not their own.
+func (u usersServers) left() []string {
+	u.t.Helper()
+	place, err := database.ParsePlace(u.database.URL())
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	var names []string
+	err = place.Drop(u.t.Context(), func(name string) bool {
+		if strings.HasPrefix(name, "cleave") {
+			names = append(names, name)
+		}
+		return false
+	})
+	queues, failed := u.broker.QueueDepths(u.t.Context())
+	if err := errors.Join(err, failed); err != nil {
+		u.t.Fatal(err)
+	}
+	for name := range queues {
+		names = append(names, name)
+	}
+	return names
+}
+
+// secrets are the servers' passwords.
+func (u usersServers) secrets() [][]byte {
+	u.t.Helper()
+	var all [][]byte
+	for _, instance := range []*server.Instance{u.database, u.broker} {
+		address, err := url.Parse(instance.URL())
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		password, _ := address.User.Password()
+		all = append(all, []byte(password))
+	}
+	return all
+}
+
+// expectUntold looks for the passwords in a text.
+func (u usersServers) expectUntold(where string, text []byte) {
+	u.t.Helper()
+	for _, secret := range u.secrets() {
+		if bytes.Contains(text, secret) {
+			u.t.Errorf("%s tells a password", where)
+		}
+	}
+}
+
+// schemasStudy has a schema per component under each coordination, and both kinds of
+// queues.
+const schemasStudy = `
+schema: cleave-study/1
+name: schemas
+title: A schema for each component
+system: shop
+baseline: monolith
+variants:
+  monolith: {architecture: monolith, knobs: {data: schemas, database: postgres}}
+  sync: {architecture: sync, knobs: {data: schemas, database: postgres}}
+  async: {architecture: async, knobs: {data: schemas, database: postgres, broker: rabbitmq}}
+  classic: {architecture: async, knobs: {data: schemas, database: postgres, broker: rabbitmq-classic}}
+points: {p: {orders: 60, cancelled: 10, customers: 20, products: 20}}
+load: {duration: 10s}
+design: {blocks: 1, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
+`
+
+// TestServersOfTheUserAreShared: trials leave nothing on them, tell nobody the
+// passwords, and say whose servers they used.
+func TestServersOfTheUserAreShared(t *testing.T) {
+	t.Parallel()
+	u := startUsersServers(t)
+	e := u.start(schemasStudy)
+	if code := e.code(); code != exitFine {
+		t.Fatalf("exit code %d\n%s", code, e.story.String())
+	}
+	played := trialsOf(t, e.results)
+	for _, trial := range played {
+		if !trial.Valid || trial.Audit.Verdict != lab.AuditValid {
+			t.Errorf("%s: valid %v, audit %s: %q", trial.Variant, trial.Valid, trial.Audit.Verdict, trial.Audit.Problems)
+		}
+		events := trial.Variant == "async" || trial.Variant == "classic"
+		if trial.Measures["statements_per_order"] <= 0 || (trial.Measures["messages_per_order"] > 0) != events {
+			t.Errorf("%s: measures %v", trial.Variant, trial.Measures)
+		}
+	}
+	if left := u.left(); len(played) != 4 || len(left) > 0 {
+		t.Errorf("%d trials, and on the servers are left %v", len(played), left)
+	}
+	u.expectUntold("the story", e.story.Bytes())
+	err := filepath.WalkDir(e.results, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		u.expectUntold(path, text)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// longEventStudy gives a test time to kill what plays it.
+const longEventStudy = `
+schema: cleave-study/1
+name: long
+title: Events for a while
+system: shop
+baseline: one
+variants: {one: {architecture: async, knobs: {data: schemas, database: postgres, broker: rabbitmq}}}
+points: {p: {orders: 300, over: 60}}
+load: {duration: 10s}
+design: {blocks: 1, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
+`
+
+// TestWhatAKilledCleaveLeftOnServersIsCleaned, and what others have there is not.
+func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
+	t.Parallel()
+	u := startUsersServers(t)
+	e := u.start(longEventStudy)
+	label := e.label()
+	until(t, "the generator runs", func() (struct{}, bool) {
+		return struct{}{}, len(labelled(label, `"instance":"orderviews"`)) > 0 && len(u.left()) > 2
+	})
+	for _, command := range labelled(label, "") {
+		u.expectUntold("a command line", []byte(command))
+	}
+	if text, err := u.cleave("clean").CombinedOutput(); err != nil || bytes.Contains(text, []byte("cleave_"+strings.ReplaceAll(label, "-", "_"))) {
+		t.Errorf("clean took away what a living cleave uses: %s (%v)", text, err)
+	}
+	if err := e.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	e.code()
+	expectNobody(t, label)
+	if left := u.left(); len(left) == 0 {
+		t.Error("nothing is left to be cleaned")
+	}
+	text, err := u.cleave("clean").CombinedOutput()
+	for _, name := range []string{"postgres", "rabbitmq"} {
+		if err != nil || !strings.Contains(string(text), " on "+name+" at 127.0.0.1:") {
+			t.Errorf("clean says %s (%v), want what it removed from %s", text, err, name)
+		}
+	}
+	u.expectUntold("clean", text)
+	if left := u.left(); len(left) > 0 {
+		t.Errorf("left on the servers: %v", left)
+	}
+}
+
+// TestDoctorAndRunSayWhetherTheUsersServersAnswer, and what is missing has its code.
+func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
+	t.Parallel()
+	u := startUsersServers(t)
+	text, err := u.cleave("doctor").Output()
+	for _, want := range []string{"postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3", "your own (CLEAVE_USE_RABBITMQ)"} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("doctor does not say %q (%v):\n%s", want, err, text)
+		}
+	}
+	u.expectUntold("doctor", text)
+	away := func(arguments ...string) (string, int) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		command := exec.CommandContext(ctx, filepath.Join(binaries, "cleave"), arguments...)
+		command.Env = append(os.Environ(), "CLEAVE_USE_RABBITMQ=amqp://user:s3same@127.0.0.1:9")
+		text, _ := command.CombinedOutput()
+		return string(text), command.ProcessState.ExitCode()
+	}
+	const missing = "no rabbitmq server answers at 127.0.0.1:9"
+	if text, code := away("doctor"); code != exitFine || !strings.Contains(text, missing) || strings.Contains(text, "s3same") {
+		t.Errorf("doctor: exit code %d, want %d and %q:\n%s", code, exitFine, missing, text)
+	}
+	text2, code := away("check", "shop", "--architecture", "async", "--backing", "rabbitmq", "--results", t.TempDir())
+	if code != exitMissingPart || !strings.Contains(text2, missing) || strings.Contains(text2, "s3same") {
+		t.Errorf("check: exit code %d, want %d and %q:\n%s", code, exitMissingPart, missing, text2)
+	}
+}
