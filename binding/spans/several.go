@@ -2,6 +2,7 @@ package spans
 
 import (
 	"context"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -39,8 +40,8 @@ type member struct {
 }
 
 // several is a span of each operation of a batch. It stands for them only where
-// parts begin; it has no number of its own, so each operation crosses to other
-// processes by its key.
+// parts begin; it has no number of its own: to other processes each operation crosses
+// by itself, with its key in a message and beside the others in a shared call.
 type several struct {
 	noop.Span
 	all []member
@@ -54,6 +55,15 @@ func (s several) of(key string) trace.Span {
 		}
 	}
 	return nil
+}
+
+// traceparents are the headers of all operations.
+func (s several) traceparents() string {
+	headers := make([]string, len(s.all))
+	for i, m := range s.all {
+		headers[i] = Traceparent(trace.ContextWithSpan(context.Background(), m.span), "")
+	}
+	return strings.Join(headers, separator)
 }
 
 // IsRecording implements trace.Span.

@@ -115,7 +115,7 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 // TestOnlyWhatTheCallerTracesIsServed has headers that begin nothing.
 func TestOnlyWhatTheCallerTracesIsServed(t *testing.T) {
 	p := spans.NewProvider(1)
-	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01", "what?"} {
+	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01", "what?", "what?,00-0-0-01"} {
 		if ctx, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{}); part != nil || ctx != t.Context() {
 			t.Errorf("header %q begins a span", header)
 		}
@@ -145,8 +145,8 @@ func TestTheShareIsKept(t *testing.T) {
 	}
 }
 
-// TestABatchWorksForEachOfItsMessages: what is done once belongs to every trace, and
-// each goes on by its key.
+// TestABatchWorksForEachOfItsMessages: what is done once belongs to every trace, also
+// in the process that a shared call goes to, and each goes on by its key.
 func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	p := spans.NewProvider(1)
 	var batch spans.Batch
@@ -160,6 +160,9 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	spans.Over(ctx, "COMMIT", lab.SegmentDatabase, time.Now())
 	inside, call := spans.Call(ctx, "/a.b.C/D")
 	spans.Over(inside, "within", lab.SegmentDatabase, time.Now())
+	there, served := spans.Serve(t.Context(), p, call.Traceparent(), "serve D", lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	spans.Over(there, "SELECT", lab.SegmentDatabase, time.Now())
+	served.End()
 	call.End()
 	for key, want := range of {
 		if got := spans.Traceparent(ctx, key); !strings.HasPrefix(got, want) {
@@ -188,7 +191,7 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 		}
 	}
 	for key := range of {
-		for _, name := range []string{"process " + key, "COMMIT", "C/D", "within"} {
+		for _, name := range []string{"process " + key, "COMMIT", "C/D", "within", "serve D", "SELECT"} {
 			if seen[key+": "+name] != 1 {
 				t.Errorf("%s has %d spans %s: %v", key, seen[key+": "+name], name, seen)
 			}

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/monitor"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -40,6 +44,9 @@ func runShop(channel *control.Channel, argument string) error {
 	if place.Address, err = control.Address(); err != nil {
 		return err
 	}
+	if err := share(design, job.Unit); err != nil {
+		return err
+	}
 	commanded := make(chan error, 1)
 	go func() {
 		err := channel.Await(lab.CommandStop)
@@ -59,6 +66,25 @@ func runShop(channel *control.Channel, argument string) error {
 	default: // SIGTERM: nobody waits for a report
 		return nil
 	}
+}
+
+// monitorLate is how late the runtime's monitor may be: as late as it makes itself in
+// a process in which it finds nothing to do.
+const monitorLate = 10 * time.Millisecond
+
+// share tells Go's runtime that this unit shares the host with others, where it does.
+func share(design architecture.Design, kind string) error {
+	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == kind })
+	if i < 0 || !design.SharesHost(design.Units[i]) {
+		return nil
+	}
+	all := runtime.GOMAXPROCS(0)
+	own := design.ShareOf(all)
+	if own == all {
+		return nil
+	}
+	runtime.GOMAXPROCS(own)
+	return monitor.Slacken(monitorLate)
 }
 
 // service is the address of a backing service.

@@ -86,7 +86,7 @@ func freeAddress(t *testing.T) string {
 
 func awaitHealth(t *testing.T, base string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		response, err := http.Get(base + "/health")
 		if err == nil {
 			_ = response.Body.Close()

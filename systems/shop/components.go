@@ -35,6 +35,9 @@ type Catalog interface {
 type Customers interface {
 	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error)
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
+	// unknown is left out.
+	GetCustomers(ctx context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error)
 }
 
 // Inventory holds the stock.

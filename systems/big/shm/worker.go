@@ -5,6 +5,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/ring"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/monitor"
 )
 
 // worker is the worker of this process. What it needs for a round trip lies
@@ -30,7 +31,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	if err != nil {
 		return big.Account{}, err
 	}
-	if err := slackenMonitor(); err != nil {
+	if err := monitor.Slacken(monitorSlack); err != nil {
 		return big.Account{}, err
 	}
 	if err := w.register(); err != nil {

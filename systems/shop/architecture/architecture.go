@@ -45,6 +45,7 @@ const (
 	KnobPrefetch     = "prefetch"
 	KnobSpans        = "spans"
 	KnobGather       = "gather"
+	KnobRuntime      = "runtime"
 )
 
 // Binding is what carries a call from unit to unit.
@@ -64,6 +65,7 @@ type Data string
 // The ways to own data.
 const (
 	SharedData   Data = "shared"    // all components in one database
+	OwnSchemas   Data = "schemas"   // one database of PostgreSQL, a schema per component
 	OwnDatabases Data = "databases" // one server, a database (a file of SQLite) per component
 )
 
@@ -84,6 +86,13 @@ type Views string
 const (
 	FromTables    Views = "tables"    // those of the write side
 	FromDocuments Views = "documents" // read models that events keep up to date
+)
+
+// The databases.
+const (
+	sqlite   = "sqlite"
+	mariadb  = "mariadb"
+	postgres = "postgres"
 )
 
 // The brokers.
@@ -113,9 +122,11 @@ type Design struct {
 	Documents    string // sqlite, mongo; empty: none
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
-	// Gather: steps and orders that come at the same time share a transaction. Of no
-	// consequence with one transaction per order.
+	// Gather: steps and orders that come at the same time share a transaction, and
+	// reads a call. Of no consequence with one transaction per order.
 	Gather bool
+	// Sharing: Go's runtime in the units knows that they share the host, see SharesHost.
+	Sharing bool
 	// Spans is the share of orders that are traced, from 0 to 1.
 	Spans float64
 }
@@ -162,15 +173,16 @@ func knobs() []lab.Knob {
 		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)"},
 		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
 		{Name: KnobBinding, Values: []string{string(HTTP), string(HTTPUnix), string(GRPC), string(GRPCUnix)}, Summary: "what carries calls between units"},
-		{Name: KnobData, Values: []string{string(SharedData), string(OwnDatabases)}, Summary: "who owns which tables"},
+		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)}, Summary: "who owns which tables"},
 		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},
 		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from"},
-		{Name: KnobDatabase, Values: []string{"sqlite", "mariadb", "postgres"}, Summary: "the database"},
+		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database"},
 		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
 		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
 		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
-		{Name: KnobGather, Values: []string{gatherOn, gatherOff}, Summary: "whether steps, and orders, of several customers that come at the same time share a transaction"},
+		{Name: KnobGather, Values: []string{gatherOn, gatherOff}, Summary: "whether steps, and orders, of several customers that come at the same time share a transaction, and reads a call"},
+		{Name: KnobRuntime, Values: []string{runtimeSharing, runtimeAlone}, Summary: "whether Go's runtime in units that are among others, and have no files of their own, keeps to their share of the processors, or takes all, as it does by itself"},
 		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
 	}
 }
@@ -201,6 +213,18 @@ func presets() []preset {
 // New is the design of an architecture with some knobs turned. Its error names
 // everything that cannot be.
 func New(name string, turned map[string]string) (Design, error) {
+	d, err := read(name, turned)
+	if err != nil {
+		return Design{}, err
+	}
+	if err := errors.Join(d.impossible(turned)...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s cannot be built so: %w", name, err)
+	}
+	return d, nil
+}
+
+// read is what an architecture and some knobs say, whether it can be built or not.
+func read(name string, turned map[string]string) (Design, error) {
 	if !slices.Contains(presetNames(), name) {
 		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name, strings.Join(presetNames(), ", "))
 	}
@@ -208,9 +232,6 @@ func New(name string, turned map[string]string) (Design, error) {
 	d, err := design(name, settingsOf(name, turned))
 	if err := errors.Join(mistakes, err); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
-	}
-	if err := errors.Join(d.impossible(turned)...); err != nil {
-		return Design{}, fmt.Errorf("architecture %s cannot be built so: %w", name, err)
 	}
 	return d, nil
 }
@@ -235,7 +256,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Gather: settings[KnobGather] == gatherOn,
+		Database: settings[KnobDatabase], Gather: settings[KnobGather] == gatherOn, Sharing: settings[KnobRuntime] == runtimeSharing,
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]
@@ -367,12 +388,28 @@ func (d Design) Hosting(component string) Unit {
 	return Unit{}
 }
 
-// DatabaseOf names the database that holds a component's tables.
+// DatabaseOf names what holds a component's tables: a database, or a schema of one,
+// as "database.schema".
 func (d Design) DatabaseOf(component string) string {
-	if d.Data == SharedData {
+	switch d.Data {
+	case SharedData:
 		return shop.Name
+	case OwnSchemas:
+		return shop.Name + "." + component
 	}
 	return component
+}
+
+// OpenedBy names what a unit opens to work with the tables of a component that it
+// hosts. It is what holds them; but one transaction takes one connection, so where
+// an order is one over several schemas, all those of the unit are opened as one.
+// Components do not notice: their tables have different names.
+func (d Design) OpenedBy(unit Unit, component string) string {
+	if d.Data != OwnSchemas || d.Coordination != ACID {
+		return d.DatabaseOf(component)
+	}
+	schemas := slices.DeleteFunc(shop.Components(), func(c string) bool { return !slices.Contains(unit.Components, c) })
+	return shop.Name + "." + strings.Join(schemas, ",")
 }
 
 // Instances names the units of this kind: by its name where there is one, else
@@ -393,31 +430,3 @@ func (b Binding) IsGRPC() bool { return b == GRPC || b == GRPCUnix }
 
 // OverUnix reports whether calls go over Unix sockets; else they go over TCP.
 func (b Binding) OverUnix() bool { return b == HTTPUnix || b == GRPCUnix }
-
-// Backed are the knobs that an architecture, with some turned already, needs to
-// stand on backing services of the given kinds: those that it has no use for are
-// left out. An unknown kind, or two for the same purpose, are an error.
-func Backed(name string, own map[string]string, kinds []string) (map[string]string, error) {
-	d, err := New(name, own)
-	if err != nil {
-		return nil, err
-	}
-	unused := map[string]bool{KnobBroker: d.Broker == "", KnobDocuments: d.Documents == ""}
-	turned := map[string]string{}
-	for _, kind := range kinds {
-		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool {
-			return slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) && slices.Contains(k.Values, kind)
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, rabbitmq or rabbitmq-classic, and mongo", kind)
-		}
-		knob := knobs()[i].Name
-		if other := turned[knob]; other != "" && other != kind {
-			return nil, fmt.Errorf("%s and %s are both for the %s: choose one", other, kind, knob)
-		}
-		if !unused[knob] {
-			turned[knob] = kind
-		}
-	}
-	return turned, nil
-}

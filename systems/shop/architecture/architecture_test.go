@@ -74,6 +74,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"prefetch":                 {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},
 		"ACID across units":        {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"}, "in 4 units (inventory, orders, payments, shipping)"},
 		"ACID across databases":    {Monolith, map[string]string{KnobData: "databases"}, "one transaction of one database"},
+		"schemas of SQLite":        {Sync, map[string]string{KnobData: "schemas"}, "but a file of SQLite has none: use data databases, or database postgres"},
+		"schemas of MariaDB":       {Sync, map[string]string{KnobData: "schemas", KnobDatabase: "mariadb"}, "to MariaDB a schema is a database: use data databases, or database postgres"},
 		"views without events":     {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
 		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
@@ -83,6 +85,33 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 	} {
 		if _, err := New(c.architecture, c.turned); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestWhereTheTablesAre: what holds a component's tables is one thing, what a unit
+// opens to work with them another where one transaction goes over several schemas.
+func TestWhereTheTablesAre(t *testing.T) {
+	schemas := map[string]string{KnobData: "schemas", KnobDatabase: "postgres"}
+	apartFromReads := map[string]string{KnobData: "schemas", KnobDatabase: "postgres", KnobPlacement: "catalog+customers"}
+	for name, c := range map[string]struct {
+		architecture string
+		turned       map[string]string
+		holds, opens string
+	}{
+		"shared":                    {Monolith, nil, "shop", "shop"},
+		"databases":                 {Sync, nil, "orders", "orders"},
+		"schemas":                   {Sync, schemas, "shop.orders", "shop.orders"},
+		"schemas and events":        {Async, schemas, "shop.orders", "shop.orders"},
+		"schemas and ACID":          {Monolith, schemas, "shop.orders", "shop.catalog,customers,inventory,payments,shipping,orders"},
+		"schemas and ACID in parts": {Monolith, apartFromReads, "shop.orders", "shop.inventory,payments,shipping,orders"},
+	} {
+		d, err := New(c.architecture, c.turned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds, opens := d.DatabaseOf("orders"), d.OpenedBy(d.Hosting("orders"), "orders"); holds != c.holds || opens != c.opens {
+			t.Errorf("%s: tables in %q, opened as %q, want %q and %q", name, holds, opens, c.holds, c.opens)
 		}
 	}
 }
@@ -101,6 +130,13 @@ func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 	events := map[string]string{KnobCoordination: string(Choreographed)}
 	if turned, err := Backed(Monolith, events, []string{BrokerQuorum}); err != nil || turned[KnobBroker] != BrokerQuorum {
 		t.Errorf("%v (%v), want the broker that turned knobs ask for", turned, err)
+	}
+	schemas := map[string]string{KnobData: string(OwnSchemas)}
+	if turned, err := Backed(Sync, schemas, []string{"postgres"}); err != nil || turned[KnobDatabase] != "postgres" {
+		t.Errorf("%v (%v), want the backing that makes the turned knob possible", turned, err)
+	}
+	if _, err := Backed(Sync, schemas, []string{"mariadb"}); err == nil || !strings.Contains(err.Error(), "a schema is a database") {
+		t.Errorf("%v, want a backing refused that a turned knob cannot stand on", err)
 	}
 	if _, err := Backed(Monolith, nil, []string{"mariadb", "postgres"}); err == nil || !strings.Contains(err.Error(), "choose one") {
 		t.Errorf("%v, want one database", err)

@@ -21,9 +21,11 @@ func (d Design) impossible(turned map[string]string) []error {
 	if d.Coordination == ACID {
 		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments and shipping are in %d units (%s): put them together, or use %s",
 			ACID, len(d.driven()), strings.Join(d.driven(), ", "), Orchestrated)
-		refuse(d.Data != SharedData, "coordination %s is one transaction of one database, but data is %s: use data %s, or %s",
-			ACID, d.Data, SharedData, Orchestrated)
+		refuse(d.Data == OwnDatabases, "coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
+			ACID, d.Data, SharedData, OwnSchemas, Orchestrated)
 	}
+	refuse(d.Data == OwnSchemas && d.Database != postgres, "data %s is one database with a schema per component, but %s: use data %s, or database %s",
+		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
 	refuse(d.Views == FromDocuments && d.Coordination != Choreographed, "views %s are kept up to date by events, but coordination %s publishes none: use views %s, or coordination %s",
 		FromDocuments, d.Coordination, FromTables, Choreographed)
 	_, binding := turned[KnobBinding]
@@ -33,6 +35,17 @@ func (d Design) impossible(turned map[string]string) []error {
 	_, documents := turned[KnobDocuments]
 	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments], d.Views)
 	return reasons
+}
+
+// withoutSchemas says why a database cannot hold several schemas.
+func withoutSchemas(database string) string {
+	switch database {
+	case sqlite:
+		return "a file of SQLite has none"
+	case mariadb:
+		return "to MariaDB a schema is a database"
+	}
+	return database + " has none"
 }
 
 // Alone reports whether all components are in one process: no call leaves it.

@@ -82,7 +82,7 @@ func (c Change) String() string {
 // and read models come last. A value says which step of a knob is meant.
 func order() []Setting {
 	return []Setting{
-		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobGather, ""},
+		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobGather, ""}, {KnobRuntime, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},

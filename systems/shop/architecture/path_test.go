@@ -53,6 +53,13 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}}, []string{
 				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views tables -> documents (with documents mongo): async",
 			}},
+		"a schema for each": {Choice{Monolith, map[string]string{KnobDatabase: "postgres"}}, Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> schemas: monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
+			"monolith | data shared -> schemas: monolith-schemas | coordination acid -> orchestrated: monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
+		}},
+		"schemas only where they can be": {Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, plain(Sync), []string{
+			"sync-schemas-postgres | data schemas -> databases: sync-postgres | database postgres -> sqlite: sync",
+		}},
 		"fewer replicas first": {plain(MonolithHA), Choice{Sync, map[string]string{KnobData: "shared"}}, []string{
 			"monolith-ha | replicas 2 -> 1: monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared",
 			"monolith-ha | coordination acid -> orchestrated: monolith-ha-orchestrated | placement together -> apart (with binding http): monolith-ha-apart-orchestrated | replicas 2 -> 1: sync-shared",
@@ -73,6 +80,32 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
 		}
+	}
+}
+
+// TestDifferencesAreAllKnobsAtOnce: what a path turns one by one.
+func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to Choice
+		want     string
+	}{
+		"a knob without effect before": {plain(MonolithHA), plain(SyncGRPC), "placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> orchestrated (with binding grpc)"},
+		"by way of a value":            {plain(Monolith), plain(Async), "placement together -> apart, data shared -> databases, coordination acid -> choreographed, views tables -> documents (with binding http, broker nats, documents sqlite)"},
+		"on other backings": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}}, Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}},
+			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents sqlite)"},
+		"the same": {plain(Sync), plain(Sync), ""},
+	} {
+		found, err := Differences(c.from, c.to)
+		var said []string
+		for _, change := range found {
+			said = append(said, change.String())
+		}
+		if got := strings.Join(said, ", "); err != nil || got != c.want {
+			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, got, c.want)
+		}
+	}
+	if _, err := Differences(plain(Sync), plain("castle")); err == nil {
+		t.Error("an architecture that there is not differs from one that there is")
 	}
 }
 

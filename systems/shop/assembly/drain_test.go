@@ -42,8 +42,8 @@ func TestALookMissesNoOrder(t *testing.T) {
 		if step.order != "" {
 			for _, text := range []string{
 				"DELETE FROM orders WHERE order_id = '" + step.order + "'",
-				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us) VALUES ('" +
-					step.order + "', 'k" + step.order + "', 1, 1, '" + string(step.state) + "', '', '', 1, 1)",
+				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, journal) VALUES ('" +
+					step.order + "', 'k" + step.order + "', 1, 1, '" + string(step.state) + "', '', '', 1, 1, '')",
 			} {
 				if _, err := db.Exec(t.Context(), text); err != nil {
 					t.Fatal(err)

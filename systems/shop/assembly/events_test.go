@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,9 +31,10 @@ type eventParts struct {
 }
 
 // surroundings are those of one unit: as processes, units share no clients.
-func (s shopOf) surroundings(t *testing.T) assembly.Surroundings {
+func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surroundings {
 	t.Helper()
-	around := assembly.Surroundings{Database: s.database(t), Call: s.call(t)}
+	opened := func(component string) string { return s.design.OpenedBy(unit, component) }
+	around := assembly.Surroundings{Database: s.database(t, opened), Call: s.call(t)}
 	if s.design.Broker != "" {
 		client, err := broker.Open(s.around.broker)
 		must(t, err)
@@ -63,13 +65,22 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// natsBroker is a server in this process, of this test alone.
+// TestMain lets the test program also be the NATS server's process.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "nats" {
+		if err := jetstream.Run(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// natsBroker is a server of this test alone.
 func natsBroker(t *testing.T) broker.Config {
 	t.Helper()
-	running, err := jetstream.Start(jetstream.Config{Folder: t.TempDir()})
-	must(t, err)
-	t.Cleanup(running.Stop)
-	return broker.Config{Driver: broker.NATS, URL: running.URL()}
+	return broker.Config{Driver: broker.NATS, URL: startServer(t, server.NATS).DSN("")}
 }
 
 // rabbitBroker is a server, for one shop at a time, emptied after each.
@@ -100,13 +111,14 @@ func sqliteStore(t *testing.T) document.Store {
 	return store
 }
 
-// startServer is nil where the program is missing.
+// startServer is nil where the program is missing. All servers have processes of
+// their own: what the race detector finds inside NATS is not about the shop.
 func startServer(owner *testing.T, kind server.Kind) *server.Instance {
 	owner.Helper()
 	dir, err := os.MkdirTemp("", "cleave-events-")
 	must(owner, err)
 	owner.Cleanup(func() { must(owner, os.RemoveAll(dir)) })
-	instance, err := server.Start(context.Background(), kind, dir, server.Settings{})
+	instance, err := server.Start(context.Background(), kind, dir, server.Settings{NATSCommand: []string{os.Args[0], "nats"}})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -41,17 +39,9 @@ type restartable struct {
 // restartableNATS loses its process's memory, not its files.
 func restartableNATS(t *testing.T) restartable {
 	t.Helper()
-	config := jetstream.Config{Folder: t.TempDir()}
-	running, err := jetstream.Start(config)
-	must(t, err)
-	t.Cleanup(func() { running.Stop() })
-	at, err := url.Parse(running.URL())
-	must(t, err)
-	config.Address = at.Host
-	return restartable{broker.Config{Driver: broker.NATS, URL: running.URL(), AckWait: time.Second}, func() {
-		running.Stop()
-		var err error
-		if running, err = jetstream.Start(config); err != nil {
+	instance := startServer(t, server.NATS)
+	return restartable{broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}, func() {
+		if err := instance.Restart(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}}
@@ -129,13 +119,14 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		driver database.Driver
 		broker func(t *testing.T) restartable
-		knob   string
+		turned map[string]string
 	}{
-		"sqlite+nats":      {database.SQLite, restartableNATS, "nats"},
-		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit, "rabbitmq"},
+		"sqlite+nats":      {database.SQLite, restartableNATS, nil},
+		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit, map[string]string{architecture.KnobBroker: "rabbitmq"}},
+		"schemas+nats":     {database.PostgreSQL, restartableNATS, inSchemas(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			design, err := architecture.New(architecture.Async, map[string]string{architecture.KnobBroker: c.knob})
+			design, err := architecture.New(architecture.Async, c.turned)
 			must(t, err)
 			servers, target := databasetest.NewServers(t), c.broker(t)
 			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
@@ -216,7 +207,7 @@ func (c *customers) order(t *testing.T, n int) {
 func (c *customers) cancel(t *testing.T, n int) {
 	t.Helper()
 	for _, attempt := range c.history[:n] {
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			response, err := http.Get(c.base + "/orders/" + attempt.Order)
 			must(t, err)
 			var order api.Order
@@ -256,7 +247,7 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 // expectSettled waits until the shop has nothing to do and judges what it left.
 func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	t.Helper()
-	open, around := s.database(t), s.onlooker(t)
+	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
 	s.settle(t, open, around.Broker)
 	got := s.judge(t, open, around.Documents, clients)
 	t.Logf("%s: %v", got.Verdict, got.Counts)
@@ -298,13 +289,9 @@ func (s shopOf) settle(t *testing.T, open func(string) *database.DB, client brok
 // judge audits what is on record, told and shown.
 func (s shopOf) judge(t *testing.T, open func(string) *database.DB, store document.Store, clients *customers) lab.Audit {
 	t.Helper()
-	in := audit.Input{Seed: shoptest.Seed(), History: clients.history, Drained: true, Inboxes: map[string]audit.Inbox{}}
+	in := s.recorded(t, open, clients)
+	in.Inboxes = map[string]audit.Inbox{}
 	var err error
-	in.State, err = audit.Read(t.Context(), audit.Databases{
-		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
-		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
-	})
-	must(t, err)
 	for _, queue := range events.Topology(false).Queues {
 		in.Inboxes[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
 		must(t, err)
@@ -312,6 +299,20 @@ func (s shopOf) judge(t *testing.T, open func(string) *database.DB, store docume
 	in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
 	must(t, err)
 	return audit.Judge(in)
+}
+
+// recorded is what is on record, and what clients were told.
+func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
+	t.Helper()
+	state, err := audit.Read(t.Context(), audit.Databases{
+		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
+		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
+	})
+	must(t, err)
+	return audit.Input{
+		Seed: shoptest.Seed(), History: clients.history, State: state, Drained: true,
+		Coordination: audit.Coordination(s.design.Coordination),
+	}
 }
 
 // expectPoisonOnly reads dead letters: the poison, perhaps twice, and nothing else.

@@ -151,7 +151,7 @@ const (
 // expectCaught orders until the audit finds that a rule is broken.
 func (s shopOf) expectCaught(t *testing.T, clients *customers, rules string) {
 	t.Helper()
-	open, around := s.database(t), s.onlooker(t)
+	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
 	for ordered := ordersPerLook; ordered <= ordersPerMutant; ordered += ordersPerLook {
 		clients.order(t, ordersPerLook)
 		s.settle(t, open, around.Broker)

@@ -61,7 +61,7 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 			s.ended.Go(func() { s.run(t, design, kind.Name, instance, place) })
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		answer, err := http.Get(s.base + "/health")
 		if err == nil {
 			must(t, answer.Body.Close())
@@ -257,7 +257,7 @@ func TestSettledIsHeldBack(t *testing.T) {
 		t.Helper()
 		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
 		must(t, err)
-		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?)", id, "k"+id, state, lease)
+		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id, state, lease)
 		must(t, err)
 	}
 	for _, open := range []struct {

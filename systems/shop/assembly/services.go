@@ -75,8 +75,8 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	if design.Broker != "" && around.Broker == nil || design.Documents != "" && around.Documents == nil {
 		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name, design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) }, remote.NewCatalog, remote.RegisterCatalog)
-	h.Customers = place(&h, shop.ComponentCustomers, func(db *database.DB) shop.Customers { return customers.New(db) }, remote.NewCustomers, remote.RegisterCustomers)
+	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) }, h.prices, remote.RegisterCatalog)
+	h.Customers = place(&h, shop.ComponentCustomers, func(db *database.DB) shop.Customers { return customers.New(db) }, h.buyers, remote.RegisterCustomers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, remote.NewInventory, remote.RegisterInventory)
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, remote.NewPayments, remote.RegisterPayments)
 	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, remote.NewShipping, remote.RegisterShipping)
@@ -133,6 +133,22 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 		return together.NewShipping(db, component)
 	}
 	return component
+}
+
+// What orders ask for before they are taken gathers in the unit that asks.
+
+func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
+	if h.gathers() {
+		return together.NewCatalog(remote.NewCatalog(binding))
+	}
+	return remote.NewCatalog(binding)
+}
+
+func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
+	if h.gathers() {
+		return together.NewCustomers(remote.NewCustomers(binding))
+	}
+	return remote.NewCustomers(binding)
 }
 
 // placeViews puts the read side where it can be answered from: tables live with

@@ -73,8 +73,8 @@ func behave(t *testing.T, name string, turned map[string]string, open func(t tes
 // shopOf is a shop whose units run in this process, each with its own listener.
 type shopOf struct {
 	design    architecture.Design
-	databases map[string]database.Config // by owner
-	listeners map[string]net.Listener    // by unit
+	config    func(name string) database.Config // by what Design.DatabaseOf and OpenedBy say
+	listeners map[string]net.Listener           // by unit
 	around    eventParts
 }
 
@@ -95,12 +95,8 @@ func runAmong(t *testing.T, design architecture.Design, open func(t testing.TB) 
 // start also returns what runs.
 func start(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) (shopOf, string) {
 	t.Helper()
-	s := shopOf{design: design, databases: map[string]database.Config{}, listeners: map[string]net.Listener{}, around: around}
+	s := shopOf{design: design, config: places(t, design, open), listeners: map[string]net.Listener{}, around: around}
 	for _, component := range shop.Components() {
-		owner := s.owner(component)
-		if s.databases[owner].DSN == "" {
-			s.databases[owner] = open(t)
-		}
 		s.fill(t, component)
 	}
 	for _, unit := range design.Units {
@@ -108,7 +104,7 @@ func start(t *testing.T, design architecture.Design, open func(t testing.TB) dat
 	}
 	public := ""
 	for _, unit := range design.Units {
-		hosted, err := assembly.Host(design, unit, s.surroundings(t))
+		hosted, err := assembly.Host(design, unit, s.surroundings(t, unit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,30 +117,42 @@ func start(t *testing.T, design architecture.Design, open func(t testing.TB) dat
 	return s, public
 }
 
-// owner names whose database a component uses.
-func (s shopOf) owner(component string) string {
-	if s.design.Data == architecture.SharedData {
-		return "all"
+// places makes all that holds tables of a design.
+func places(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config) func(name string) database.Config {
+	t.Helper()
+	if design.Data == architecture.OwnSchemas {
+		where := databasetest.Around(t, open(t))
+		for _, component := range shop.Components() {
+			must(t, where.Create(t.Context(), design.DatabaseOf(component)))
+		}
+		return func(name string) database.Config { return where.Config(name, design.Pool) }
 	}
-	return component
+	databases := map[string]database.Config{}
+	for _, component := range shop.Components() {
+		if name := design.DatabaseOf(component); databases[name].DSN == "" {
+			databases[name] = open(t)
+		}
+	}
+	return func(name string) database.Config { return databases[name] }
 }
 
-// database opens the databases of one unit: as processes, units share none.
-func (s shopOf) database(t *testing.T) func(component string) *database.DB {
+// database opens the databases of one unit, or of somebody who looks on, by what the
+// component's is called: as processes, they share none.
+func (s shopOf) database(t *testing.T, named func(component string) string) func(component string) *database.DB {
 	opened := map[string]*database.DB{}
 	return func(component string) *database.DB {
-		owner := s.owner(component)
-		if opened[owner] == nil {
-			opened[owner] = databasetest.Open(t, s.databases[owner])
+		name := named(component)
+		if opened[name] == nil {
+			opened[name] = databasetest.Open(t, s.config(name))
 		}
-		return opened[owner]
+		return opened[name]
 	}
 }
 
 // fill makes a component's tables and the suite's shop in them.
 func (s shopOf) fill(t *testing.T, component string) {
 	t.Helper()
-	db, err := database.Open(t.Context(), s.databases[s.owner(component)])
+	db, err := database.Open(t.Context(), s.config(s.design.DatabaseOf(component)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +218,7 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 		}
 		binding, serve = server, server.Serve
 		stop = func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {
 				t.Error(err)

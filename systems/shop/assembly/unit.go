@@ -131,7 +131,7 @@ type unit struct {
 	instance string
 	place    Place
 	where    database.Place
-	opened   map[string]*database.DB // by database
+	opened   map[string]*database.DB // by what Design.OpenedBy says
 	calls    peers
 	around   Surroundings
 	spans    *spans.Provider // nil where no orders are traced
@@ -197,7 +197,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 // of the other services.
 func (u *unit) open(ctx context.Context) (err error) {
 	for _, component := range u.kind.Components {
-		name := u.design.DatabaseOf(component)
+		name := u.design.OpenedBy(u.kind, component)
 		if u.opened[name] != nil || !slices.Contains(shop.Components(), component) {
 			continue
 		}
@@ -225,7 +225,7 @@ func (u *unit) open(ctx context.Context) (err error) {
 }
 
 func (u *unit) database(component string) *database.DB {
-	return u.opened[u.design.DatabaseOf(component)]
+	return u.opened[u.design.OpenedBy(u.kind, component)]
 }
 
 // serve answers requests until the job is done or ctx ends: those of clients in

@@ -12,12 +12,19 @@ import (
 )
 
 // Customers implements shop.Customers on its table.
-type Customers struct{ db *database.DB }
+type Customers struct {
+	db      *database.DB
+	several []string // by number of customers
+}
 
 var _ shop.Customers = (*Customers)(nil)
 
 // New makes the component on its database.
-func New(db *database.DB) *Customers { return &Customers{db} }
+func New(db *database.DB) *Customers {
+	return &Customers{db: db, several: database.Texts(shop.MaxPageSize, func(n int) string {
+		return "SELECT customer_id, name, email, address FROM customers WHERE customer_id IN (" + database.Placeholders(n) + ")"
+	})}
+}
 
 // GetCustomer implements shop.Customers.
 func (c *Customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
@@ -31,4 +38,26 @@ func (c *Customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerReque
 		return nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
 	}
 	return customer, nil
+}
+
+// GetCustomers implements shop.Customers.
+func (c *Customers) GetCustomers(ctx context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+	ids := in.GetCustomerIds()
+	if len(ids) == 0 || len(ids) > shop.MaxPageSize {
+		return nil, shop.Problemf(shop.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids), shop.MaxPageSize)
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	found := &shoppb.GetCustomersResponse{}
+	err := c.db.Each(ctx, func(row database.Row) error {
+		customer := &shoppb.Customer{}
+		found.Customers = append(found.Customers, customer)
+		return row.Scan(&customer.CustomerId, &customer.Name, &customer.Email, &customer.Address)
+	}, c.several[len(ids)], args...)
+	if err != nil {
+		return nil, fmt.Errorf("get %d customers: %w", len(ids), err)
+	}
+	return found, nil
 }

@@ -55,6 +55,10 @@ func (c customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerReques
 	return c.client.GetCustomer(ctx, in)
 }
 
+func (c customers) GetCustomers(ctx context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+	return c.client.GetCustomers(ctx, in)
+}
+
 // RegisterInventory serves a component's calls on a binding.
 func RegisterInventory(binding grpc.ServiceRegistrar, component shop.Inventory) {
 	shoppb.RegisterInventoryServer(binding, struct {

@@ -380,6 +380,95 @@ func (x *GetCustomerRequest) GetCustomerId() int64 {
 	return 0
 }
 
+type GetCustomersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CustomerIds   []int64                `protobuf:"varint,1,rep,packed,name=customer_ids,json=customerIds,proto3" json:"customer_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCustomersRequest) Reset() {
+	*x = GetCustomersRequest{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCustomersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCustomersRequest) ProtoMessage() {}
+
+func (x *GetCustomersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCustomersRequest.ProtoReflect.Descriptor instead.
+func (*GetCustomersRequest) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetCustomersRequest) GetCustomerIds() []int64 {
+	if x != nil {
+		return x.CustomerIds
+	}
+	return nil
+}
+
+// GetCustomersResponse holds the customers in any order.
+type GetCustomersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Customers     []*Customer            `protobuf:"bytes,1,rep,name=customers,proto3" json:"customers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCustomersResponse) Reset() {
+	*x = GetCustomersResponse{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCustomersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCustomersResponse) ProtoMessage() {}
+
+func (x *GetCustomersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCustomersResponse.ProtoReflect.Descriptor instead.
+func (*GetCustomersResponse) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetCustomersResponse) GetCustomers() []*Customer {
+	if x != nil {
+		return x.Customers
+	}
+	return nil
+}
+
 type Customer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CustomerId    int64                  `protobuf:"varint,1,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
@@ -392,7 +481,7 @@ type Customer struct {
 
 func (x *Customer) Reset() {
 	*x = Customer{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +493,7 @@ func (x *Customer) String() string {
 func (*Customer) ProtoMessage() {}
 
 func (x *Customer) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +506,7 @@ func (x *Customer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Customer.ProtoReflect.Descriptor instead.
 func (*Customer) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{7}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Customer) GetCustomerId() int64 {
@@ -459,7 +548,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +560,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +573,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{8}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Line) GetProductId() int64 {
@@ -511,7 +600,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +612,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +625,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{9}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StepRequest) GetOrderId() string {
@@ -556,7 +645,7 @@ type StepResponse struct {
 
 func (x *StepResponse) Reset() {
 	*x = StepResponse{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +657,7 @@ func (x *StepResponse) String() string {
 func (*StepResponse) ProtoMessage() {}
 
 func (x *StepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +670,7 @@ func (x *StepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResponse.ProtoReflect.Descriptor instead.
 func (*StepResponse) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{10}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StepResponse) GetRepeat() bool {
@@ -602,7 +691,7 @@ type ReserveRequest struct {
 
 func (x *ReserveRequest) Reset() {
 	*x = ReserveRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +703,7 @@ func (x *ReserveRequest) String() string {
 func (*ReserveRequest) ProtoMessage() {}
 
 func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +716,7 @@ func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReserveRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{11}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReserveRequest) GetOrderId() string {
@@ -655,7 +744,7 @@ type AuthoriseRequest struct {
 
 func (x *AuthoriseRequest) Reset() {
 	*x = AuthoriseRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +756,7 @@ func (x *AuthoriseRequest) String() string {
 func (*AuthoriseRequest) ProtoMessage() {}
 
 func (x *AuthoriseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +769,7 @@ func (x *AuthoriseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoriseRequest.ProtoReflect.Descriptor instead.
 func (*AuthoriseRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{12}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AuthoriseRequest) GetOrderId() string {
@@ -713,7 +802,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +814,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +827,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{13}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetAccountRequest) GetCustomerId() int64 {
@@ -760,7 +849,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +861,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +874,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{14}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Account) GetCustomerId() int64 {
@@ -820,7 +909,7 @@ type ShipRequest struct {
 
 func (x *ShipRequest) Reset() {
 	*x = ShipRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +921,7 @@ func (x *ShipRequest) String() string {
 func (*ShipRequest) ProtoMessage() {}
 
 func (x *ShipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +934,7 @@ func (x *ShipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShipRequest.ProtoReflect.Descriptor instead.
 func (*ShipRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{15}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ShipRequest) GetOrderId() string {
@@ -878,7 +967,7 @@ type GetShipmentRequest struct {
 
 func (x *GetShipmentRequest) Reset() {
 	*x = GetShipmentRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +979,7 @@ func (x *GetShipmentRequest) String() string {
 func (*GetShipmentRequest) ProtoMessage() {}
 
 func (x *GetShipmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +992,7 @@ func (x *GetShipmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetShipmentRequest.ProtoReflect.Descriptor instead.
 func (*GetShipmentRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{16}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetShipmentRequest) GetOrderId() string {
@@ -925,7 +1014,7 @@ type Shipment struct {
 
 func (x *Shipment) Reset() {
 	*x = Shipment{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1026,7 @@ func (x *Shipment) String() string {
 func (*Shipment) ProtoMessage() {}
 
 func (x *Shipment) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1039,7 @@ func (x *Shipment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shipment.ProtoReflect.Descriptor instead.
 func (*Shipment) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{17}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Shipment) GetOrderId() string {
@@ -993,7 +1082,7 @@ type CreateOrderRequest struct {
 
 func (x *CreateOrderRequest) Reset() {
 	*x = CreateOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1094,7 @@ func (x *CreateOrderRequest) String() string {
 func (*CreateOrderRequest) ProtoMessage() {}
 
 func (x *CreateOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1107,7 @@ func (x *CreateOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateOrderRequest.ProtoReflect.Descriptor instead.
 func (*CreateOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{18}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateOrderRequest) GetIdempotencyKey() string {
@@ -1053,7 +1142,7 @@ type CreateOrderResponse struct {
 
 func (x *CreateOrderResponse) Reset() {
 	*x = CreateOrderResponse{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1154,7 @@ func (x *CreateOrderResponse) String() string {
 func (*CreateOrderResponse) ProtoMessage() {}
 
 func (x *CreateOrderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1167,7 @@ func (x *CreateOrderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateOrderResponse.ProtoReflect.Descriptor instead.
 func (*CreateOrderResponse) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{19}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateOrderResponse) GetOrder() *Order {
@@ -1104,7 +1193,7 @@ type CancelOrderRequest struct {
 
 func (x *CancelOrderRequest) Reset() {
 	*x = CancelOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1205,7 @@ func (x *CancelOrderRequest) String() string {
 func (*CancelOrderRequest) ProtoMessage() {}
 
 func (x *CancelOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1218,7 @@ func (x *CancelOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrderRequest.ProtoReflect.Descriptor instead.
 func (*CancelOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{20}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelOrderRequest) GetOrderId() string {
@@ -1148,7 +1237,7 @@ type GetOrderRequest struct {
 
 func (x *GetOrderRequest) Reset() {
 	*x = GetOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1249,7 @@ func (x *GetOrderRequest) String() string {
 func (*GetOrderRequest) ProtoMessage() {}
 
 func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1262,7 @@ func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOrderRequest.ProtoReflect.Descriptor instead.
 func (*GetOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{21}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetOrderRequest) GetOrderId() string {
@@ -1194,7 +1283,7 @@ type ListOrdersRequest struct {
 
 func (x *ListOrdersRequest) Reset() {
 	*x = ListOrdersRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1295,7 @@ func (x *ListOrdersRequest) String() string {
 func (*ListOrdersRequest) ProtoMessage() {}
 
 func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1308,7 @@ func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOrdersRequest.ProtoReflect.Descriptor instead.
 func (*ListOrdersRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{22}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListOrdersRequest) GetCustomerId() int64 {
@@ -1253,7 +1342,7 @@ type OrderPage struct {
 
 func (x *OrderPage) Reset() {
 	*x = OrderPage{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1354,7 @@ func (x *OrderPage) String() string {
 func (*OrderPage) ProtoMessage() {}
 
 func (x *OrderPage) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1367,7 @@ func (x *OrderPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderPage.ProtoReflect.Descriptor instead.
 func (*OrderPage) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{23}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OrderPage) GetOrders() []*Order {
@@ -1315,7 +1404,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1416,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1429,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{24}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Order) GetOrderId() string {
@@ -1420,7 +1509,7 @@ type OrderLine struct {
 
 func (x *OrderLine) Reset() {
 	*x = OrderLine{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1521,7 @@ func (x *OrderLine) String() string {
 func (*OrderLine) ProtoMessage() {}
 
 func (x *OrderLine) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1534,7 @@ func (x *OrderLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderLine.ProtoReflect.Descriptor instead.
 func (*OrderLine) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{25}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OrderLine) GetProductId() int64 {
@@ -1487,7 +1576,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1588,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1601,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{26}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Rejection) GetKind() string {
@@ -1538,7 +1627,7 @@ type GetStockRequest struct {
 
 func (x *GetStockRequest) Reset() {
 	*x = GetStockRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1639,7 @@ func (x *GetStockRequest) String() string {
 func (*GetStockRequest) ProtoMessage() {}
 
 func (x *GetStockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1652,7 @@ func (x *GetStockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStockRequest.ProtoReflect.Descriptor instead.
 func (*GetStockRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{27}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetStockRequest) GetProductId() int64 {
@@ -1585,7 +1674,7 @@ type Stock struct {
 
 func (x *Stock) Reset() {
 	*x = Stock{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1686,7 @@ func (x *Stock) String() string {
 func (*Stock) ProtoMessage() {}
 
 func (x *Stock) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1699,7 @@ func (x *Stock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stock.ProtoReflect.Descriptor instead.
 func (*Stock) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{28}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Stock) GetProductId() int64 {
@@ -1671,7 +1760,11 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"nextCursor\"5\n" +
 	"\x12GetCustomerRequest\x12\x1f\n" +
 	"\vcustomer_id\x18\x01 \x01(\x03R\n" +
-	"customerId\"o\n" +
+	"customerId\"8\n" +
+	"\x13GetCustomersRequest\x12!\n" +
+	"\fcustomer_ids\x18\x01 \x03(\x03R\vcustomerIds\"N\n" +
+	"\x14GetCustomersResponse\x126\n" +
+	"\tcustomers\x18\x01 \x03(\v2\x18.cleave.shop.v1.CustomerR\tcustomers\"o\n" +
 	"\bCustomer\x12\x1f\n" +
 	"\vcustomer_id\x18\x01 \x01(\x03R\n" +
 	"customerId\x12\x12\n" +
@@ -1769,9 +1862,10 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"\x05Quote\x12\x1c.cleave.shop.v1.QuoteRequest\x1a\x1d.cleave.shop.v1.QuoteResponse\x12H\n" +
 	"\n" +
 	"GetProduct\x12!.cleave.shop.v1.GetProductRequest\x1a\x17.cleave.shop.v1.Product\x12P\n" +
-	"\fListProducts\x12#.cleave.shop.v1.ListProductsRequest\x1a\x1b.cleave.shop.v1.ProductPage2X\n" +
+	"\fListProducts\x12#.cleave.shop.v1.ListProductsRequest\x1a\x1b.cleave.shop.v1.ProductPage2\xb3\x01\n" +
 	"\tCustomers\x12K\n" +
-	"\vGetCustomer\x12\".cleave.shop.v1.GetCustomerRequest\x1a\x18.cleave.shop.v1.Customer2\xa5\x02\n" +
+	"\vGetCustomer\x12\".cleave.shop.v1.GetCustomerRequest\x1a\x18.cleave.shop.v1.Customer\x12Y\n" +
+	"\fGetCustomers\x12#.cleave.shop.v1.GetCustomersRequest\x1a$.cleave.shop.v1.GetCustomersResponse2\xa5\x02\n" +
 	"\tInventory\x12G\n" +
 	"\aReserve\x12\x1e.cleave.shop.v1.ReserveRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12C\n" +
 	"\x06Commit\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
@@ -1813,96 +1907,101 @@ func file_systems_shop_shoppb_shop_proto_rawDescGZIP() []byte {
 	return file_systems_shop_shoppb_shop_proto_rawDescData
 }
 
-var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_systems_shop_shoppb_shop_proto_goTypes = []any{
-	(*QuoteRequest)(nil),        // 0: cleave.shop.v1.QuoteRequest
-	(*QuoteResponse)(nil),       // 1: cleave.shop.v1.QuoteResponse
-	(*GetProductRequest)(nil),   // 2: cleave.shop.v1.GetProductRequest
-	(*Product)(nil),             // 3: cleave.shop.v1.Product
-	(*ListProductsRequest)(nil), // 4: cleave.shop.v1.ListProductsRequest
-	(*ProductPage)(nil),         // 5: cleave.shop.v1.ProductPage
-	(*GetCustomerRequest)(nil),  // 6: cleave.shop.v1.GetCustomerRequest
-	(*Customer)(nil),            // 7: cleave.shop.v1.Customer
-	(*Line)(nil),                // 8: cleave.shop.v1.Line
-	(*StepRequest)(nil),         // 9: cleave.shop.v1.StepRequest
-	(*StepResponse)(nil),        // 10: cleave.shop.v1.StepResponse
-	(*ReserveRequest)(nil),      // 11: cleave.shop.v1.ReserveRequest
-	(*AuthoriseRequest)(nil),    // 12: cleave.shop.v1.AuthoriseRequest
-	(*GetAccountRequest)(nil),   // 13: cleave.shop.v1.GetAccountRequest
-	(*Account)(nil),             // 14: cleave.shop.v1.Account
-	(*ShipRequest)(nil),         // 15: cleave.shop.v1.ShipRequest
-	(*GetShipmentRequest)(nil),  // 16: cleave.shop.v1.GetShipmentRequest
-	(*Shipment)(nil),            // 17: cleave.shop.v1.Shipment
-	(*CreateOrderRequest)(nil),  // 18: cleave.shop.v1.CreateOrderRequest
-	(*CreateOrderResponse)(nil), // 19: cleave.shop.v1.CreateOrderResponse
-	(*CancelOrderRequest)(nil),  // 20: cleave.shop.v1.CancelOrderRequest
-	(*GetOrderRequest)(nil),     // 21: cleave.shop.v1.GetOrderRequest
-	(*ListOrdersRequest)(nil),   // 22: cleave.shop.v1.ListOrdersRequest
-	(*OrderPage)(nil),           // 23: cleave.shop.v1.OrderPage
-	(*Order)(nil),               // 24: cleave.shop.v1.Order
-	(*OrderLine)(nil),           // 25: cleave.shop.v1.OrderLine
-	(*Rejection)(nil),           // 26: cleave.shop.v1.Rejection
-	(*GetStockRequest)(nil),     // 27: cleave.shop.v1.GetStockRequest
-	(*Stock)(nil),               // 28: cleave.shop.v1.Stock
+	(*QuoteRequest)(nil),         // 0: cleave.shop.v1.QuoteRequest
+	(*QuoteResponse)(nil),        // 1: cleave.shop.v1.QuoteResponse
+	(*GetProductRequest)(nil),    // 2: cleave.shop.v1.GetProductRequest
+	(*Product)(nil),              // 3: cleave.shop.v1.Product
+	(*ListProductsRequest)(nil),  // 4: cleave.shop.v1.ListProductsRequest
+	(*ProductPage)(nil),          // 5: cleave.shop.v1.ProductPage
+	(*GetCustomerRequest)(nil),   // 6: cleave.shop.v1.GetCustomerRequest
+	(*GetCustomersRequest)(nil),  // 7: cleave.shop.v1.GetCustomersRequest
+	(*GetCustomersResponse)(nil), // 8: cleave.shop.v1.GetCustomersResponse
+	(*Customer)(nil),             // 9: cleave.shop.v1.Customer
+	(*Line)(nil),                 // 10: cleave.shop.v1.Line
+	(*StepRequest)(nil),          // 11: cleave.shop.v1.StepRequest
+	(*StepResponse)(nil),         // 12: cleave.shop.v1.StepResponse
+	(*ReserveRequest)(nil),       // 13: cleave.shop.v1.ReserveRequest
+	(*AuthoriseRequest)(nil),     // 14: cleave.shop.v1.AuthoriseRequest
+	(*GetAccountRequest)(nil),    // 15: cleave.shop.v1.GetAccountRequest
+	(*Account)(nil),              // 16: cleave.shop.v1.Account
+	(*ShipRequest)(nil),          // 17: cleave.shop.v1.ShipRequest
+	(*GetShipmentRequest)(nil),   // 18: cleave.shop.v1.GetShipmentRequest
+	(*Shipment)(nil),             // 19: cleave.shop.v1.Shipment
+	(*CreateOrderRequest)(nil),   // 20: cleave.shop.v1.CreateOrderRequest
+	(*CreateOrderResponse)(nil),  // 21: cleave.shop.v1.CreateOrderResponse
+	(*CancelOrderRequest)(nil),   // 22: cleave.shop.v1.CancelOrderRequest
+	(*GetOrderRequest)(nil),      // 23: cleave.shop.v1.GetOrderRequest
+	(*ListOrdersRequest)(nil),    // 24: cleave.shop.v1.ListOrdersRequest
+	(*OrderPage)(nil),            // 25: cleave.shop.v1.OrderPage
+	(*Order)(nil),                // 26: cleave.shop.v1.Order
+	(*OrderLine)(nil),            // 27: cleave.shop.v1.OrderLine
+	(*Rejection)(nil),            // 28: cleave.shop.v1.Rejection
+	(*GetStockRequest)(nil),      // 29: cleave.shop.v1.GetStockRequest
+	(*Stock)(nil),                // 30: cleave.shop.v1.Stock
 }
 var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	3,  // 0: cleave.shop.v1.QuoteResponse.products:type_name -> cleave.shop.v1.Product
 	3,  // 1: cleave.shop.v1.ProductPage.products:type_name -> cleave.shop.v1.Product
-	8,  // 2: cleave.shop.v1.ReserveRequest.lines:type_name -> cleave.shop.v1.Line
-	8,  // 3: cleave.shop.v1.CreateOrderRequest.lines:type_name -> cleave.shop.v1.Line
-	24, // 4: cleave.shop.v1.CreateOrderResponse.order:type_name -> cleave.shop.v1.Order
-	24, // 5: cleave.shop.v1.OrderPage.orders:type_name -> cleave.shop.v1.Order
-	25, // 6: cleave.shop.v1.Order.lines:type_name -> cleave.shop.v1.OrderLine
-	26, // 7: cleave.shop.v1.Order.rejection:type_name -> cleave.shop.v1.Rejection
-	0,  // 8: cleave.shop.v1.Catalog.Quote:input_type -> cleave.shop.v1.QuoteRequest
-	2,  // 9: cleave.shop.v1.Catalog.GetProduct:input_type -> cleave.shop.v1.GetProductRequest
-	4,  // 10: cleave.shop.v1.Catalog.ListProducts:input_type -> cleave.shop.v1.ListProductsRequest
-	6,  // 11: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
-	11, // 12: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
-	9,  // 13: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
-	9,  // 14: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
-	9,  // 15: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
-	12, // 16: cleave.shop.v1.Payments.Authorise:input_type -> cleave.shop.v1.AuthoriseRequest
-	9,  // 17: cleave.shop.v1.Payments.Capture:input_type -> cleave.shop.v1.StepRequest
-	12, // 18: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.AuthoriseRequest
-	9,  // 19: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
-	9,  // 20: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
-	13, // 21: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
-	15, // 22: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
-	9,  // 23: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
-	16, // 24: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
-	18, // 25: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
-	20, // 26: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
-	21, // 27: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
-	22, // 28: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
-	27, // 29: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
-	1,  // 30: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
-	3,  // 31: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
-	5,  // 32: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
-	7,  // 33: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
-	10, // 34: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
-	10, // 35: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
-	10, // 36: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
-	10, // 37: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
-	10, // 38: cleave.shop.v1.Payments.Authorise:output_type -> cleave.shop.v1.StepResponse
-	10, // 39: cleave.shop.v1.Payments.Capture:output_type -> cleave.shop.v1.StepResponse
-	10, // 40: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
-	10, // 41: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
-	10, // 42: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
-	14, // 43: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
-	17, // 44: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
-	10, // 45: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
-	17, // 46: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
-	19, // 47: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
-	24, // 48: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
-	24, // 49: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
-	23, // 50: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
-	28, // 51: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
-	30, // [30:52] is the sub-list for method output_type
-	8,  // [8:30] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	9,  // 2: cleave.shop.v1.GetCustomersResponse.customers:type_name -> cleave.shop.v1.Customer
+	10, // 3: cleave.shop.v1.ReserveRequest.lines:type_name -> cleave.shop.v1.Line
+	10, // 4: cleave.shop.v1.CreateOrderRequest.lines:type_name -> cleave.shop.v1.Line
+	26, // 5: cleave.shop.v1.CreateOrderResponse.order:type_name -> cleave.shop.v1.Order
+	26, // 6: cleave.shop.v1.OrderPage.orders:type_name -> cleave.shop.v1.Order
+	27, // 7: cleave.shop.v1.Order.lines:type_name -> cleave.shop.v1.OrderLine
+	28, // 8: cleave.shop.v1.Order.rejection:type_name -> cleave.shop.v1.Rejection
+	0,  // 9: cleave.shop.v1.Catalog.Quote:input_type -> cleave.shop.v1.QuoteRequest
+	2,  // 10: cleave.shop.v1.Catalog.GetProduct:input_type -> cleave.shop.v1.GetProductRequest
+	4,  // 11: cleave.shop.v1.Catalog.ListProducts:input_type -> cleave.shop.v1.ListProductsRequest
+	6,  // 12: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
+	7,  // 13: cleave.shop.v1.Customers.GetCustomers:input_type -> cleave.shop.v1.GetCustomersRequest
+	13, // 14: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
+	11, // 15: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
+	11, // 16: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
+	11, // 17: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
+	14, // 18: cleave.shop.v1.Payments.Authorise:input_type -> cleave.shop.v1.AuthoriseRequest
+	11, // 19: cleave.shop.v1.Payments.Capture:input_type -> cleave.shop.v1.StepRequest
+	14, // 20: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.AuthoriseRequest
+	11, // 21: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
+	11, // 22: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
+	15, // 23: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
+	17, // 24: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
+	11, // 25: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
+	18, // 26: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
+	20, // 27: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
+	22, // 28: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
+	23, // 29: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
+	24, // 30: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
+	29, // 31: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
+	1,  // 32: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
+	3,  // 33: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
+	5,  // 34: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
+	9,  // 35: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
+	8,  // 36: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
+	12, // 37: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
+	12, // 38: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
+	12, // 39: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
+	12, // 40: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
+	12, // 41: cleave.shop.v1.Payments.Authorise:output_type -> cleave.shop.v1.StepResponse
+	12, // 42: cleave.shop.v1.Payments.Capture:output_type -> cleave.shop.v1.StepResponse
+	12, // 43: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
+	12, // 44: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
+	12, // 45: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
+	16, // 46: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
+	19, // 47: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
+	12, // 48: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
+	19, // 49: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
+	21, // 50: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
+	26, // 51: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
+	26, // 52: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
+	25, // 53: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
+	30, // 54: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
+	32, // [32:55] is the sub-list for method output_type
+	9,  // [9:32] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_systems_shop_shoppb_shop_proto_init() }
@@ -1916,7 +2015,7 @@ func file_systems_shop_shoppb_shop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_systems_shop_shoppb_shop_proto_rawDesc), len(file_systems_shop_shoppb_shop_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   8,
 		},

@@ -215,7 +215,8 @@ var Catalog_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Customers_GetCustomer_FullMethodName = "/cleave.shop.v1.Customers/GetCustomer"
+	Customers_GetCustomer_FullMethodName  = "/cleave.shop.v1.Customers/GetCustomer"
+	Customers_GetCustomers_FullMethodName = "/cleave.shop.v1.Customers/GetCustomers"
 )
 
 // CustomersClient is the client API for Customers service.
@@ -225,6 +226,9 @@ const (
 // Customers knows who buys.
 type CustomersClient interface {
 	GetCustomer(ctx context.Context, in *GetCustomerRequest, opts ...grpc.CallOption) (*Customer, error)
+	// GetCustomers is GetCustomer for several callers at once. Who is unknown is left
+	// out.
+	GetCustomers(ctx context.Context, in *GetCustomersRequest, opts ...grpc.CallOption) (*GetCustomersResponse, error)
 }
 
 type customersClient struct {
@@ -245,6 +249,16 @@ func (c *customersClient) GetCustomer(ctx context.Context, in *GetCustomerReques
 	return out, nil
 }
 
+func (c *customersClient) GetCustomers(ctx context.Context, in *GetCustomersRequest, opts ...grpc.CallOption) (*GetCustomersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetCustomersResponse)
+	err := c.cc.Invoke(ctx, Customers_GetCustomers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CustomersServer is the server API for Customers service.
 // All implementations must embed UnimplementedCustomersServer
 // for forward compatibility.
@@ -252,6 +266,9 @@ func (c *customersClient) GetCustomer(ctx context.Context, in *GetCustomerReques
 // Customers knows who buys.
 type CustomersServer interface {
 	GetCustomer(context.Context, *GetCustomerRequest) (*Customer, error)
+	// GetCustomers is GetCustomer for several callers at once. Who is unknown is left
+	// out.
+	GetCustomers(context.Context, *GetCustomersRequest) (*GetCustomersResponse, error)
 	mustEmbedUnimplementedCustomersServer()
 }
 
@@ -264,6 +281,9 @@ type UnimplementedCustomersServer struct{}
 
 func (UnimplementedCustomersServer) GetCustomer(context.Context, *GetCustomerRequest) (*Customer, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCustomer not implemented")
+}
+func (UnimplementedCustomersServer) GetCustomers(context.Context, *GetCustomersRequest) (*GetCustomersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetCustomers not implemented")
 }
 func (UnimplementedCustomersServer) mustEmbedUnimplementedCustomersServer() {}
 func (UnimplementedCustomersServer) testEmbeddedByValue()                   {}
@@ -304,6 +324,24 @@ func _Customers_GetCustomer_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Customers_GetCustomers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetCustomersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CustomersServer).GetCustomers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Customers_GetCustomers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CustomersServer).GetCustomers(ctx, req.(*GetCustomersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Customers_ServiceDesc is the grpc.ServiceDesc for Customers service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -314,6 +352,10 @@ var Customers_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetCustomer",
 			Handler:    _Customers_GetCustomer_Handler,
+		},
+		{
+			MethodName: "GetCustomers",
+			Handler:    _Customers_GetCustomers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

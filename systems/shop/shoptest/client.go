@@ -18,7 +18,7 @@ import (
 // finalWithin bounds the wait for an order's end, and pollEvery is how often the
 // suite looks.
 const (
-	finalWithin = 30 * time.Second
+	finalWithin = 2 * time.Minute
 	pollEvery   = 10 * time.Millisecond
 )
 

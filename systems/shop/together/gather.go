@@ -1,10 +1,12 @@
 // Package together carries out calls of one kind that come at the same time
-// together, in one transaction of a component's database: one commit, and a few
-// statements, for all of them. Nobody waits for company: a call that comes while no
-// other is under way is carried out alone, at once.
+// together. Nobody waits for company: a call that comes while no other is under way
+// is carried out alone, at once.
 //
-// It is for components that answer calls from other units. Where the caller has
-// opened the transaction itself, there is nothing to gather.
+// Steps gather where they are taken, in one transaction of the component's database:
+// one commit, and a few statements, for all of them. Where the caller has opened the
+// transaction itself, there is nothing to gather. Reads gather where they are asked
+// for: one call to the other unit, and one statement there, for all who ask. What
+// they get was read after they asked.
 //
 // Calls that are refused leave their group, which is carried out without them. Where
 // a group cannot be carried out in the plain way for another reason (something has
@@ -12,7 +14,8 @@
 // carried out alone, which tells its caller what is the matter. Calls must be fit for
 // that: see package steps.
 //
-// Entry points: Gather, and the gathering Inventory, Payments and Shipping.
+// Entry points: Gather; the gathering Inventory, Payments and Shipping; Catalog and
+// Customers for those who ask them.
 package together
 
 import (
@@ -24,6 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -37,7 +41,7 @@ const (
 
 // Gather carries out calls of one kind. Q is what a call asks for.
 type Gather[Q any] struct {
-	db  *database.DB
+	db  *database.DB // nil where a group needs no transaction here
 	all all[Q]
 
 	mu      sync.Mutex
@@ -46,9 +50,10 @@ type Gather[Q any] struct {
 	apart   bool
 }
 
-// all carries out a group within the transaction of the context, and reports whether
-// every call went the plain way. Where not, or where some are refused, what it did is
-// undone. refused has a value for each call that is; nil means that none is.
+// all carries out a group, within the transaction of the context where there is a
+// database, and reports whether every call went the plain way. Where not, or where
+// some are refused, what it did is undone. refused has a value for each call that is;
+// nil means that none is.
 type all[Q any] func(ctx context.Context, group []Q) (refused []*shoppb.Rejection, plain bool, err error)
 
 // call is one that waits for the others of its group.
@@ -72,6 +77,11 @@ func NewGather[Q any](db *database.DB, all func(ctx context.Context, group []Q) 
 	})
 }
 
+// newReads makes a gather of what changes nothing and is asked of another unit.
+func newReads[Q any](all func(ctx context.Context, group []Q) (plain bool, err error)) *Gather[Q] {
+	return NewGather(nil, all)
+}
+
 func newGather[Q any](db *database.DB, all all[Q]) *Gather[Q] { return &Gather[Q]{db: db, all: all} }
 
 // OneByOne has every call carried out alone, at once, from now on: what gathering
@@ -81,7 +91,7 @@ func (g *Gather[Q]) OneByOne() { g.apart = true }
 // Do carries out a call together with others, or alone. Whoever gives up may find
 // it carried out nevertheless.
 func (g *Gather[Q]) Do(ctx context.Context, asks Q, alone func(ctx context.Context) error) error {
-	if g.apart || g.db.InTransaction(ctx) {
+	if g.apart || g.db != nil && g.db.InTransaction(ctx) {
 		return alone(ctx)
 	}
 	g.mu.Lock()
@@ -108,19 +118,29 @@ func (g *Gather[Q]) Do(ctx context.Context, asks Q, alone func(ctx context.Conte
 
 // next passes the turn on to who waits, if anybody.
 func (g *Gather[Q]) next() {
+	group := g.take()
+	if group == nil {
+		return
+	}
+	go func() {
+		for ; group != nil; group = g.take() {
+			g.carryOut(group)
+		}
+	}()
+}
+
+// take is the next group; where nobody waits, the turn is over.
+func (g *Gather[Q]) take() []*call[Q] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), most)
 	if n == 0 {
 		g.busy--
-		return
+		return nil
 	}
 	group := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
-	go func() {
-		defer g.next()
-		g.carryOut(group)
-	}()
+	return group
 }
 
 // Keyed is what a call may ask with: whatever of the group is about this key, such as
@@ -157,7 +177,7 @@ func (g *Gather[Q]) carryOut(group []*call[Q]) {
 			}
 		}
 	}
-	if err != nil && !database.IsUnavailable(err) && ctx.Err() == nil {
+	if err != nil && !shop.IsKind(err, shop.Unavailable) && ctx.Err() == nil {
 		err = errAlone // what is wrong with one call is not the others' fault
 	}
 	for _, c := range group {
@@ -168,7 +188,7 @@ func (g *Gather[Q]) carryOut(group []*call[Q]) {
 // errRefused undoes what was done for a group of which some are refused.
 var errRefused = errors.New("a part of the group is refused")
 
-// attempt carries out a group in a transaction, whole or not at all.
+// attempt carries out a group, in a transaction whole or not at all.
 func (g *Gather[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*shoppb.Rejection, err error) {
 	var traced spans.Batch
 	asked := make([]Q, len(group))
@@ -178,7 +198,7 @@ func (g *Gather[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*s
 		traced.Add(keyOf(c.asks), part)
 	}
 	defer traced.End()
-	err = g.db.Do(traced.Join(ctx), func(ctx context.Context) error {
+	err = g.within(traced.Join(ctx), func(ctx context.Context) error {
 		var plain bool
 		var err error
 		refused, plain, err = g.all(ctx, asked)
@@ -193,6 +213,14 @@ func (g *Gather[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*s
 		return nil
 	})
 	return refused, err
+}
+
+// within runs work in a transaction, where there is a database.
+func (g *Gather[Q]) within(ctx context.Context, work func(context.Context) error) error {
+	if g.db == nil {
+		return work(ctx)
+	}
+	return g.db.Do(ctx, work)
 }
 
 // without sends those that are refused on their own way and returns the others.

@@ -200,7 +200,7 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Coordination: audit.Choreographed, Drained: true})
 }
 
 // TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some

@@ -1,0 +1,39 @@
+package monitor
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTheMonitorIsLate reads what the kernel knows of the threads. Where the test may
+// not change it, it only sees that nothing fails.
+func TestTheMonitorIsLate(t *testing.T) {
+	thread, err := find()
+	if err != nil || thread == "" {
+		t.Fatalf("thread %q, error %v", thread, err)
+	}
+	slack := func() string {
+		text, err := os.ReadFile("/proc/" + thread + "/timerslack_ns")
+		if err != nil {
+			t.Skip(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	before := slack()
+	if err := Slacken(3 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if got := slack(); got != "3000000" && os.Geteuid() == 0 {
+		t.Errorf("slack of thread %s was %s ns and is %s ns, want 3000000", thread, before, got)
+	}
+}
+
+func TestTheMainThreadIsNotTheMonitor(t *testing.T) {
+	thread, err := find()
+	own, linked := os.Readlink("/proc/self")
+	if err != nil || linked != nil || thread == own {
+		t.Errorf("thread %s of process %s, errors %v and %v", thread, own, err, linked)
+	}
+}

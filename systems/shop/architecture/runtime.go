@@ -1,0 +1,47 @@
+package architecture
+
+import (
+	"slices"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// The values of KnobRuntime.
+const (
+	runtimeSharing = "sharing"
+	runtimeAlone   = "alone"
+)
+
+// SharesHost reports whether Go's runtime in a unit is to know that the host is not its
+// alone. Left to itself, it wakes threads on every processor for every bit of work, and
+// its monitor interrupts them: where there are other units, these are their processors.
+// Not where files of the unit make threads wait in the kernel: then it takes more
+// threads than work, and somebody who notices at once.
+func (d Design) SharesHost(unit Unit) bool {
+	return d.Sharing && d.instances() > 1 && !d.keepsFiles(unit)
+}
+
+// keepsFiles reports whether a unit has a database or documents in files of its own.
+func (d Design) keepsFiles(unit Unit) bool {
+	return slices.ContainsFunc(unit.Components, func(component string) bool {
+		if slices.Contains(shop.Components(), component) {
+			return d.Database == sqlite
+		}
+		return d.Documents == sqlite
+	})
+}
+
+// ShareOf is what each unit may use of so many processors at once: twice an even
+// share, rounded up, since work is not even and the busiest must not be held back.
+func (d Design) ShareOf(processors int) int {
+	units := d.instances()
+	return min(processors, (2*processors+units-1)/units)
+}
+
+// instances is how many units of all kinds there are.
+func (d Design) instances() (n int) {
+	for _, unit := range d.Units {
+		n += unit.Replicas
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package architecture
+
+import "testing"
+
+// TestWhoSharesTheHost: units among others that wait for sockets only do, unless it is
+// turned off.
+func TestWhoSharesTheHost(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		knobs        map[string]string
+		unit         string
+		shares       bool
+		share, among int // of 12 processors, and of 2
+	}{
+		{Monolith, map[string]string{KnobDatabase: mariadb}, "shop", false, 12, 2}, // there is no other
+		{SyncGRPC, nil, "orders", false, 4, 1},                                     // SQLite is in the process
+		{MonolithHA, map[string]string{KnobDatabase: postgres}, "shop", true, 12, 2},
+		{SyncGRPC, map[string]string{KnobDatabase: mariadb}, "orders", true, 4, 1},
+		{SyncGRPC, map[string]string{KnobDatabase: mariadb, KnobReplicas: "orders=3"}, "orders", true, 3, 1},
+		{SyncGRPC, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeAlone}, "orders", false, 4, 1},
+		{Async, map[string]string{KnobDatabase: mariadb}, "orders", true, 3, 1},
+		{Async, map[string]string{KnobDatabase: mariadb}, "orderviews", false, 3, 1}, // documents in files
+		{Async, map[string]string{KnobDatabase: mariadb, KnobDocuments: "mongo"}, "orderviews", true, 3, 1},
+	} {
+		d, err := New(c.name, c.knobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, unit := range d.Units {
+			if unit.Name == c.unit {
+				found = true
+				if got := d.SharesHost(unit); got != c.shares {
+					t.Errorf("%s %v, unit %s: shares %v, want %v", c.name, c.knobs, c.unit, got, c.shares)
+				}
+			}
+		}
+		if share, among := d.ShareOf(12), d.ShareOf(2); !found || share != c.share || among != c.among {
+			t.Errorf("%s %v: unit found %v, shares of 12 and 2 processors %d and %d, want %d and %d", c.name, c.knobs, found, share, among, c.share, c.among)
+		}
+	}
+}

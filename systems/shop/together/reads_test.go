@@ -1,0 +1,213 @@
+package together
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// elsewhere is a catalog and customers in another unit: it counts the calls and knows
+// ids up to 100. The first call stays until release.
+type elsewhere struct {
+	shop.Catalog
+	shop.Customers
+	arrived, release chan struct{}
+
+	mu      sync.Mutex
+	calls   []int // how many each asked for
+	failing error
+}
+
+func newElsewhere() *elsewhere {
+	return &elsewhere{arrived: make(chan struct{}), release: make(chan struct{})}
+}
+
+func (e *elsewhere) called(asked int) error {
+	e.mu.Lock()
+	e.calls = append(e.calls, asked)
+	first, err := len(e.calls) == 1, e.failing
+	e.mu.Unlock()
+	if first {
+		close(e.arrived)
+		<-e.release
+		return nil
+	}
+	return err
+}
+
+func (e *elsewhere) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	if err := e.called(len(in.GetProductIds())); err != nil {
+		return nil, err
+	}
+	answer := &shoppb.QuoteResponse{}
+	for _, id := range in.GetProductIds() {
+		if id > 100 {
+			return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+		}
+		answer.Products = append(answer.Products, &shoppb.Product{ProductId: id, PriceCents: 7 * id})
+	}
+	return answer, nil
+}
+
+func (e *elsewhere) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
+	if err := e.called(1); err != nil {
+		return nil, err
+	}
+	if in.GetCustomerId() > 100 {
+		return nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
+	}
+	return &shoppb.Customer{CustomerId: in.GetCustomerId()}, nil
+}
+
+func (e *elsewhere) GetCustomers(_ context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+	if err := e.called(len(in.GetCustomerIds())); err != nil {
+		return nil, err
+	}
+	answer := &shoppb.GetCustomersResponse{}
+	for _, id := range slices.Backward(in.GetCustomerIds()) {
+		if id <= 100 {
+			answer.Customers = append(answer.Customers, &shoppb.Customer{CustomerId: id})
+		}
+	}
+	return answer, nil
+}
+
+// behind makes calls while a first one is under way, all of which then wait, and
+// returns what they come to, by number.
+func behind(t *testing.T, e *elsewhere, waiting func() int, calls int, first func() error, call func(n int) error) []error {
+	t.Helper()
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := first(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-e.arrived
+	errs := make([]error, calls)
+	for n := range calls {
+		all.Go(func() { errs[n] = call(n) })
+	}
+	for waiting() < calls {
+		runtime.Gosched()
+	}
+	close(e.release)
+	all.Wait()
+	return errs
+}
+
+func (g *Gather[Q]) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
+}
+
+// TestQuotesShareCalls: each gets its own products in its own order, with no more calls
+// than they need together; where one is unknown, that is told to whom it concerns.
+func TestQuotesShareCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		unknown int64 // that the last one asks for
+		calls   int
+	}{"all known": {0, 3}, "one unknown": {101, 1 + 2 + 10}} {
+		e := newElsewhere()
+		prices := NewCatalog(e).(*prices)
+		quoted := make([]*shoppb.QuoteResponse, 10)
+		ids := func(n int) []int64 {
+			wanted := []int64{5, int64(n) + 1} // one that all want
+			for id := range int64(5) {
+				wanted = append(wanted, 11+9*int64(n)-id*int64(n%2)) // and some for nearly each
+			}
+			if n == 9 && c.unknown > 0 {
+				wanted[2] = c.unknown
+			}
+			return slices.Compact(wanted)
+		}
+		errs := behind(t, e, prices.quotes.count, 10,
+			func() error {
+				_, err := prices.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: []int64{1}})
+				return err
+			},
+			func(n int) (err error) {
+				quoted[n], err = prices.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: ids(n)})
+				return err
+			})
+		for n, err := range errs {
+			if n == 9 && c.unknown > 0 {
+				if !shop.IsKind(err, shop.UnknownProduct) {
+					t.Errorf("%s: quote %d: %v", name, n, err)
+				}
+				continue
+			}
+			var got []int64
+			for _, product := range quoted[n].GetProducts() {
+				got = append(got, product.GetProductId())
+				if product.GetPriceCents() != 7*product.GetProductId() {
+					t.Errorf("%s: quote %d: %v", name, n, product)
+				}
+				product.PriceCents = 0 // it is its receiver's
+			}
+			if err != nil || !slices.Equal(got, ids(n)) {
+				t.Errorf("%s: quote %d: %v, want %v, error %v", name, n, got, ids(n), err)
+			}
+		}
+		if len(e.calls) > c.calls || slices.Max(e.calls) > shop.MaxLines {
+			t.Errorf("%s: calls for %v products", name, e.calls)
+		}
+	}
+}
+
+// TestCustomersShareACall: who is unknown is told so, the others do not notice.
+func TestCustomersShareACall(t *testing.T) {
+	e := newElsewhere()
+	buyers := NewCustomers(e).(*buyers)
+	found := make([]*shoppb.Customer, 10)
+	get := func(n int) (err error) {
+		id := int64(n/2 + 1) // each twice
+		if n == 9 {
+			id = 101
+		}
+		found[n], err = buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: id})
+		return err
+	}
+	first := func() error {
+		_, err := buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: 1})
+		return err
+	}
+	errs := behind(t, e, buyers.known.count, 10, first, get)
+	for n, err := range errs {
+		if n == 9 {
+			if !shop.IsKind(err, shop.UnknownCustomer) {
+				t.Errorf("an unknown customer: %v, error %v", found[n], err)
+			}
+		} else if err != nil || found[n].GetCustomerId() != int64(n/2+1) || n%2 == 1 && found[n] == found[n-1] {
+			t.Errorf("customer %d: %v, error %v", n, found[n], err)
+		}
+	}
+	if want := []int{1, 6, 1}; !slices.Equal(e.calls, want) {
+		t.Errorf("calls for %v customers, want %v", e.calls, want)
+	}
+}
+
+// TestNobodyAsksAgainWhatDoesNotAnswer: a unit that is down is not asked once more by
+// each of a group.
+func TestNobodyAsksAgainWhatDoesNotAnswer(t *testing.T) {
+	e := newElsewhere()
+	e.failing = shop.Problemf(shop.Unavailable, "planted")
+	buyers := NewCustomers(e).(*buyers)
+	get := func(n int) error {
+		_, err := buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: int64(n + 1)})
+		return err
+	}
+	for n, err := range behind(t, e, buyers.known.count, 5, func() error { return get(0) }, get) {
+		if !shop.IsKind(err, shop.Unavailable) {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
+	if want := []int{1, 5}; !slices.Equal(e.calls, want) {
+		t.Errorf("calls for %v customers, want %v", e.calls, want)
+	}
+}
