@@ -1,5 +1,7 @@
 package lab
 
+import "strings"
+
 // Curve is one metric of one variant over the offered rate.
 type Curve struct {
 	Variant string       `json:"variant"`
@@ -71,8 +73,8 @@ type Step struct {
 	// changes all of Changes at once; empty where it was made to turn Knob.
 	Name    string       `json:"name,omitempty"`
 	Changes []KnobChange `json:"changes,omitempty"`
-	Knob   string `json:"knob"`
-	Change string `json:"change"` // "acid -> orchestrated"
+	Knob    string       `json:"knob"`
+	Change  string       `json:"change"` // "acid -> orchestrated"
 	// With are the knobs that have an effect from this step on: "binding http".
 	With    string            `json:"with,omitempty"`
 	Before  string            `json:"before"`
@@ -84,6 +86,28 @@ type Step struct {
 	Words  string   `json:"words"`
 	Margin float64  `json:"margin"`
 	PHolm  *float64 `json:"p_holm"`
+}
+
+// Title is what the step is called: its name, else what it turns.
+func (s Step) Title() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Knob + " " + s.Change
+}
+
+// Turned lists all that the step changes, and what comes with it: "data shared ->
+// databases, placement together -> apart (with binding http)".
+func (s Step) Turned() string {
+	var parts []string
+	for _, c := range s.Changes {
+		parts = append(parts, c.String())
+	}
+	text := strings.Join(parts, ", ")
+	if s.With != "" {
+		text += " (with " + s.With + ")"
+	}
+	return text
 }
 
 // Interaction is one knob's effect in two orders of the same steps.

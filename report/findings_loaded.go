@@ -101,7 +101,11 @@ func wayWords(w lab.Waterfall) string {
 		return words
 	}
 	most := slices.MaxFunc(w.Steps, func(a, b lab.Step) int { return compareReach(a.Ratio.Ratio, b.Ratio.Ratio) })
-	return fmt.Sprintf("%s; the largest step is %s (%s), %s", words, most.Knob, most.Change, short(most.Ratio))
+	title := fmt.Sprintf("%s (%s)", most.Knob, most.Change)
+	if most.Name != "" {
+		title = most.Name
+	}
+	return fmt.Sprintf("%s; the largest step is %s, %s", words, title, short(most.Ratio))
 }
 
 // interactionWords says under a plot where the order of the steps matters.

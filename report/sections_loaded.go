@@ -82,10 +82,10 @@ func (v view) stalenessSection() section {
 // waterfallSection shows the ways from one architecture to another.
 func (v view) waterfallSection() section {
 	s := section{ID: "waterfall", Kicker: "Where the cost comes from", Finding: v.waterfallFinding(), Wide: true,
-		Caption: fmt.Sprintf("One knob at a time: every bar is a step's ratio to the step before it, on a log axis, and begins where the last one ended; whiskers: %s intervals of the step; %s. "+
-			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent or undecided.", setting(v.Confidence), v.sample()),
+		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins where the last one ended; whiskers: %s intervals of the step; %s. "+
+			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent or undecided.", sentenceCase(v.pace()), setting(v.Confidence), v.sample()),
 		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the whole. " +
-			"Where a knob's effect depends on the order of the steps, no bar is its own price: the table says so."}
+			v.limitOfSteps()}
 	for i, w := range v.Waterfalls {
 		s.Folded = append(s.Folded, v.waterfallTable(i, w))
 		if !slices.ContainsFunc(v.explained(false), func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {

@@ -154,13 +154,21 @@ func (v view) otherSpectra(quantity, shown string) []table {
 
 // waterfallTable shows one way, step by step.
 func (v view) waterfallTable(i int, w lab.Waterfall) table {
+	turning := "knob"
+	if named(w) {
+		turning = "variants"
+	}
 	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To, v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
 		Note:    "each step: variant / the one before it, by block; so far: the product of the steps; " + v.sample(),
-		Columns: []column{words("knob"), words("change"), numbers("step"), words("verdict"), numbers("so far")}}
+		Columns: []column{words(turning), prose("change"), numbers("step"), words("verdict"), numbers("so far")}}
 	product := 1.0
 	for _, s := range w.Steps {
 		product *= s.Ratio.Ratio
-		t.add(text(s.Knob), text(s.Change), text(ofRatio(s.Ratio).times()), toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
+		what, change := s.Knob, s.Change
+		if s.Name != "" {
+			what, change = s.Name, s.Turned()
+		}
+		t.add(text(what), text(change), text(ofRatio(s.Ratio).times()), toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
 	}
 	if len(w.Steps) > 0 {
 		t.add(text("whole way"), text(w.From+" -> "+w.To), text(ofRatio(w.Whole).times()), toned(string(w.Verdict), verdictTone(w.Verdict)), text(single(product).times()))

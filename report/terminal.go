@@ -28,9 +28,14 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	v := newView(a)
 	p.head(v)
 	p.answer(v)
-	p.table(v.stepsTable(o.Full))
-	if o.Full || len(v.Waterfalls) == 0 {
+	if v.explains() {
+		p.table(v.stepsTable(o.Full))
+	}
+	if o.Full || !v.explains() {
 		p.table(v.matrixTable())
+	}
+	if !v.explains() {
+		p.table(v.stepsTable(o.Full))
 	}
 	if o.Full {
 		p.tables(v.fullTables())

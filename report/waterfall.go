@@ -9,7 +9,7 @@ import (
 
 // mostExplained is how many metrics the table of the steps shows, unless all are
 // asked for: those that the answer explains.
-const mostExplained = 5
+const mostExplained = 6
 
 // explained are the waterfalls of the study's first metrics that have one.
 func (v view) explained(all bool) []lab.Waterfall {
@@ -32,7 +32,7 @@ func (v view) stepsTable(all bool) table {
 		return table{}
 	}
 	way := shown[0]
-	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, one knob at a time", way.From, way.To), Keys: 1, Columns: []column{prose("step")},
+	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1, Columns: []column{prose("step")},
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; ~ equivalent within the margin (%s, or the noise floor), ? undecided; %s%s",
 			setting(v.Margin), v.sample(), alongWith(way))}
 	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != way.Point.Name })
@@ -47,7 +47,7 @@ func (v view) stepsTable(all bool) table {
 		t.Columns = append(t.Columns, numbers(name))
 	}
 	for i, s := range way.Steps {
-		row := []cell{text(s.Knob + " " + s.Change)}
+		row := []cell{text(s.Title())}
 		for _, w := range shown {
 			row = append(row, v.stepCell(w.Metric, w.Steps[i].Ratio, w.Steps[i].Verdict))
 		}
@@ -61,11 +61,44 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// alongWith names what comes with a step without being one: the binding of a split.
+// named reports whether the steps lie between variants that the study has anyway:
+// what such a step turns is not told by what it is called.
+func named(w lab.Waterfall) bool {
+	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
+}
+
+// pace says what a step of the study's way is.
+func (v view) pace() string {
+	if slices.ContainsFunc(v.Waterfalls, named) {
+		return "variant by variant"
+	}
+	return "one knob at a time"
+}
+
+// limitOfSteps says what the bars of the way do not tell.
+func (v view) limitOfSteps() string {
+	if slices.ContainsFunc(v.Waterfalls, named) {
+		return "A step turns several knobs at once where its two variants differ in several: the bar is the price of all of them together. The table lists them; cleave explain turns one at a time."
+	}
+	return "Where a knob's effect depends on the order of the steps, no bar is its own price: the table says so."
+}
+
+// explains reports whether the steps are what the study is about, as
+// lab.Study.Explains does.
+func (v view) explains() bool { return len(v.Waterfalls) > 0 && len(v.Claims) == 0 }
+
+// alongWith names what comes with a step without being one, as the binding of a
+// split, and everything that a step with a name turns.
 func alongWith(w lab.Waterfall) string {
 	text := ""
+	if named(w) {
+		text = "; cleave explain turns one knob at a time"
+	}
 	for _, s := range w.Steps {
-		if s.With != "" {
+		switch {
+		case s.Name != "":
+			text += fmt.Sprintf("; %s: %s", s.Name, s.Turned())
+		case s.With != "":
 			text += fmt.Sprintf("; with %s %s comes %s", s.Knob, s.Change, s.With)
 		}
 	}

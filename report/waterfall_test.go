@@ -52,14 +52,53 @@ func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
 
 func TestAllMetricsOnlyOnRequest(t *testing.T) {
 	var ways []lab.Waterfall
-	for _, metric := range []string{"a", "b", "c", "d", "e", "f"} {
+	for _, metric := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		ways = append(ways, way(metric, "calm", [3]float64{1, 1, 1}, lab.Slower), way(metric, "busy", [3]float64{1, 1, 1}, lab.Slower))
 	}
 	v := explanation(ways...)
-	if few, all := len(v.stepsTable(false).Columns), len(v.stepsTable(true).Columns); few != 11 || all != 13 {
-		t.Errorf("%d and %d columns, want the steps and five metrics at two points, then all six", few, all)
+	if few, all := len(v.stepsTable(false).Columns), len(v.stepsTable(true).Columns); few != 13 || all != 15 {
+		t.Errorf("%d and %d columns, want the steps and six metrics at two points, then all seven", few, all)
 	}
 	if !explanation().stepsTable(true).empty() {
 		t.Error("without steps there is a table")
+	}
+}
+
+// namedWay is the way between variants that a study has anyway.
+func namedWay() lab.Waterfall {
+	w := way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
+	w.Steps = w.Steps[:1]
+	w.Steps[0].Name, w.Steps[0].With = "monolith -> sync", "binding http"
+	w.Steps[0].Changes = []lab.KnobChange{{Knob: "data", From: "shared", To: "databases"}, {Knob: "placement", From: "together", To: "apart"}}
+	return w
+}
+
+func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
+	v := explanation(namedWay())
+	if turned := "data shared -> databases, placement together -> apart (with binding http)"; !strings.Contains(v.stepsTable(false).Note, "monolith -> sync: "+turned) ||
+		v.waterfallTable(0, v.Waterfalls[0]).Rows[0][1].Text != turned {
+		t.Errorf("%q and %+v, want both to say that the step turns %s", v.stepsTable(false).Note, v.waterfallTable(0, v.Waterfalls[0]).Rows[0], turned)
+	}
+	s := v.waterfallSection()
+	for what, text := range map[string]string{"title": v.stepsTable(false).Title, "caption": s.Caption, "how to read it": s.HowTo} {
+		if said := strings.ToLower(text); strings.HasPrefix(said, "one knob") || strings.Contains(said, ", one knob at a time") || !strings.Contains(said, "variant") {
+			t.Errorf("%s: %q, want it to be about variants", what, text)
+		}
+	}
+	if want := "the largest step is monolith -> sync, 1"; !strings.Contains(s.Finding, want) || !strings.Contains(s.HowTo, "cleave explain") {
+		t.Errorf("finding %q, how to read it %q", s.Finding, s.HowTo)
+	}
+}
+
+// TestClaimsComeBeforeTheSteps: a study with claims shows its comparisons too, and
+// its steps beside them.
+func TestClaimsComeBeforeTheSteps(t *testing.T) {
+	a := lab.Analysis{Blocks: 8, Waterfalls: []lab.Waterfall{namedWay()}}
+	if !newView(a).explains() {
+		t.Error("steps and no claims are not what the study is about")
+	}
+	a.Claims = []lab.Judgement{{ID: "c"}}
+	if newView(a).explains() {
+		t.Error("a study with claims is about its steps")
 	}
 }

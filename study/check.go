@@ -73,6 +73,7 @@ func (f *File) checkSystem(r *reader) {
 	}
 	f.checkClaims(r)
 	f.checkFaults(r)
+	f.checkSteps(r)
 	if f.Quick != nil {
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)

@@ -36,6 +36,7 @@ type File struct {
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
 	optional map[string]bool
+	way      way // none where it names no variants
 }
 
 // Quick is what `--quick` changes in a study.
@@ -106,6 +107,7 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"load":     func(n *yaml.Node) { f.readLoad(r, n) },
 		"claims":   func(n *yaml.Node) { f.readClaims(r, n) },
 		"faults":   func(n *yaml.Node) { f.readFaults(r, n) },
+		"steps":    func(n *yaml.Node) { f.readSteps(r, n) },
 		"notes":    r.texts("notes", &s.Notes),
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")

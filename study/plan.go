@@ -32,7 +32,7 @@ type Options struct {
 const TwinSuffix = ".twin"
 
 // Resolve applies the options and returns the study as it will be played:
-// points chosen and scaled, twins added.
+// points chosen and scaled, twins added, steps between the variants that are left.
 func (f *File) Resolve(o Options) (lab.Study, error) {
 	s := f.Study
 	points := o.Points
@@ -65,6 +65,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	}
 	s.Variants = chooseVariants(s)
 	s.Trends = chooseTrends(s)
+	f.takeSteps(&s)
 	return s, nil
 }
 

@@ -71,3 +71,29 @@ func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 		}
 	}
 }
+
+// TestCosta2022ShowsWhereTheDifferenceComesFrom: between its own variants, at points
+// that the quick profile plays too, with everything that a step turns.
+func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
+	knobs := func(c lab.Variant) (map[string]string, error) {
+		if c.Architecture == "async" {
+			return map[string]string{"broker": "rabbitmq"}, nil
+		}
+		return nil, nil
+	}
+	s := builtIn(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
+	want := []string{
+		"monolith-ha -> sync: placement and replicas and data and coordination, with binding http",
+		"sync -> async: coordination and views, with broker rabbitmq, documents sqlite",
+	}
+	var got []string
+	for _, step := range s.Steps {
+		got = append(got, step.Name+": "+step.Knob()+", with "+step.With())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("steps %q, want %q", got, want)
+	}
+	if s.Explains() || s.Explained == nil || !slices.Equal(s.Explained.Points, []string{"rpm-1200", "capacity"}) {
+		t.Errorf("steps in %+v, beside %d claims", s.Explained, len(s.Claims))
+	}
+}

@@ -24,7 +24,7 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		}
 	}
 	switch {
-	case len(e.study.Steps) > 0:
+	case e.study.Explains():
 		for _, text := range e.saysWaterfalls(a.Waterfalls) {
 			add(text, "waterfall")
 		}
@@ -37,6 +37,7 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 	default:
 		add(e.saysRatio(a), "ratios")
 	}
+	add(e.saysWay(a), "waterfall")
 	add(e.saysAverage(a), "ratios")
 	add(e.saysLadder(a), "ladder")
 	add(e.saysTrends(a), "trends")
@@ -267,7 +268,7 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	} else {
 		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
 	}
-	undecided, all := countUndecided(a, headline)
+	undecided, all := e.countUndecided(a, headline)
 	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
 		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
 	for _, name := range slices.Sorted(maps.Keys(e.struck)) {
@@ -276,19 +277,20 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	return strings.Join(parts, " ")
 }
 
-// countUndecided counts the verdicts on a metric: on its steps where there are some,
-// else on its comparisons.
-func countUndecided(a lab.Analysis, metric string) (undecided, all int) {
+// countUndecided counts the verdicts on a metric: on its steps where the study is
+// about these, else on its comparisons.
+func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, all int) {
 	var verdicts []lab.ComparisonVerdict
+	steps := e.study.Explains() && len(a.Waterfalls) > 0
 	for _, w := range a.Waterfalls {
 		for _, s := range w.Steps {
-			if w.Metric == metric {
+			if steps && w.Metric == metric {
 				verdicts = append(verdicts, s.Verdict)
 			}
 		}
 	}
 	for _, c := range a.Comparisons {
-		if c.Metric == metric && len(a.Waterfalls) == 0 {
+		if !steps && c.Metric == metric {
 			verdicts = append(verdicts, c.Verdict)
 		}
 	}

@@ -10,18 +10,19 @@ import (
 )
 
 // waterfalls follow the study's way from one variant to another, in every metric
-// that all variants on it have at a point.
+// that all variants on it have at a point, or in those that the study names.
 func (e *experiment) waterfalls() []lab.Waterfall {
 	shown, other := e.way(1), e.way(2)
 	if len(shown) == 0 {
 		return nil
 	}
 	var all []lab.Waterfall
-	for _, point := range e.study.Points {
+	points := e.stepPoints(shown)
+	for _, point := range points {
 		e.noteGaps(point.Name, shown)
 	}
-	for _, metric := range e.study.AllMetrics() {
-		for _, point := range e.study.Points {
+	for _, metric := range e.stepMetrics() {
+		for _, point := range points {
 			values, blocks := e.overBlocks(metric.Name, point.Name, shown)
 			if blocks == 0 {
 				continue
@@ -32,6 +33,35 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 		}
 	}
 	return all
+}
+
+// stepPoints are where the steps are shown: where every stop plays, and of these
+// those that the study names, if it names any.
+func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
+	return slices.DeleteFunc(slices.Clone(e.study.Points), func(p lab.Point) bool {
+		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
+			return true
+		}
+		return slices.ContainsFunc(stops(steps), func(name string) bool {
+			v, known := e.study.Variant(name)
+			return known && !v.RunsAt(p.Name)
+		})
+	})
+}
+
+// stepMetrics are what the steps are shown in: what the study names, in its order,
+// else all.
+func (e *experiment) stepMetrics() []lab.Metric {
+	if e.study.Explained == nil || len(e.study.Explained.Metrics) == 0 {
+		return e.study.AllMetrics()
+	}
+	var named []lab.Metric
+	for _, name := range e.study.Explained.Metrics {
+		if m, known := e.metric(name); known {
+			named = append(named, m)
+		}
+	}
+	return named
 }
 
 // noteGaps names the blocks in which a trial of the way is missing.
@@ -108,7 +138,7 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 	for i, s := range steps {
 		c := family[i]
 		w.Steps = append(w.Steps, lab.Step{
-			Knob: s.Knob(), Change: s.Change(), With: s.With(), Before: s.Before, Variant: s.Variant,
+			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), With: s.With(), Before: s.Before, Variant: s.Variant,
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
 		})
 	}

@@ -100,6 +100,49 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 	}
 }
 
+// TestStepsOfAStudyWithClaims: they stand beside the claims, in what the study names
+// and where all of their variants play.
+func TestStepsOfAStudyWithClaims(t *testing.T) {
+	shown, other := toSync()
+	in := onTheWay(slices.Concat(shown, other), 7, actAlone)
+	s := &in.Plan.Study
+	s.Steps = shown
+	for i := range s.Steps {
+		s.Steps[i].Name = s.Steps[i].Before + " -> " + s.Steps[i].Variant
+	}
+	s.Steps[2].Changes = append(slices.Clone(s.Steps[2].Changes), change("replicas", "2", "1"))
+	s.Points = append(s.Points, lab.Point{Name: "busy"}, lab.Point{Name: "partly"})
+	s.Variants[0].Points = []string{"rate-40", "busy"}
+	s.Explained = &lab.Explained{Metrics: []string{"completion_time_p50"}, Points: []string{"rate-40"}}
+	s.Claims = []lab.Claim{{ID: "c", Text: "t", Kind: lab.ClaimSlower, Metric: "completion_time_p50", Variant: "sync", Against: "monolith"}}
+	a := Analyse(in)
+	if len(a.Waterfalls) != 1 || a.Waterfalls[0].Metric != "completion_time_p50" || a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
+		t.Fatalf("%+v, want the one metric that is named, with the names of its steps", a.Waterfalls)
+	}
+	on := slices.IndexFunc(a.Answer, func(x lab.Sentence) bool { return x.Figure == "waterfall" })
+	if on < 0 {
+		t.Fatalf("%+v says nothing of the way", a.Answer)
+	}
+	for _, want := range []string{"comes from sync-together -> sync, 1.", "Such a step turns several knobs at once; cleave explain turns them one at a time."} {
+		if !strings.Contains(a.Answer[on].Text, want) {
+			t.Errorf("%q is missing in %q", want, a.Answer[on].Text)
+		}
+	}
+	s.Steps = nil
+	if alone := Analyse(in).Answer; !slices.Equal(slices.Delete(slices.Clone(a.Answer), on, on+1), alone) {
+		t.Errorf("beside the way the answer is\n%+v\nwant what it is without\n%+v", a.Answer, alone)
+	}
+	s.Steps, s.Explained = shown, nil
+	without := in
+	without.Plan.Study.Claims = nil
+	if answer := fmt.Sprint(Analyse(without).Answer); !strings.Contains(answer, severalKnobs) || strings.Contains(answer, "in one order only") {
+		t.Errorf("%s: want that steps turn several knobs, not that they were taken in one order", answer)
+	}
+	if notes := strings.Join(Analyse(in).Notes, " "); strings.Contains(notes, "partly") {
+		t.Errorf("%s: a point that not all play is no gap", notes)
+	}
+}
+
 // TestStepsMultiplyBlockByBlock holds the identity in every single block.
 func TestStepsMultiplyBlockByBlock(t *testing.T) {
 	shown, _ := toSync()

@@ -12,14 +12,17 @@ import (
 )
 
 // mostExplained bounds how many metrics the answer explains.
-const mostExplained = 5
+const mostExplained = 6
+
+// noWay is said where there is nothing to be explained with.
+const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
 // saysWaterfalls tells where the difference between the two ends comes from: of
 // the study's first metrics, each where it was measured, and whether the order of
 // the steps changes that.
 func (e *experiment) saysWaterfalls(all []lab.Waterfall) []string {
 	if len(all) == 0 {
-		return []string{"No block holds every step of the way: nothing can be said of where the difference comes from."}
+		return []string{noWay}
 	}
 	var explained []string
 	for _, m := range e.study.AllMetrics() {
@@ -32,7 +35,35 @@ func (e *experiment) saysWaterfalls(all []lab.Waterfall) []string {
 	for _, w := range told {
 		texts = append(texts, e.saysWaterfall(w))
 	}
+	if several(all[0]) {
+		return append(texts, severalKnobs)
+	}
 	return append(texts, e.saysInteractions(told))
+}
+
+// saysWay tells of a study that answers by its claims, in a sentence, where the
+// difference between the ends of its way comes from: in the first metric of it.
+func (e *experiment) saysWay(a lab.Analysis) string {
+	if len(e.study.Steps) == 0 || e.study.Explains() {
+		return ""
+	}
+	if len(a.Waterfalls) == 0 {
+		return noWay
+	}
+	texts := append(e.saysUnheld(a.Waterfalls[:1]), e.saysWaterfall(a.Waterfalls[0]))
+	if several(a.Waterfalls[0]) {
+		texts = append(texts, severalKnobs)
+	}
+	return strings.Join(texts, " ")
+}
+
+// severalKnobs is said of steps that were not made to turn one.
+const severalKnobs = "Such a step turns several knobs at once; cleave explain turns them one at a time."
+
+// several reports whether some step between variants of the study turns more than
+// one knob.
+func several(w lab.Waterfall) bool {
+	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
 }
 
 // saysUnheld warns of steps that did not hold the rate they were compared at.
@@ -46,8 +77,12 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 			}
 		}
 		if len(fallen) > 0 {
-			texts = appendNew(texts, fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length of the load, and what follows on them is no property of the architectures. Explain at a lower rate.",
-				w.Point.Name, strings.Join(fallen, ", ")))
+			text := fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length of the load, and what follows on them is no property of the architectures.",
+				w.Point.Name, strings.Join(fallen, ", "))
+			if e.study.Explains() {
+				text += " Explain at a lower rate."
+			}
+			texts = appendNew(texts, text)
 		}
 	}
 	return texts
@@ -124,7 +159,7 @@ func listed(steps []lab.Step, verb string) string {
 		if i > 0 {
 			verb = "from"
 		}
-		parts = append(parts, fmt.Sprintf("%s %s %s %s", times(s.Ratio), verb, s.Knob, s.Change))
+		parts = append(parts, fmt.Sprintf("%s %s %s", times(s.Ratio), verb, s.Title()))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -133,7 +168,7 @@ func listed(steps []lab.Step, verb string) string {
 func names(steps []lab.Step) []string {
 	var named []string
 	for _, s := range steps {
-		named = append(named, fmt.Sprintf("%s %s (%s)", s.Knob, s.Change, times(s.Ratio)))
+		named = append(named, fmt.Sprintf("%s (%s)", s.Title(), times(s.Ratio)))
 	}
 	return named
 }

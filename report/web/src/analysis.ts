@@ -128,7 +128,13 @@ export interface TrialPath {
   segments: Segment[] | null;
 }
 
+export interface KnobChange {
+  knob: string;
+}
+
 export interface Step {
+  name?: string;
+  changes?: KnobChange[];
   knob: string;
   change: string;
   variant: string;

@@ -118,6 +118,12 @@ describe("a waterfall", () => {
     expect(bars[4]?.from).toBe(1);
     expect(bars[4]?.to).toBeCloseTo(bars[3]?.to ?? 0, 6);
   });
+  it("lists what a step with a name turns", () => {
+    const way = (loadedAnalysis().waterfalls ?? [])[0];
+    const step = { ...way?.steps?.[0], name: "monolith -> sync", changes: [{ knob: "data" }, { knob: "placement" }] };
+    const [bar] = barsOf({ ...way, steps: [step] } as never);
+    expect([bar?.knob, bar?.change]).toEqual(["monolith → sync", "data, placement"]);
+  });
   it("breaks long changes between words", () => {
     expect(twoLines("together → apart (with binding http)", 24)).toEqual(["together → apart (with", "binding http)"]);
     expect(twoLines("short", 24)).toEqual(["short"]);

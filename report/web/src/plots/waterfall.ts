@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import type { Analysis, Ratio, Waterfall } from "../analysis";
+import type { Analysis, Ratio, Step, Waterfall } from "../analysis";
 import { bottomLogAxis, type Drawing, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { shorten } from "../style";
@@ -21,16 +21,26 @@ export function barsOf(w: Waterfall): Bar[] {
   const bars = (w.steps ?? []).filter((s) => positive([s.ratio.ratio]).length === 1).map((s, i): Bar => {
     const from = at;
     at *= s.ratio.ratio;
-    return { key: String(i), knob: s.knob, change: s.change.replaceAll("->", "→"), from, to: at, ratio: s.ratio, verdict: s.verdict };
+    return { key: String(i), ...titleOf(s), from, to: at, ratio: s.ratio, verdict: s.verdict };
   });
   if (positive([w.whole.ratio]).length === 0) return bars;
   return [...bars, { key: "whole", knob: "whole way", change: `${w.from} → ${w.to}`, from: 1, to: w.whole.ratio, ratio: w.whole, verdict: "whole" }];
 }
 
+/** What a step turns; one that turns several knobs at once has a name, and lists them. */
+function titleOf(s: Step): Pick<Bar, "knob" | "change"> {
+  if (!s.name) return { knob: s.knob, change: arrows(s.change) };
+  return { knob: arrows(s.name), change: (s.changes ?? []).map((c) => c.knob).join(", ") };
+}
+
+function arrows(text: string): string {
+  return text.replaceAll("->", "→");
+}
+
 const FILLS: Record<string, string> = { slower: "var(--bad)", faster: "var(--good)", whole: "currentColor" };
 const ROW = 46;
 
-/** From one architecture to another, one knob at a time. */
+/** From one architecture to another, step by step. */
 export function waterfall(a: Analysis, width: number, index: number): Drawing {
   const w = a.waterfalls?.[index];
   if (!w) return { options: { marks: [] } };

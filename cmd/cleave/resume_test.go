@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shopStudy has trials of about two seconds, some with a broker beside the units.
+const shopStudy = `
+schema: cleave-study/1
+name: long
+title: A shop whose study is killed
+system: shop
+baseline: one
+variants:
+  one: {architecture: monolith}
+  events: {architecture: async}
+points:
+  p: {orders: 100, over: 1}
+load: {duration: 10s}
+steps: {variants: [one, events], metrics: [cpu_per_operation]}
+design: {blocks: 2, gates: {steal: 99%, calibration: 99%}}
+`
+
+// contents are all files below a folder.
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files[path], err = os.ReadFile(filepath.Join(dir, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestAStudyOfTheShopGoesOnAfterAKill: what runs when cleave is killed in mid-load
+// ends by itself, files of services can be found and removed, the trials that were over stay as they are, each of the
+// others is played once, and the report is over all of them.
+func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.results = filepath.Join(e.dir, "results")
+	file, folder := filepath.Join(e.dir, "shop.yaml"), filepath.Join(e.results, "long", "latest")
+	if err := os.WriteFile(file, []byte(shopStudy), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e.start("run", file, "--results", e.results)
+	label := e.label()
+	until(t, "two trials are done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) == 2 })
+	until(t, "orders come in again", func() (struct{}, bool) { return struct{}{}, len(labelled(label, "generator")) > 0 })
+	if err := e.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	e.code()
+	expectNobody(t, label)
+	t.Cleanup(func() { _ = os.RemoveAll(filepath.Join(leftovers.Root(), label)) })
+	before := contents(t, filepath.Join(folder, "trials"))
+
+	e.story.Reset()
+	e.start("run", file, "--resume", folder)
+	resumed := e.label()
+	if code := e.code(); code != exitFine {
+		t.Fatalf("resume ended with %d:\n%s", code, e.story.String())
+	}
+	expectNobody(t, resumed)
+	e.assertNothingLeft(resumed)
+	if _, err := os.Stat(filepath.Join(leftovers.Root(), label)); err == nil && !strings.Contains(e.story.String(), "cleave clean") {
+		t.Errorf("files of the services are left, and the story does not say how to remove them:\n%s", e.story.String())
+	}
+	after := contents(t, filepath.Join(folder, "trials"))
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if !bytes.Equal(before[path], after[path]) {
+			t.Errorf("%s was there and is another after resume", path)
+		}
+	}
+	var attempts []int
+	for _, trial := range e.trials() {
+		attempts = append(attempts, 10*trial.Number+trial.Attempt)
+	}
+	if slices.Sort(attempts); !slices.Equal(attempts, []int{11, 21, 31, 41}) {
+		t.Errorf("trials and attempts %v, want each of four trials once", attempts)
+	}
+	expectWhole(t, folder)
+}
+
+// expectWhole looks at the report of a study that was played to its end.
+func expectWhole(t *testing.T, folder string) {
+	t.Helper()
+	var analysis lab.Analysis
+	if err := json.Unmarshal(contents(t, folder)["analysis.json"], &analysis); err != nil {
+		t.Fatal(err)
+	}
+	if analysis.Trials.Planned != 4 || analysis.Trials.Valid != 4 || len(analysis.Trials.Invalid) != 0 {
+		t.Errorf("the report is over %+v, want four trials that all count", analysis.Trials)
+	}
+	if len(analysis.Waterfalls) != 1 || analysis.Waterfalls[0].Whole.N != 2 {
+		t.Errorf("waterfalls %+v, want one over both blocks", analysis.Waterfalls)
+	}
+	if info, err := os.Stat(filepath.Join(folder, "report.html")); err != nil || info.Size() == 0 {
+		t.Errorf("there is no report: %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+package study
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// way is what a study file says of steps: the variants in their order, and in which
+// metrics and at which points the steps between them are shown.
+type way struct {
+	variants []string
+	shown    lab.Explained
+	line     int
+}
+
+func (f *File) readSteps(r *reader, node *yaml.Node) {
+	f.way.line = node.Line
+	r.object(node, "steps", fields{
+		"variants": func(n *yaml.Node) {
+			r.texts("variants", &f.way.variants)(n)
+			if len(f.way.variants) < 2 {
+				r.problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next", len(f.way.variants))
+			}
+		},
+		"metrics": r.texts("metrics", &f.way.shown.Metrics),
+		"points":  r.texts("points", &f.way.shown.Points),
+	}, "variants")
+}
+
+// checkSteps holds the way against the study. Variants of it that cannot be built
+// here are left out like everywhere else.
+func (f *File) checkSteps(r *reader) {
+	seen := map[string]bool{}
+	for _, name := range f.way.variants {
+		checkName(r, f.way.line, "steps", name, f.claimable())
+		if seen[name] {
+			r.problem(f.way.line, "steps names the variant %q twice: a way does not come back", name)
+		}
+		seen[name] = true
+		f.checkPlays(r, name)
+	}
+	for _, metric := range f.way.shown.Metrics {
+		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
+			r.problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric, suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
+		}
+	}
+	f.checkPointNames(r, f.way.line, "steps", f.way.shown.Points)
+	for _, step := range f.steps(f.Study.Variants) {
+		if len(step.Changes) == 0 && step.Before != step.Variant {
+			r.problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them", step.Before, step.Variant)
+		}
+	}
+}
+
+// checkPlays sees to it that a variant of the way plays where the steps are shown.
+func (f *File) checkPlays(r *reader, name string) {
+	v, found := f.Study.Variant(name)
+	for _, point := range f.way.shown.Points {
+		if found && !v.RunsAt(point) {
+			r.problem(f.way.line, "steps: %s does not play at %s, so that no step can be shown there", name, point)
+		}
+	}
+}
+
+// takeSteps puts the way into a study that is resolved otherwise: between the
+// variants, and at the points, that are played. Where those are too few the study
+// has no steps.
+func (f *File) takeSteps(s *lab.Study) {
+	if len(f.way.variants) == 0 {
+		return
+	}
+	shown := f.way.shown
+	shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(name string) bool {
+		_, played := s.Point(name)
+		return !played
+	})
+	if len(shown.Points) == 0 && len(f.way.shown.Points) > 0 {
+		return
+	}
+	s.Steps, s.Explained = f.steps(s.Variants), &shown
+}
+
+// steps lead from each variant of the way to the next, of those that there are.
+func (f *File) steps(variants []lab.Variant) []lab.PathStep {
+	var steps []lab.PathStep
+	var before lab.Variant
+	for _, name := range f.way.variants {
+		i := slices.IndexFunc(variants, func(v lab.Variant) bool { return v.Name == name })
+		if i < 0 {
+			continue
+		}
+		v := variants[i]
+		if before.Name != "" {
+			steps = append(steps, lab.PathStep{Order: 1, Name: before.Name + " -> " + v.Name, Changes: f.changes(before, v), Before: before.Name, Variant: v.Name})
+		}
+		before = v
+	}
+	return steps
+}
+
+// changes are all knobs in which two variants differ, as the system sees it; where it
+// does not say, the architecture and the knobs that both have.
+func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
+	if f.info.Changes != nil {
+		return f.info.Changes(from, to)
+	}
+	var all []lab.KnobChange
+	if from.Architecture != to.Architecture {
+		all = append(all, lab.KnobChange{Knob: "architecture", From: from.Architecture, To: to.Architecture})
+	}
+	start, end := f.settings(from), f.settings(to)
+	for _, knob := range slices.Sorted(maps.Keys(start)) {
+		if value, both := end[knob]; both && value != start[knob] {
+			all = append(all, lab.KnobChange{Knob: knob, From: start[knob], To: value})
+		}
+	}
+	return all
+}
+
+// settings are the values of all knobs of a variant.
+func (f *File) settings(v lab.Variant) map[string]string {
+	all := map[string]string{}
+	architecture, _ := f.info.Architecture(v.Architecture)
+	for _, k := range architecture.Knobs {
+		all[k.Name] = architecture.KnobValue(v, k.Name)
+	}
+	return all
+}
