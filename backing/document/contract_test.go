@@ -98,6 +98,7 @@ func TestContract(t *testing.T) {
 		{"declaring again changes nothing", declareAgain},
 		{"mistakes are named", mistakesAreNamed},
 		{"counts", countsWhatItDid},
+		{"calls of traced operations are spans", callsAreSpans},
 	}
 	for driver, opener := range openers(t) {
 		t.Run(string(driver), func(t *testing.T) {

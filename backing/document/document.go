@@ -9,6 +9,8 @@
 // Texts are ordered by their bytes. Numbers are whole and fit 64 bits, or are
 // floating-point numbers of 64 bits.
 //
+// Calls that belong to a traced operation are spans (docs/tracing.md).
+//
 // It starts no server (backing/server does) and knows no read model.
 //
 // Entry points: Open, Store.
@@ -135,13 +137,15 @@ func Open(ctx context.Context, config Config) (Store, error) {
 	if config.Connections == 0 {
 		config.Connections = 16
 	}
-	switch config.Driver {
-	case SQLite:
-		return openSQLite(ctx, config)
-	case Mongo:
-		return openMongo(ctx, config)
+	open := map[Driver]func(context.Context, Config) (Store, error){SQLite: openSQLite, Mongo: openMongo}[config.Driver]
+	if open == nil {
+		return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
 	}
-	return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
+	store, err := open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return traced{store}, nil
 }
 
 // check names what is wrong with a collection's names.
