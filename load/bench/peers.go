@@ -28,7 +28,7 @@ func peers() []peer {
 		{"fortio", "fortio.org/fortio@v1.66.5", "", fortio},
 		{"hey", "github.com/rakyll/hey@v0.1.4", "", hey},
 		{"vegeta", "github.com/tsenart/vegeta/v12@v12.12.0", "", vegeta},
-		{"k6", "", "go install go.k6.io/k6@latest, and put it into PATH", k6},
+		{"k6", "go.k6.io/k6@v1.8.1", "", k6},
 	}
 }
 
