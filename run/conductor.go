@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -202,7 +201,7 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		return lab.Trial{}, nil, err
 	}
 	dir := filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", planned.Number, number))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir, 0o700); err != nil {
 		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
 	}
 	trial := lab.Trial{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -34,7 +33,7 @@ func (e *experiment) openService(ctx context.Context, spec lab.ServiceSpec) (lab
 		return nil, err
 	}
 	dir := filepath.Join(e.Scratch, "services", spec.Name+"-"+spec.Kind)
-	if err := os.MkdirAll(dir, 0o711); err != nil { // servers that run as another user pass through
+	if err := makeFolder(dir, 0o711); err != nil { // servers that run as another user pass through
 		return nil, fmt.Errorf("make the service's directory: %w", err)
 	}
 	return backing.Fresh(ctx, spec, dir)

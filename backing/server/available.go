@@ -107,7 +107,7 @@ func installed(kind Kind, name, versionFlag string, folders ...string) (Installe
 
 // askVersion runs a program and takes the first version number of its answer.
 func askVersion(path, flag string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only a guard against one that hangs
 	defer cancel()
 	answer, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
 	if err != nil {

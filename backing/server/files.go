@@ -17,39 +17,45 @@ import (
 // connections, or a peer's connection could sit on a server's port.
 const lowestPort, highestPort = 10000, 32767
 
-// freePorts returns n different free loopback ports.
-func freePorts(n int) ([]int, error) {
+// takePorts finds n different free loopback ports for the instance. It holds their
+// UDP sockets, which none of the servers uses, until its end: whoever looks for a
+// port, here or in a deployer, leaves them alone, also while the server is down.
+func (i *Instance) takePorts(n int) error {
 	port := lowestPort + mathrand.IntN(highestPort-lowestPort)
-	var free []int
-	for tried := 0; len(free) < n; tried++ {
+	for tried := 0; len(i.ports) < n; tried++ {
 		if tried > highestPort-lowestPort {
-			return nil, fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
-				len(free), lowestPort, highestPort, n)
+			return fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
+				len(i.ports), lowestPort, highestPort, n)
 		}
 		if port++; port > highestPort {
 			port = lowestPort
 		}
-		if portIsFree(port) {
-			free = append(free, port)
+		hold, err := net.ListenPacket("udp4", loopback(port))
+		if err != nil {
+			continue
 		}
+		if !nobodyListens(port) {
+			_ = hold.Close() // it held nothing
+			continue
+		}
+		i.ports, i.held = append(i.ports, port), append(i.held, hold)
 	}
-	return free, nil
+	return nil
 }
 
-// portIsFree also respects who holds the number's UDP socket: so deployers reserve
-// ports for units that do not listen yet.
-func portIsFree(port int) bool {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	hold, err := net.ListenPacket("udp4", address)
-	if err != nil {
-		return false
+// givePorts lets others have the ports.
+func (i *Instance) givePorts() {
+	for _, hold := range i.held {
+		_ = hold.Close() // nothing was sent
 	}
-	listener, err := net.Listen("tcp4", address)
-	if err != nil {
-		_ = hold.Close() // it held nothing
-		return false
-	}
-	return errors.Join(listener.Close(), hold.Close()) == nil
+	i.held = nil
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+func nobodyListens(port int) bool {
+	listener, err := net.Listen("tcp4", loopback(port))
+	return err == nil && listener.Close() == nil
 }
 
 // credentials are what clients log in with.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +28,7 @@ type Instance struct {
 	user     string
 	password string
 	ports    []int
+	held     []net.PacketConn // see takePorts
 
 	mu       sync.Mutex
 	launcher *launcher
@@ -54,15 +54,12 @@ const (
 func (i *Instance) begin(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var err error
-	if i.ports, err = freePorts(i.program.ports); err != nil {
-		return err
+	i.ports, i.launcher = nil, newLauncher()
+	err := errors.Join(i.takePorts(i.program.ports), i.loadCredentials())
+	if err == nil {
+		err = i.launch(ctx)
 	}
-	if err := i.loadCredentials(); err != nil {
-		return err
-	}
-	i.launcher = newLauncher()
-	if err := i.launch(ctx); err != nil {
+	if err != nil {
 		return errors.Join(err, i.end(syscall.SIGKILL))
 	}
 	return nil
@@ -123,7 +120,7 @@ func (i *Instance) tryOnce(ctx context.Context, work func(context.Context, *Inst
 // explain says why the server ended before it was ready.
 func (i *Instance) explain(main *started) error {
 	last := lastLines(main.log, 5)
-	if slices.ContainsFunc(i.ports, func(port int) bool { return !portIsFree(port) }) {
+	if slices.ContainsFunc(i.ports, func(port int) bool { return !nobodyListens(port) }) {
 		return fmt.Errorf("%w: %s", errPortTaken, last)
 	}
 	return fmt.Errorf("it ended at once (%w), its log %s says: %s", main.outcome, main.log, last)
@@ -134,7 +131,7 @@ func (i *Instance) Address() string { return i.address(0) }
 
 // address is that of the n-th port.
 func (i *Instance) address(n int) string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(i.ports[n]))
+	return loopback(i.ports[n])
 }
 
 // file is a path in the instance's folder.
@@ -223,6 +220,7 @@ func (i *Instance) end(how syscall.Signal) error {
 	err := i.halt(how)
 	i.launcher.close()
 	i.launcher = nil
+	i.givePorts()
 	return err
 }
 

@@ -278,7 +278,7 @@ func expectGone(t *testing.T, pids []int) {
 			family = append(family, p)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); len(family) > 0 && time.Now().Before(end); time.Sleep(pollEvery) {
+	for end := time.Now().Add(2 * time.Minute); len(family) > 0 && time.Now().Before(end); time.Sleep(pollEvery) {
 		family = living(family)
 	}
 	for _, p := range family {

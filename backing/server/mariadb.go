@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -23,6 +24,15 @@ func mariadb() program {
 		processes: mariadbProcesses,
 		ready:     func(ctx context.Context, i *Instance) error { return pingSQL(ctx, "mysql", i.DSN("mysql")) },
 	}
+}
+
+// scratchFolder holds temporary tables. A MariaDB that starts removes those that
+// it finds, also those of others that run and share a folder with it, as all would
+// share /tmp.
+const scratchFolder = "scratch"
+
+func mariadbEnvironment(i *Instance) []string {
+	return append(searchPath(), "TMPDIR="+i.file(scratchFolder))
 }
 
 // mariadbInstaller is the program that makes the data folder of a new server.
@@ -64,7 +74,10 @@ func prepareMariaDB(_ context.Context, i *Instance) error {
 		fmt.Sprintf("DELETE FROM mysql.global_priv WHERE User NOT IN ('%s', 'mariadb.sys');", i.user),
 		"FLUSH PRIVILEGES;",
 	)
-	if err != nil || i.exists(dataFolder) {
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(i.file(scratchFolder), 0o700); err != nil || i.exists(dataFolder) {
 		return err
 	}
 	installer, err := mariadbInstaller()
@@ -72,14 +85,14 @@ func prepareMariaDB(_ context.Context, i *Instance) error {
 		return err
 	}
 	return i.firstData(func(data string) error {
-		return i.run(process{name: "install", env: searchPath(), args: []string{
+		return i.run(process{name: "install", env: mariadbEnvironment(i), args: []string{
 			installer, "--no-defaults", "--datadir=" + data, "--skip-test-db", "--skip-name-resolve",
 			"--auth-root-authentication-method=normal"}})
 	})
 }
 
 func mariadbProcesses(i *Instance) []process {
-	return []process{{name: "mariadb", env: searchPath(), args: []string{
+	return []process{{name: "mariadb", env: mariadbEnvironment(i), args: []string{
 		i.path, "--defaults-file=" + i.file("mariadb.cnf"), "--init-file=" + i.file("mariadb-init.sql")}}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,6 +184,19 @@ func TestPostgresLeavesNoSharedMemory(t *testing.T) {
 	}
 }
 
+// TestMariaDBKeepsTemporaryTablesToItself: another one that starts would remove them.
+func TestMariaDBKeepsTemporaryTablesToItself(t *testing.T) {
+	instance := launchHere(t, MariaDB, Settings{})
+	database, err := sqlKeeper{"mysql"}.open(within(t), instance)
+	must(t, err)
+	defer func() { _ = database.Close() }()
+	var folder string
+	must(t, database.QueryRowContext(within(t), "SELECT @@tmpdir").Scan(&folder))
+	if want := filepath.Join(instance.dir, scratchFolder); folder != want {
+		t.Errorf("temporary tables are in %s, want %s", folder, want)
+	}
+}
+
 func TestInstanceIsClosedToOthersAndEndsWhole(t *testing.T) {
 	eachKeeper(t, func(t *testing.T, instance *Instance, content keeper) {
 		ctx := within(t)
@@ -266,6 +280,23 @@ func TestTakenPortIsTriedAgain(t *testing.T) {
 	if !errors.Is(err, errPortTaken) {
 		t.Errorf("error = %v, want errPortTaken", err)
 	}
+}
+
+// TestPortsAreKeptWhileTheServerIsDown: whoever looks for a port then takes another.
+func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
+	instance := launchHere(t, NATS, Settings{})
+	must(t, instance.Kill())
+	if hold, err := net.ListenPacket("udp4", instance.Address()); err == nil {
+		t.Errorf("anybody may have %s", instance.Address())
+		must(t, hold.Close())
+	}
+	must(t, instance.Restart(within(t)))
+	must(t, instance.Stop())
+	hold, err := net.ListenPacket("udp4", instance.Address())
+	if err != nil {
+		t.Fatalf("nobody may have %s after the end: %v", instance.Address(), err)
+	}
+	must(t, hold.Close())
 }
 
 func TestNATSConfigurationIsUnderstood(t *testing.T) {

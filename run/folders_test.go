@@ -1,0 +1,29 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// TestFoldersAreMadeWhileOthersRemoveTheirs: what is shared goes when it is empty.
+func TestFoldersAreMadeWhileOthersRemoveTheirs(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "shared")
+	var conductors sync.WaitGroup
+	for n := range 4 {
+		conductors.Go(func() {
+			own := filepath.Join(shared, strconv.Itoa(n))
+			for range 500 {
+				if err := errors.Join(makeFolder(filepath.Join(own, "trial"), 0o700), os.RemoveAll(own)); err != nil {
+					t.Error(err)
+					return
+				}
+				_ = os.Remove(shared) // refused while another is in it
+			}
+		})
+	}
+	conductors.Wait()
+}
