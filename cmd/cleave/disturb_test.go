@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 // longStudy takes a few seconds per trial, so that it can be disturbed.
 const longStudy = `

@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -57,9 +59,10 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":      exits,
-			"valid":      valid,
-			"sametrials": sameTrials,
+			"exits":       exits,
+			"valid":       valid,
+			"sametrials":  sameTrials,
+			"nothingleft": nothingLeft,
 		},
 	})
 }
@@ -84,6 +87,20 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // valid SCHEMA FILE checks a document against its schema.
 func valid(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(schema.Validate(args[0], []byte(ts.ReadFile(args[1]))))
+}
+
+// nothingLeft checks that the runs of this script have left neither a directory
+// nor a process. What else is on this host is not its business.
+func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
+	scratch := ts.Getenv("TMPDIR")
+	found, err := leftovers.Find(filepath.Join(scratch, filepath.Base(leftovers.Root())))
+	ts.Check(err)
+	for _, leftover := range found {
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", leftover.PID)) // it may have ended by now
+		if leftover.Dir != "" || strings.Contains(string(environment), scratch) {
+			ts.Fatalf("%s is left", leftover)
+		}
+	}
 }
 
 // sameTrials PLAN PLAN checks that two plans have the same trials.

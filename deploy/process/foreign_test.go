@@ -246,7 +246,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != dir {
 		t.Errorf("arguments %q, want a port and %s", saw.Args, dir)
 	}
-	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port, "CLEAVE_RUN=test", "PATH=" + os.Getenv("PATH")} {
+	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port, "CLEAVE_RUN=" + label(t), "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(saw.Env, want) {
 			t.Errorf("environment %q has no %s", saw.Env, want)
 		}

@@ -14,13 +14,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
+
+// label is that of the test program, in the form of real labels: a "cleave clean"
+// that other tests run on this host at the same time spares whose conductor lives.
+func label(t *testing.T) string {
+	t.Helper()
+	self, err := procfs.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := self.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d-%d", stat.PID, stat.Starttime)
+}
 
 // deployer starts this test binary as every unit and as the janitor.
 func deployer(t *testing.T) *Deployer {
@@ -29,7 +45,7 @@ func deployer(t *testing.T) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, "test")
+	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, label(t))
 }
 
 // layout is a lead and three workers that play the given part.

@@ -93,8 +93,8 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 		found, _, _ := strings.Cut(rest, "\x00")
 		return found
 	}
+	awaitListener(t, d.Units()[1].PID) // its environment is not there before it runs
 	want := address()
-	awaitListener(t, d.Units()[1].PID)
 	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "keeper":
 		playKeeper(os.Args[2:])
 	case "conductor":
-		playConductor(os.Args[2], os.Args[3])
+		playConductor(os.Args[2], os.Args[3], os.Args[4])
 	case "foreign":
 		playForeign(os.Args[2], os.Args[3:])
 	default:
@@ -184,7 +184,7 @@ func playWorker() {
 const restarted = "restarted"
 
 // playConductor deploys the units of a layout, given as JSON, tells about them and waits to be killed.
-func playConductor(dir, text string) {
+func playConductor(dir, text, label string) {
 	own, err := os.Executable()
 	if err != nil {
 		panic(err)
@@ -193,7 +193,7 @@ func playConductor(dir, text string) {
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		panic(err)
 	}
-	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"}, "test").Deploy(context.Background(), layout, dir)
+	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"}, label).Deploy(context.Background(), layout, dir)
 	if err != nil {
 		panic(err)
 	}
@@ -214,7 +214,7 @@ func startConductor(t *testing.T, dir, layout string) (*exec.Cmd, []lab.Unit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conductor := exec.Command(own, "conductor", dir, layout)
+	conductor := exec.Command(own, "conductor", dir, layout, label(t))
 	out, err := conductor.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

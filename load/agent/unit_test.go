@@ -75,7 +75,7 @@ func TestGeneratorUnit(t *testing.T) {
 	t.Setenv("CLEAVE_DIR", dir)
 	job := jobFor(t, "http://somewhere.test/?n=1")
 	job.Unit, job.Warmup, job.History = "front-door", 100*ms, "history.jsonl"
-	job.Await = Await{For: scenario.Duration(10 * time.Second), Path: "/healthz"}
+	job.Await = Await{For: scenario.Duration(time.Minute), Path: "/healthz"}
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
 	u.command(lab.CommandStart)

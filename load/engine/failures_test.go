@@ -144,7 +144,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 
 func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
 	r := newRig(t, serveRaw(t, func(net.Conn) error { return nil }))
-	r.config.Duration, r.config.Grace = 200*time.Millisecond, time.Millisecond
+	r.config.Duration, r.config.Grace = time.Second, time.Millisecond
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.Unfinished: 4}) // one per connection
 	if report.Unsent != 16 {

@@ -50,7 +50,7 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		served.Add(1)
 		return says(fine)(conn)
 	}))
-	r.config.Duration, r.config.MaxRate = 500*time.Millisecond, 10
+	r.config.Duration, r.config.MaxRate = 900*time.Millisecond, 10
 	r.open(50)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 10})
@@ -91,7 +91,7 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 			r.open(1000)
 		}
 		r.config.Duration = 10 * time.Second
-		r.config.Until = time.Now().Add(300 * time.Millisecond)
+		r.config.Until = time.Now().Add(time.Second)
 		results, report := r.run()
 		if report.Stopped == "" || results.Count(record.All, record.OK) != results.Sent(record.All) {
 			t.Errorf("%s: stopped %q, %d of %d operations ok", name, report.Stopped, results.Count(record.All, record.OK), results.Sent(record.All))
@@ -99,7 +99,7 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 		if flows := results.Sent(0) + report.Unsent; users == nil && (flows != 1000 || report.UnsentBecause != report.Stopped || report.Window != r.config.Duration) {
 			t.Errorf("%s: %d flows sent or unsent of 1000, because %q, in %v", name, flows, report.UnsentBecause, report.Window)
 		}
-		if users != nil && (report.Unsent != 0 || report.Window >= time.Second) {
+		if users != nil && (report.Unsent != 0 || report.Window >= 5*time.Second) {
 			t.Errorf("%s: %d unsent, flows begun for %v", name, report.Unsent, report.Window)
 		}
 	}
