@@ -20,9 +20,10 @@ type Backing interface {
 	Kind() string
 	// Preflight says what this host lacks for the kind and how to get it.
 	Preflight() error
-	// Fresh returns a service without content. The backing may have used its
-	// server before, as long as nothing can be seen of that. dir is a private,
-	// existing directory that lasts as long as the experiment.
+	// Fresh returns a service without content. The services of a trial are asked for
+	// at once. The backing may have used its server before, as long as nothing can be
+	// seen of that. dir is a private, existing directory that lasts as long as the
+	// experiment.
 	Fresh(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
 	// Close ends what the backing keeps running between trials.
 	Close() error

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -14,15 +15,29 @@ import (
 // services are the backing services of one trial, by name.
 type services map[string]lab.Service
 
-// openServices opens what the layout asks for. On error nothing is left open.
+// openServices opens what the layout asks for, all at once: servers spend most of
+// their start waiting. On error nothing is left open.
 func (e *experiment) openServices(ctx context.Context, layout lab.Layout) (services, error) {
+	found := make([]lab.Service, len(layout.Services))
+	problems := make([]error, len(layout.Services))
+	var starts sync.WaitGroup
+	for i, spec := range layout.Services {
+		starts.Go(func() {
+			var err error
+			if found[i], err = e.openService(ctx, spec); err != nil {
+				problems[i] = fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err)
+			}
+		})
+	}
+	starts.Wait()
 	opened := services{}
-	for _, spec := range layout.Services {
-		service, err := e.openService(ctx, spec)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err), opened.release())
+	for i, spec := range layout.Services {
+		if problems[i] == nil {
+			opened[spec.Name] = found[i]
 		}
-		opened[spec.Name] = service
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, errors.Join(err, opened.release())
 	}
 	return opened, nil
 }
@@ -71,14 +86,19 @@ func (c *Conductor) closeBackings() error {
 	return errors.Join(problems...)
 }
 
-// release ends the trial's use of all services.
+// release ends the trial's use of all services, at once.
 func (s services) release() error {
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if err := s[name].Release(); err != nil {
-			problems = append(problems, fmt.Errorf("release the backing service %s: %w", name, err))
-		}
+	names := slices.Sorted(maps.Keys(s))
+	problems := make([]error, len(names))
+	var ends sync.WaitGroup
+	for i, name := range names {
+		ends.Go(func() {
+			if err := s[name].Release(); err != nil {
+				problems[i] = fmt.Errorf("release the backing service %s: %w", name, err)
+			}
+		})
 	}
+	ends.Wait()
 	return errors.Join(problems...)
 }
 

@@ -6,7 +6,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -118,5 +120,68 @@ func TestWhatGoesWrongWithServices(t *testing.T) {
 		if s.log[len(s.log)-1] != "close" {
 			t.Errorf("%s: %v, want the backing closed at the end", name, s.log)
 		}
+	}
+}
+
+// meeting is where two have to come before either may go on.
+type meeting struct {
+	there atomic.Int32
+	all   chan struct{}
+}
+
+func (m *meeting) attend(ctx context.Context) error {
+	if m.there.Add(1) == 2 {
+		close(m.all)
+	}
+	select {
+	case <-m.all:
+		return nil
+	case <-ctx.Done():
+		return errors.New("nobody else came")
+	}
+}
+
+// pair is a backing of which two services start and end only side by side.
+type pair struct {
+	lab.Backing
+	start, end *meeting
+}
+
+func (p pair) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
+	return half{p: p, ctx: ctx}, p.start.attend(ctx)
+}
+
+type half struct {
+	lab.Service
+	p   pair
+	ctx context.Context
+}
+
+func (h half) Release() error { return h.p.end.attend(h.ctx) }
+
+func TestServicesStartAndEndAtOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	both := pair{start: &meeting{all: make(chan struct{})}, end: &meeting{all: make(chan struct{})}}
+	e := experiment{Conductor: &Conductor{Scratch: t.TempDir(), Backings: map[string]lab.Backing{"mariadb": both}}}
+	opened, err := e.openServices(ctx, lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}})
+	if err != nil || len(opened) != 2 {
+		t.Fatalf("opened %v, error %v", opened, err)
+	}
+	if err := opened.release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoServiceStaysOpenWhereAnotherFails(t *testing.T) {
+	s, c := newShop(t)
+	e := experiment{Conductor: c}
+	layout := lab.Layout{Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"}, {Name: "broker", Kind: "oracle"}}}
+	opened, err := e.openServices(t.Context(), layout)
+	if opened != nil || err == nil || !strings.Contains(err.Error(), "backing service broker (oracle): ") {
+		t.Errorf("opened %v, error %v", opened, err)
+	}
+	if want := []string{"fresh", "release"}; !slices.Equal(s.log, want) {
+		t.Errorf("%v, want %v", s.log, want)
 	}
 }
