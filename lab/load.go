@@ -68,9 +68,12 @@ type LoadJob struct {
 	// once.
 	Over float64
 	Seed uint64 // of every random choice
-	// Search asks for the highest rate that meets the objective, from Rate on.
-	Search bool
-	Ready  ReadyCheck
+	// Search asks for the highest rate that meets the objective. It begins between Rate
+	// and twice it, by Seed and Variant, so that searches do not all end on the same few
+	// rates.
+	Search  bool
+	Variant string // the name of what is searched for its capacity
+	Ready   ReadyCheck
 	// Settle, where it has a path, is asked once after the last operation, of the
 	// warm-up and of every probe of a search too; the load is over when the answer
 	// comes. A system whose answers come before its work is done holds it back until

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"time"
@@ -78,7 +81,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	}
 	switch {
 	case job.Rate > 0:
-		s.Load = scenario.Load{Rate: strconv.FormatFloat(job.Rate, 'g', -1, 64), Arrivals: job.Arrivals}
+		s.Load = scenario.Load{Rate: strconv.FormatFloat(startOf(job), 'g', -1, 64), Arrivals: job.Arrivals}
 	case job.Count > 0:
 		const file = "arrivals.txt"
 		work.Files = map[string][]byte{file: arrivals(job.Count, job.Over)}
@@ -90,6 +93,21 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		s.Load.Duration = seconds(job.Duration)
 	}
 	return work, nil
+}
+
+// startOf is the rate of a load, or where a search begins: between the job's rate and
+// twice it, by the seed and the variant. A search doubles and bisects. Were all begun at
+// one rate, or those of a block, all would end on the same few rates, and capacities
+// that differ by a step in every block would look as if they were known without error.
+func startOf(job lab.LoadJob) float64 {
+	if !job.Search {
+		return job.Rate
+	}
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(job.Variant)) // a hash takes everything
+	random := rand.New(rand.NewPCG(job.Seed, name.Sum64()))
+	scattered := job.Rate * math.Exp2(random.Float64())
+	return math.Round(scattered*100) / 100
 }
 
 // arrivals are the times in seconds at which flows are due, one per line: evenly

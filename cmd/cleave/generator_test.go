@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,5 +21,35 @@ func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	}
 	if !work.Search || work.Resolution != 1.25 || work.Votes != 1 || time.Duration(work.Spec.Lateness) != 50*time.Millisecond {
 		t.Errorf("search %t, resolution %g, votes %d, lateness %v", work.Search, work.Resolution, work.Votes, time.Duration(work.Spec.Lateness))
+	}
+}
+
+// TestSearchesBeginAtDifferentRates: those of one grid could not differ by less than
+// its step.
+func TestSearchesBeginAtDifferentRates(t *testing.T) {
+	begins := func(variant string, seed uint64, search bool) float64 {
+		work, err := agentJob(lab.LoadJob{Rate: 200, Seed: seed, Variant: variant, Search: search, Load: lab.Load{Scenario: json.RawMessage(`{}`)}})
+		rate, malformed := strconv.ParseFloat(work.Spec.Load.Rate, 64)
+		if err != nil || malformed != nil {
+			t.Fatal(err, malformed)
+		}
+		return rate
+	}
+	low, high := 400.0, 200.0
+	for seed := range uint64(64) {
+		rate := begins("sync", seed, true)
+		low, high = min(low, rate), max(high, rate)
+		if again := begins("sync", seed, true); rate < 200 || rate > 400 || rate != again {
+			t.Errorf("seed %d begins at %g, and again at %g, want twice the same between 200 and 400", seed, rate, again)
+		}
+	}
+	if low > 220 || high < 360 {
+		t.Errorf("64 searches begin between %g and %g, want them all over 200 to 400", low, high)
+	}
+	if one, other := begins("sync", 7, true), begins("async", 7, true); one == other {
+		t.Errorf("two variants of a block both begin at %g", one)
+	}
+	if rate := begins("sync", 7, false); rate != 200 {
+		t.Errorf("a load without a search has the rate %g, want 200", rate)
 	}
 }

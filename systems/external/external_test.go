@@ -112,7 +112,7 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 	}{
 		"rate":         {at(Rate, 12.5), lab.LoadJob{Rate: 12.5}, false},
 		"users":        {at(Users, 4), lab.LoadJob{Users: 4}, false},
-		"search":       {at(SearchFrom, 100), lab.LoadJob{Rate: 100, Search: true}, false},
+		"search":       {at(SearchFrom, 100), lab.LoadJob{Rate: 100, Search: true, Variant: "theirs"}, false},
 		"scenario's":   {lab.Point{Name: "scenario"}, lab.LoadJob{}, false},
 		"no rate":      {at(Rate, 0), lab.LoadJob{}, true},
 		"unknown":      {at("workers", 5), lab.LoadJob{}, true},
@@ -120,8 +120,8 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var job lab.LoadJob
-			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{External: &d.ExternalSystem}, test.point, 1)
-			if (err != nil) != test.fails || job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
+			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem}, test.point, 1)
+			if (err != nil) != test.fails || job.Search && job.Variant != test.want.Variant || job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
 				t.Errorf("job %+v, %v; want %+v", job, err, test.want)
 			}
 		})

@@ -154,7 +154,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 		layout.Units = append(layout.Units, balancer(front))
 		front = []string{RoleBalancer}
 	}
-	generator, err := s.generator(p, filled, design, front[0], random)
+	generator, err := s.generator(v, p, filled, design, front[0], random)
 	if err != nil {
 		return lab.Layout{}, err
 	}
@@ -205,9 +205,9 @@ func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
 }
 
 // generator is the unit that orders, at the unit in front.
-func (s System) generator(p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
+func (s System) generator(v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
-		Load: s.Load, Target: "http://shop", Unit: front, Seed: random, History: history,
+		Load: s.Load, Target: "http://shop", Unit: front, Seed: random, Variant: v.Name, History: history,
 		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
 		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout},
 	}

@@ -119,7 +119,7 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 		if _, err := s.Layout(variant("monolith", nil), point(c.levels), 1); err != nil {
 			t.Fatal(err)
 		}
-		if g.job.Rate != c.want.Rate || g.job.Users != c.want.Users || g.job.Count != c.want.Count || g.job.Search != c.want.Search || g.job.Duration != c.want.Duration {
+		if g.job.Rate != c.want.Rate || g.job.Users != c.want.Users || g.job.Count != c.want.Count || g.job.Search != c.want.Search || g.job.Duration != c.want.Duration || g.job.Variant != "monolith" {
 			t.Errorf("%v: %+v, want %+v", c.levels, g.job, c.want)
 		}
 	}
