@@ -50,7 +50,7 @@ func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest
 	}
 	for part := range slices.Chunk(rows, paymentColumns*manyPayments) {
 		payments := len(part) / paymentColumns
-		added, err := c.db.Exec(ctx, c.recordMany[payments], part...)
+		added, err := c.db.Exec(ctx, c.record[payments], part...)
 		if err != nil || added != int64(payments) {
 			return nil, false, many(len(all), err)
 		}

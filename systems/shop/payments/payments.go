@@ -35,10 +35,9 @@ const (
 type Payments struct {
 	db     *database.DB
 	ledger steps.Ledger
-	record string
-	// Of many orders, see ChargeAll.
-	recordMany []string // INSERT by number of payments
-	debitMany  []string // UPDATE by number of accounts
+	record []string // INSERT by number of payments
+	// debitMany is UPDATE by number of accounts, see ChargeAll.
+	debitMany []string
 }
 
 var _ shop.Payments = (*Payments)(nil)
@@ -47,19 +46,15 @@ var _ shop.Payments = (*Payments)(nil)
 func New(db *database.DB) *Payments {
 	return &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
-		record: record(db, 1), recordMany: database.Texts(manyPayments, func(n int) string { return record(db, n) }),
+		record: database.Texts(manyPayments, func(n int) string {
+			return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " + database.Values(n, paymentColumns) + db.KeepExisting("order_id")
+		}),
 		debitMany: debits(db),
 	}
 }
 
 // paymentColumns is how many values a payment is written with.
 const paymentColumns = 5
-
-// record is the statement that writes payments.
-func record(db *database.DB, payments int) string {
-	return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " +
-		database.Values(payments, paymentColumns) + db.KeepExisting("order_id")
-}
 
 // Authorise implements shop.Payments.
 func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
@@ -72,7 +67,7 @@ func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (
 	}
 	answer := &shoppb.StepResponse{}
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, customer, amount, StateAuthorised, steps.Entry(StateAuthorised))
+		added, err := c.db.Exec(ctx, c.record[1], order, customer, amount, StateAuthorised, steps.Entry(StateAuthorised))
 		if err != nil {
 			return err
 		}
@@ -141,7 +136,7 @@ func (c *Payments) Void(ctx context.Context, in *shoppb.StepRequest) (*shoppb.St
 	}
 	var answer *shoppb.StepResponse
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, 0, 0, StateVoided, steps.Entry(StateVoided))
+		added, err := c.db.Exec(ctx, c.record[1], order, 0, 0, StateVoided, steps.Entry(StateVoided))
 		if err != nil || added > 0 {
 			answer = &shoppb.StepResponse{}
 			return err

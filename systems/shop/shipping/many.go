@@ -28,7 +28,7 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) (bool
 	}
 	for part := range slices.Chunk(rows, shipmentColumns*manyShipments) {
 		shipments := len(part) / shipmentColumns
-		added, err := c.db.Exec(ctx, c.recordMany[shipments], part...)
+		added, err := c.db.Exec(ctx, c.record[shipments], part...)
 		if err != nil {
 			return false, fmt.Errorf("ship %d orders: %w", len(all), err)
 		}

@@ -21,9 +21,8 @@ const (
 type Shipping struct {
 	db     *database.DB
 	ledger steps.Ledger
-	record string
-	// recordMany is INSERT by number of shipments, see ShipAll.
-	recordMany []string
+	// record is INSERT by number of shipments, see ShipAll.
+	record []string
 }
 
 var _ shop.Shipping = (*Shipping)(nil)
@@ -32,18 +31,14 @@ var _ shop.Shipping = (*Shipping)(nil)
 func New(db *database.DB) *Shipping {
 	return &Shipping{
 		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
-		record: record(db, 1), recordMany: database.Texts(manyShipments, func(n int) string { return record(db, n) }),
+		record: database.Texts(manyShipments, func(n int) string {
+			return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " + database.Values(n, shipmentColumns) + db.KeepExisting("order_id")
+		}),
 	}
 }
 
 // shipmentColumns is how many values a shipment is written with.
 const shipmentColumns = 5
-
-// record is the statement that writes shipments.
-func record(db *database.DB, shipments int) string {
-	return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " +
-		database.Values(shipments, shipmentColumns) + db.KeepExisting("order_id")
-}
 
 // Ship implements shop.Shipping.
 func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
@@ -52,7 +47,7 @@ func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Sh
 		return nil, err
 	}
 	// One statement decides: it needs no transaction around it.
-	added, err := c.db.Exec(ctx, c.record, order, in.GetRecipient(), in.GetAddress(), StateShipped, steps.Entry(StateShipped))
+	added, err := c.db.Exec(ctx, c.record[1], order, in.GetRecipient(), in.GetAddress(), StateShipped, steps.Entry(StateShipped))
 	if err == nil && added == 0 {
 		err = c.ledger.Expect(ctx, order, StateShipped)
 	}
@@ -75,7 +70,7 @@ func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	}
 	answer := &shoppb.StepResponse{}
 	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record, order, "", "", StateRecalled, steps.Entry(StateRecalled))
+		added, err := c.db.Exec(ctx, c.record[1], order, "", "", StateRecalled, steps.Entry(StateRecalled))
 		if err != nil || added > 0 {
 			return err
 		}
