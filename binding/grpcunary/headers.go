@@ -111,12 +111,13 @@ func unescape(text string) string {
 }
 
 // appendTimeout appends the value of grpc-timeout, which has at most eight digits.
+// It is rounded up: the callee must not give up before the caller does.
 func appendTimeout(dst []byte, left time.Duration) []byte {
 	for _, unit := range []struct {
 		length time.Duration
 		letter byte
 	}{{time.Microsecond, 'u'}, {time.Millisecond, 'm'}, {time.Second, 'S'}, {time.Hour, 'H'}} {
-		if n := max(int64(left/unit.length), 0); n < 1e8 {
+		if n := int64((max(left, 0) + unit.length - 1) / unit.length); n < 1e8 {
 			return append(strconv.AppendInt(dst, n, 10), unit.letter)
 		}
 	}

@@ -8,6 +8,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Fault is what of an error crosses a binding.
@@ -38,11 +39,18 @@ type Faults interface {
 
 // Lost is the fault of a call that a transport failed to bring to its end.
 func Lost(ctx context.Context, callee string) Fault {
-	switch err := ctx.Err(); {
-	case errors.Is(err, context.DeadlineExceeded):
-		return Fault{DeadlineExceeded, "no answer from " + callee + " in time"}
-	case err != nil:
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		return Fault{Cancelled, "the call to " + callee + " was given up"}
+	case timeIsUp(ctx):
+		return Fault{DeadlineExceeded, "no answer from " + callee + " in time"}
 	}
 	return Fault{Unavailable, callee + " does not answer"}
+}
+
+// timeIsUp asks the clock: the socket and the callee have the same deadline and
+// can end a call before the context's own timer fires.
+func timeIsUp(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return limited && !time.Now().Before(deadline)
 }

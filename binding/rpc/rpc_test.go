@@ -35,6 +35,14 @@ func TestCallsAreSpreadEvenly(t *testing.T) {
 	}
 }
 
+// slowTimer is a context whose timer has not fired yet.
+type slowTimer struct {
+	context.Context
+	deadline time.Time
+}
+
+func (s slowTimer) Deadline() (time.Time, bool) { return s.deadline, true }
+
 func TestALostCallSaysWhy(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
@@ -44,7 +52,11 @@ func TestALostCallSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
 		want string
-	}{{t.Context(), Unavailable}, {late, DeadlineExceeded}, {givenUp, Cancelled}} {
+	}{
+		{t.Context(), Unavailable}, {late, DeadlineExceeded}, {givenUp, Cancelled},
+		{slowTimer{t.Context(), time.Now()}, DeadlineExceeded}, {slowTimer{t.Context(), time.Now().Add(time.Hour)}, Unavailable},
+		{slowTimer{givenUp, time.Now()}, Cancelled},
+	} {
 		if got := Lost(c.ctx, "them"); got.Kind != c.want || got.Detail == "" {
 			t.Errorf("with context %v: %+v, want %s", c.ctx.Err(), got, c.want)
 		}
