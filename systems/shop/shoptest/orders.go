@@ -188,10 +188,11 @@ func testCancel(t *testing.T, c *client) {
 		account := c.account(t, customer)
 		return fmt.Sprintf("%+v", account), account.BalanceCents == Seed().Balance && account.HeldCents == 0
 	})
-	var shipment api.Shipment
-	if c.get(t, "/orders/"+order.OrderID+"/shipment", &shipment); shipment.State != "recalled" {
-		t.Errorf("shipment = %+v", shipment)
-	}
+	eventually(t, "recall", func() (string, bool) {
+		var shipment api.Shipment
+		c.get(t, "/orders/"+order.OrderID+"/shipment", &shipment)
+		return fmt.Sprintf("%+v", shipment), shipment.State == "recalled"
+	})
 }
 
 func testCancelRefused(t *testing.T, c *client) {
