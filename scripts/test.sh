@@ -9,17 +9,8 @@ racing() {
   go list ./... | grep -v -E '/(internal|docs|tools)(/|$)|/bench$'
 }
 
-# Both runs happen even when the first fails; either failure is kept.
-runs() {
-  local status=0 packages
-  go test -json -timeout 20m ./... || status=$?
-  echo "once more with the race detector"
-  packages=$(racing)
-  # shellcheck disable=SC2086 # one word per package
-  go test -race -json -timeout 20m $packages || status=$?
-  return "$status"
-}
-
 mkdir -p bin
 go build -o bin/tally ./internal/tally
-runs | bin/tally
+packages=$(racing)
+# shellcheck disable=SC2086 # one word per package
+exec bin/tally -timeout=20m ./... -- -race -timeout=20m $packages

@@ -1,23 +1,28 @@
-// Command tally reads the output of `go test -json` from its standard input and
-// prints it for people: a line per package, the output of what failed, and at
-// the end one line with how many tests passed and failed.
+// Command tally runs `go test` and prints for people what came of it: a line per
+// package, the output of what failed, and at the end one line with how many tests
+// passed and failed. The exit code is 1 when a test or a package failed or when
+// there was no test at all.
 //
-// Lines that are not JSON are passed on. Several runs may follow each other in
-// one stream. It runs no tests itself. The exit code is 1 when a test or a
-// package failed or when there was no test at all.
+// Several runs may follow each other, separated by --. Of each run a few failed
+// tests are repeated, once and alone. What passes then is unsteady: it is named,
+// with the output of the failure, and counted apart, neither as passed nor as
+// failed. See repeatable for what is not repeated.
 //
-//	go test -json ./... | go run ./internal/tally
+//	go run ./internal/tally -timeout=20m ./... -- -race -timeout=20m ./...
 package main
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 )
 
 func main() {
-	t, err := read(os.Stdin, os.Stdout)
+	t, err := runs(goTest, groups(os.Args[1:]), os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tally:", err)
 		os.Exit(1)
@@ -28,21 +33,95 @@ func main() {
 	}
 }
 
-// read counts a whole stream and writes what people want to see.
-func read(from io.Reader, to io.Writer) (*tally, error) {
-	t := newTally(to)
-	lines := bufio.NewReader(from)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			t.line(line)
-		}
-		if err == io.EOF {
-			t.end()
-			return t, t.err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read test events: %w", err)
+// group is what one run is asked for.
+type group struct {
+	flags    []string // each with its value in one word
+	packages []string
+}
+
+// groups reads the command line.
+func groups(words []string) []group {
+	all := []group{{}}
+	for _, word := range words {
+		last := &all[len(all)-1]
+		switch {
+		case word == "--":
+			all = append(all, group{})
+		case strings.HasPrefix(word, "-"):
+			last.flags = append(last.flags, word)
+		default:
+			last.packages = append(last.packages, word)
 		}
 	}
+	return all
+}
+
+// tester runs the tests of a group and hands over the events that it prints.
+type tester func(g group, events func(io.Reader) error) error
+
+// goTest is the tester of the Go toolchain.
+func goTest(g group, events func(io.Reader) error) error {
+	command := exec.Command("go", slices.Concat([]string{"test", "-json"}, g.flags, g.packages)...)
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	// The reading ends before Wait, which closes the pipe.
+	return errors.Join(events(out), command.Wait())
+}
+
+// runs plays one group after the other; each is played even when one before it
+// failed.
+func runs(play tester, all []group, to io.Writer) (*tally, error) {
+	sum := newTally(to)
+	for i, g := range all {
+		if i > 0 {
+			sum.print("once more with %s\n", strings.Join(g.flags, " "))
+		}
+		t, err := run(play, g, to)
+		if err != nil {
+			return nil, err
+		}
+		sum.add(t)
+	}
+	return sum, sum.err
+}
+
+// run plays one group and repeats what may be repeated.
+func run(play tester, g group, to io.Writer) (*tally, error) {
+	t, err := count(play, g, to)
+	if err != nil {
+		return nil, err
+	}
+	repeat := t.broken.few()
+	for _, b := range t.broken {
+		if repeat && b.repeatable() {
+			again, err := count(play, b.alone(g.flags), to)
+			if err != nil {
+				return nil, err
+			}
+			if again.failed == 0 && again.passed > 0 {
+				t.unsettle(b)
+				continue
+			}
+		}
+		t.show(b)
+	}
+	return t, t.err
+}
+
+// count plays a group once.
+func count(play tester, g group, to io.Writer) (*tally, error) {
+	t := newTally(to)
+	failure := play(g, t.read)
+	var exit *exec.ExitError
+	switch {
+	case failure == nil, errors.As(failure, &exit) && t.failed > 0:
+		return t, t.err
+	}
+	return nil, fmt.Errorf("run the tests of %s: %w", strings.Join(g.packages, " "), failure)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,10 +19,12 @@ type event struct {
 
 // tally counts tests. A test with subtests is not counted beside them.
 type tally struct {
-	passed, failed, skipped int
-	out                     io.Writer
-	err                     error // of writing
-	running                 map[string]*suite
+	passed, failed, skipped, unsteady int
+
+	out     io.Writer
+	err     error // of writing
+	running map[string]*suite
+	broken  failures
 }
 
 // suite is a package whose tests run.
@@ -30,7 +33,7 @@ type suite struct {
 	order   []string
 	parents map[string]bool
 	blamed  map[string]bool // tests around a failed one
-	failed  int
+	failed  []string        // tests
 }
 
 // newTally counts nothing yet.
@@ -44,13 +47,42 @@ func (t *tally) String() string {
 	if t.skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", t.skipped)
 	}
+	if t.unsteady > 0 {
+		text += fmt.Sprintf(", %d unsteady (failed, and passed when repeated alone)", t.unsteady)
+	}
 	return text
+}
+
+// add takes over what another has counted.
+func (t *tally) add(o *tally) {
+	t.passed += o.passed
+	t.failed += o.failed
+	t.skipped += o.skipped
+	t.unsteady += o.unsteady
 }
 
 // print writes and keeps the first error.
 func (t *tally) print(format string, arguments ...any) {
 	if _, err := fmt.Fprintf(t.out, format, arguments...); err != nil && t.err == nil {
 		t.err = err
+	}
+}
+
+// read counts a whole stream. Lines that are not JSON are passed on.
+func (t *tally) read(from io.Reader) error {
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			t.line(line)
+		}
+		if err == io.EOF {
+			t.end()
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read test events: %w", err)
+		}
 	}
 }
 
@@ -144,7 +176,7 @@ func (t *tally) count(e event) {
 		t.skipped++
 	case "fail":
 		t.failed++
-		s.failed++
+		s.failed = append(s.failed, e.Test)
 		markAround(s.blamed, e.Test)
 	}
 }
@@ -160,28 +192,24 @@ func (t *tally) finish(e event) {
 	case "skip":
 		t.print("-    %s has no tests\n", e.Package)
 	case "fail":
-		if s.failed == 0 {
-			t.failed++
-		}
-		t.show(s)
-		t.print("FAIL %s %.1f s\n", e.Package, e.Elapsed)
-	}
-}
-
-// show prints the output of what did not pass.
-func (t *tally) show(s *suite) {
-	for _, test := range s.order {
-		if kept, there := s.output[test]; there {
-			t.print("%s", kept.String())
-		}
+		t.fail(failure{e.Package, fmt.Sprintf("%.1f s", e.Elapsed), s})
 	}
 }
 
 // end takes the end of the stream: a package that never finished has failed.
 func (t *tally) end() {
 	for name, s := range t.running {
-		t.failed++
-		t.show(s)
-		t.print("FAIL %s did not finish\n", name)
+		s.failed = nil // those were counted; this is one more
+		t.fail(failure{name, "did not finish", s})
 	}
+	clear(t.running)
+}
+
+// fail notes a failed package. What it printed is held back until it is known
+// whether it is repeated.
+func (t *tally) fail(f failure) {
+	if len(f.failed) == 0 {
+		t.failed++
+	}
+	t.broken = append(t.broken, f)
 }

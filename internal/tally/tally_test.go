@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -18,11 +19,16 @@ func tallied(t *testing.T, names ...string) (*tally, string) {
 		}
 		stream.Write(text)
 	}
-	result, err := read(&stream, &out)
+	result, err := run(once(&stream), group{}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result, out.String()
+}
+
+// once is a tester that prints a stream; what is repeated prints nothing.
+func once(stream io.Reader) tester {
+	return func(_ group, events func(io.Reader) error) error { return events(stream) }
 }
 
 func TestClosingLine(t *testing.T) {
@@ -77,7 +83,7 @@ func TestStreamCutShort(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	var out bytes.Buffer
-	got, err := read(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil)), &out)
+	got, err := run(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), group{}, &out)
 	if err != nil || got.failed != 1 || !strings.Contains(out.String(), "did not finish") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
 	}
@@ -85,7 +91,7 @@ func TestStreamCutShort(t *testing.T) {
 
 func TestOtherLinesPass(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := read(strings.NewReader("once more with the race detector\n"), &out); err != nil || out.String() != "once more with the race detector\n" {
+	if _, err := run(once(strings.NewReader("go: downloading\n")), group{}, &out); err != nil || out.String() != "go: downloading\n" {
 		t.Errorf("output = %q, %v", out.String(), err)
 	}
 }

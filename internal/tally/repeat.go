@@ -1,0 +1,93 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mostRepeated is how many failed tests of a run are repeated. Where more fail, it
+// is not the machine.
+const mostRepeated = 3
+
+// failure is a package that failed.
+type failure struct {
+	name string
+	how  string // it ended
+	*suite
+}
+
+// failures are those of one run.
+type failures []failure
+
+// few reports whether so few tests failed that they are repeated.
+func (all failures) few() bool {
+	n := 0
+	for _, f := range all {
+		n += len(f.roots())
+	}
+	return n <= mostRepeated
+}
+
+// repeatable reports whether a failure could be one of the machine, on which real
+// servers came too late or a port was taken. What the race detector found and what
+// panicked, ran out of time or does not compile is wrong however seldom it happens.
+func (f failure) repeatable() bool {
+	if len(f.failed) == 0 {
+		return false
+	}
+	for _, kept := range f.output {
+		if text := kept.String(); strings.Contains(text, "WARNING: DATA RACE") || strings.Contains(text, "panic: ") || strings.Contains(text, "fatal error: ") {
+			return false
+		}
+	}
+	return true
+}
+
+// roots are the failed tests without the names of subtests.
+func (f failure) roots() []string {
+	var names []string
+	for _, test := range f.failed {
+		name, _, _ := strings.Cut(test, "/")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// alone is a run of the failed tests and no others.
+func (f failure) alone(flags []string) group {
+	var names []string
+	for _, name := range f.roots() {
+		names = append(names, regexp.QuoteMeta(name))
+	}
+	pattern := "-run=^(" + strings.Join(names, "|") + ")$"
+	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
+}
+
+// show prints what did not pass.
+func (t *tally) show(f failure) {
+	t.print("%s", f.printed())
+	t.print("FAIL %s %s\n", f.name, f.how)
+}
+
+// unsettle counts failures that were not repeated by their tests as unsteady.
+func (t *tally) unsettle(f failure) {
+	t.failed -= len(f.failed)
+	t.unsteady += len(f.failed)
+	t.print("unsteady %s %s: this failed, and passed when repeated alone\n", f.name, strings.Join(f.failed, " "))
+	for line := range strings.Lines(f.printed()) {
+		t.print("| %s", line)
+	}
+}
+
+// printed is what the failed tests of a package and the package itself printed.
+func (s *suite) printed() string {
+	var all strings.Builder
+	for _, test := range s.order {
+		if kept, there := s.output[test]; there {
+			all.WriteString(kept.String())
+		}
+	}
+	return all.String()
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// told is what `go test -json` says of a package: of each test how it ended
+// ("TestA fail") and, behind a colon, what it printed.
+func told(tests ...string) string {
+	var b strings.Builder
+	end := "pass"
+	for _, test := range tests {
+		what, printed, _ := strings.Cut(test, ": ")
+		name, action, _ := strings.Cut(what, " ")
+		fmt.Fprintf(&b, `{"Action":"run","Package":"a/b","Test":%q}`+"\n", name)
+		fmt.Fprintf(&b, `{"Action":"output","Package":"a/b","Test":%q,"Output":%q}`+"\n", name, printed+"\n")
+		fmt.Fprintf(&b, `{"Action":%q,"Package":"a/b","Test":%q}`+"\n", action, name)
+		if action == "fail" {
+			end = "fail"
+		}
+	}
+	fmt.Fprintf(&b, `{"Action":%q,"Package":"a/b"}`+"\n", end)
+	return b.String()
+}
+
+func TestFewFailuresAreRepeated(t *testing.T) {
+	broken := []string{"TestA pass", "TestB fail: too late"}
+	for name, c := range map[string]struct {
+		first, second []string
+		want          string
+	}{
+		"it passes":           {broken, []string{"TestB pass"}, "1 passed, 0 failed, 1 unsteady (failed, and passed when repeated alone)"},
+		"it fails again":      {broken, []string{"TestB fail"}, "1 passed, 1 failed"},
+		"it is skipped":       {broken, []string{"TestB skip"}, "1 passed, 1 failed"},
+		"it is gone":          {broken, nil, "1 passed, 1 failed"},
+		"a race":              {[]string{"TestB fail: WARNING: DATA RACE"}, []string{"TestB pass"}, "0 passed, 1 failed"},
+		"a panic":             {[]string{"TestB fail: panic: no luck"}, []string{"TestB pass"}, "0 passed, 1 failed"},
+		"a fault of Go":       {[]string{"TestB fail: fatal error: all goroutines are asleep"}, []string{"TestB pass"}, "0 passed, 1 failed"},
+		"three":               {[]string{"TestA fail", "TestB fail", "TestC fail"}, []string{"TestA pass"}, "0 passed, 0 failed, 3 unsteady (failed, and passed when repeated alone)"},
+		"more than the limit": {[]string{"TestA fail", "TestB fail", "TestC fail", "TestD fail"}, []string{"TestA pass"}, "0 passed, 4 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			streams := []string{told(c.first...), told(c.second...)}
+			got, err := run(func(_ group, events func(io.Reader) error) error {
+				stream := streams[0]
+				streams = streams[1:]
+				return events(strings.NewReader(stream))
+			}, group{}, &out)
+			if err != nil || got.String() != c.want {
+				t.Errorf("tally = %q, %v, want %q; output %q", got, err, c.want, out.String())
+			}
+			if failed := strings.Contains(out.String(), "\nFAIL a/b"); failed != (got.failed > 0) {
+				t.Errorf("%s: output %q", got, out.String())
+			}
+		})
+	}
+}
+
+func TestARepetitionIsOfTheFailedTestsAlone(t *testing.T) {
+	var asked []group
+	flags := []string{"-race"}
+	play := func(g group, events func(io.Reader) error) error {
+		if asked = append(asked, g); len(asked) > 1 {
+			return events(strings.NewReader(told("TestA/x pass", "TestC pass")))
+		}
+		return events(strings.NewReader(told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestC fail: last")))
+	}
+	var out strings.Builder
+	got, err := run(play, group{flags, []string{"./..."}}, &out)
+	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^(TestA|TestC)$"}, []string{"a/b"}}}
+	if err != nil || !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %+v, %v, want %+v", asked, err, want)
+	}
+	if got.unsteady != 3 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y TestC: ") || !strings.Contains(out.String(), "\n| later\n") {
+		t.Errorf("%v, output %q", got, out.String())
+	}
+}
+
+func TestRunsAddUp(t *testing.T) {
+	var out strings.Builder
+	var played int
+	play := func(_ group, events func(io.Reader) error) error {
+		played++
+		return events(strings.NewReader(told("TestA pass", "TestB skip: not here", fmt.Sprintf("TestC %s", []string{"fail", "fail", "pass"}[played-1]))))
+	}
+	got, err := runs(play, groups([]string{"-timeout=1m", "./...", "--", "-race", "./x", "./y"}), &out)
+	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" || !strings.Contains(out.String(), "once more with -race\n") {
+		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
+	}
+}
+
+func TestGroupsAreRead(t *testing.T) {
+	got := groups([]string{"-timeout=1m", "./...", "--", "-race", "-timeout=2m", "./x", "./y"})
+	want := []group{{[]string{"-timeout=1m"}, []string{"./..."}}, {[]string{"-race", "-timeout=2m"}, []string{"./x", "./y"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("groups = %+v, want %+v", got, want)
+	}
+}
+
+// TestTheToolchainPlays has the real go run tests.
+func TestTheToolchainPlays(t *testing.T) {
+	for name, c := range map[string]struct {
+		g    group
+		want string
+	}{
+		"passes":          {group{[]string{"-run=^TestGroupsAreRead$", "-count=1"}, []string{"."}}, "1 passed, 0 failed"},
+		"no such package": {group{nil, []string{"./nowhere"}}, "0 passed, 1 failed"},
+		"no such flag":    {group{[]string{"-nonsense"}, []string{"."}}, "0 passed, 1 failed"},
+		"no test at all":  {group{[]string{"-run=^$"}, []string{"."}}, "0 passed, 0 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			got, err := runs(goTest, []group{c.g}, &out)
+			if err != nil || got.String() != c.want {
+				t.Errorf("tally = %v, %v, want %q; output %q", got, err, c.want, out.String())
+			}
+		})
+	}
+}
+
+func TestWhatCannotRunIsAMistake(t *testing.T) {
+	for _, failure := range []error{errors.New("no toolchain"), &exec.ExitError{ProcessState: &os.ProcessState{}}} {
+		play := func(group, func(io.Reader) error) error { return failure }
+		if got, err := runs(play, []group{{nil, []string{"./x"}}}, io.Discard); !errors.Is(err, failure) || !strings.Contains(err.Error(), "./x: ") {
+			t.Errorf("tally = %v, error %v", got, err)
+		}
+	}
+}
+
+func TestAPackageThatEndsEarlyIsNotRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		stream string
+		want   int // failures
+	}{
+		"does not compile": {`{"Action":"fail","Package":"a/b"}`, 1},
+		"does not finish":  {strings.TrimSuffix(told("TestA fail"), `{"Action":"fail","Package":"a/b"}`+"\n"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			played := 0
+			got, err := run(func(_ group, events func(io.Reader) error) error {
+				played++
+				return events(strings.NewReader(c.stream))
+			}, group{}, io.Discard)
+			if err != nil || got.failed != c.want || played != 1 {
+				t.Errorf("tally = %v, %v after %d runs, want %d failures after one", got, err, played, c.want)
+			}
+		})
+	}
+}
