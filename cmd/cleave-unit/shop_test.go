@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -70,10 +71,12 @@ func startShop(t *testing.T, dir, address string) (unit *exec.Cmd, commands io.W
 	return unit, commands, said
 }
 
-// freeAddress is a loopback address that nobody listens on.
+// freeAddress is a loopback address that nobody listens on. It is one of many:
+// tests that run beside this one hardly choose the same before it is used.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for port := 21000; port < 22000; port++ {
+	for range 100 {
+		port := 22000 + rand.IntN(1000)
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			defer func() { _ = listener.Close() }()

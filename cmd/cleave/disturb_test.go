@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -328,13 +329,14 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 // takePort listens on some loopback port below the ephemeral range.
 func takePort(t *testing.T) net.Listener {
 	t.Helper()
-	for port := 21000; port < 22000; port++ {
+	for range 100 {
+		port := 21000 + rand.IntN(1000) // one of many: tests run side by side
 		if listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			t.Cleanup(func() { _ = listener.Close() })
 			return listener
 		}
 	}
-	t.Fatal("no port from 21000 to 21999 is free")
+	t.Fatal("of 100 ports from 21000 to 21999 none is free")
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -94,10 +95,11 @@ func (s *running) end(t *testing.T) observation.Observations {
 	return observed
 }
 
-// loopback is an address that nobody listens on.
+// loopback is an address that nobody listens on, one of many.
 func loopback(t *testing.T) string {
 	t.Helper()
-	for port := 23000; port < 24000; port++ {
+	for range 100 {
+		port := 23000 + rand.IntN(1000)
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			defer func() { must(t, listener.Close()) }()
