@@ -82,9 +82,16 @@ install_servers() {
   fi
   echo "need: installing ${servers[*]}" >&2
   export DEBIAN_FRONTEND=noninteractive
-  if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${servers[@]}"; } >&2; then
-    echo "need: some tests will be skipped: apt-get could not install ${servers[*]}" >&2
+  apt-get update -qq >&2 || echo "need: apt-get could not fetch the lists of packages" >&2
+  # From Debian 13 on Docker's client is a package of its own.
+  if [[ " ${servers[*]} " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
+    servers+=(docker-cli)
   fi
+  local server # one by one: what one of them lacks must not keep the others away
+  for server in "${servers[@]}"; do
+    apt-get install -y -qq --no-install-recommends "$server" >&2 ||
+      echo "need: some tests will be skipped: apt-get could not install $server" >&2
+  done
 }
 
 # A server for MongoDB's protocol: a mongod in PATH, else the stand-in SecantusDB,
@@ -115,6 +122,8 @@ case "${1:-}" in
     serve postgres postgresql '/usr/lib/postgresql/*/bin'
     serve rabbitmq-server rabbitmq-server
     serve haproxy haproxy
+    serve dockerd docker.io
+    docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
     ;;
   *)

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -50,23 +52,18 @@ func (idle) Await(ctx context.Context, _ lab.EventKind) (lab.Event, error) {
 // reason, where there is no Docker.
 func image(t *testing.T) string {
 	t.Helper()
+	dockertest.Start(t)
 	if _, err := findTool(); err != nil {
 		t.Skip(err)
 	}
-	dir := t.TempDir()
-	build := exec.Command("go", "test", "-c", "-o", filepath.Join(dir, "program"), ".")
+	program := filepath.Join(t.TempDir(), "program")
+	build := exec.Command("go", "test", "-c", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY program /program\nENTRYPOINT [\"/program\"]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	const name = "cleave-compose-test:1"
-	if out, err := exec.Command("docker", "build", "--quiet", "--tag", name, dir).CombinedOutput(); err != nil {
-		t.Fatalf("docker build: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "--force", name).Run() })
+	dockertest.Image(t, name, program)
 	return name
 }
 
@@ -100,6 +97,9 @@ func TestIntegrationContainersComeAndGo(t *testing.T) {
 	units := d.Units()
 	if len(units) != 1 || units[0].PID == 0 || units[0].Role != "system" || units[0].Span != lab.SpanTree {
 		t.Errorf("units %+v, want the container's processes", units)
+	}
+	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", units[0].PID)); err != nil || program != "/program" {
+		t.Errorf("the unit's process runs %q (%v), want the container's program", program, err)
 	}
 	if found := left(t, "1-1"); len(found) != 3 {
 		t.Errorf("%v carry the label, want a container, a network and a volume", found)

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 
 func main() {
 	port := flag.Int("port", 0, "where to listen")
+	host := flag.String("host", "127.0.0.1", "where to listen")
 	daemon := flag.String("daemon", "", "start a daemon and write its process id to this `file`")
 	stubborn := flag.Bool("stubborn", false, "ignore SIGTERM")
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
@@ -37,7 +39,7 @@ func main() {
 		})
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
-	fmt.Println(http.ListenAndServe("127.0.0.1:"+strconv.Itoa(*port), nil))
+	fmt.Println(http.ListenAndServe(net.JoinHostPort(*host, strconv.Itoa(*port)), nil))
 	os.Exit(1)
 }
 

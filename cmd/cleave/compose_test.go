@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/compose"
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// composeFixture is a folder with web.yaml, a system in a container.
+type composeFixture struct{ dir, servers string }
+
+// inContainer makes the fixture. It skips where there is no Docker.
+func inContainer(t *testing.T) composeFixture {
+	t.Helper()
+	dockertest.Start(t)
+	if err := compose.Missing(); err != nil {
+		t.Skip(err)
+	}
+	f := composeFixture{t.TempDir(), buildServer(t)}
+	const image = "cleave-compare-test:1"
+	dockertest.Image(t, image, filepath.Join(f.servers, "server"))
+	listener := takePort(t)
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil { // for the container
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"web.yaml":     fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
+		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", image, address+":80"),
+	} {
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// compare is `cleave compare` of the container with the same program as a process.
+func (f composeFixture) compare(args ...string) *exec.Cmd {
+	all := append([]string{"compare", "web.yaml", "plain=" + filepath.Join(f.servers, "server") + " -port {port}"}, args...)
+	command := exec.Command(filepath.Join(binaries, "cleave"), all...)
+	command.Dir = f.dir
+	return command
+}
+
+// containers lists what has Cleave's label.
+func containers(t *testing.T) []leftovers.Leftover {
+	t.Helper()
+	found, err := leftovers.Docker(func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestAContainerIsComparedWithAProcess(t *testing.T) {
+	f := inContainer(t)
+	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
+	out, err := command.CombinedOutput()
+	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
+	if err != nil || len(trials) < 3 { // web, its twin and plain
+		t.Fatalf("trials %q, %v", trials, err)
+	}
+	for _, path := range trials {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trial lab.Trial
+		if err := json.Unmarshal(text, &trial); err != nil {
+			t.Fatal(err)
+		}
+		// On a busy host it stays unknown whether the generator was the limit.
+		system := trial.Metered.Roles["system"]
+		if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
+			t.Errorf("%s: %+v, metered %+v", trial.Variant, trial.Audit, system)
+		}
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+func TestContainersOfADeadCleaveAreCleanedUp(t *testing.T) {
+	f := inContainer(t)
+	command := f.compare("--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); len(containers(t)) == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no container comes")
+		}
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // killed, as it should be
+	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
+	left := containers(t)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left after clean: %v\n%s", left, err, out)
+	}
+}

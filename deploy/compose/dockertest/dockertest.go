@@ -1,0 +1,181 @@
+// Package dockertest gives tests a Docker daemon: the one that answers on this
+// host, or else a private one, which they start and end. It is for tests only.
+//
+// A private daemon has its data, its containerd and its socket in a folder of its
+// own and leaves this host's packet filter and its network alone: it has no
+// docker0, and what a container publishes goes through docker-proxy.
+package dockertest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Starting and ending take as long on a busy host.
+const patience = time.Minute
+
+// Start lets the test, and the programs that it starts, reach a Docker daemon. Where
+// there is none and none can be started the test is skipped, with the reason.
+func Start(t *testing.T) {
+	t.Helper()
+	if answers("") {
+		return
+	}
+	for _, program := range []string{"docker", "dockerd"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("Docker is not installed here: %v; on Debian: apt-get install docker.io docker-compose", err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("no Docker daemon answers here, and only root can start one")
+	}
+	dir, err := os.MkdirTemp("", "cleave-dockerd-") // short: sockets are in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove what Docker has left: %v", err)
+		}
+	})
+	d := start(t, dir)
+	t.Cleanup(func() { d.stop(t) })
+	d.await(t)
+	t.Setenv("DOCKER_HOST", d.host)
+}
+
+// Image makes an image, for the time of the test, that has one program and starts
+// it. The program must be linked statically.
+func Image(t *testing.T, name, program string) {
+	t.Helper()
+	dir := t.TempDir()
+	binary, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "program"), binary, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY program /program\nENTRYPOINT [\"/program\"]\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("docker", "build", "--quiet", "--tag", name, dir).CombinedOutput(); err != nil {
+		t.Fatalf("docker build: %v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "--force", name).Run() })
+}
+
+// answers reports whether a daemon answers.
+func answers(host string) bool {
+	_, err := docker(host, "version", "--format", "{{.Server.Version}}")
+	return err == nil
+}
+
+// docker runs a command against the daemon of a host; the empty host is the one
+// that the environment names.
+func docker(host string, args ...string) (string, error) {
+	command := exec.Command("docker", args...)
+	if host != "" {
+		command.Env = append(os.Environ(), "DOCKER_HOST="+host)
+	}
+	out, err := command.Output()
+	return string(out), err
+}
+
+// daemon is a private daemon that runs.
+type daemon struct {
+	host  string
+	pid   int
+	said  *bytes.Buffer // to be read when it has ended
+	ended chan struct{}
+}
+
+// start starts a daemon in a folder. It ends with this process, however that ends.
+func start(t *testing.T, dir string) *daemon {
+	d := &daemon{host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer), ended: make(chan struct{})}
+	command := exec.Command("dockerd", "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")
+	command.Stdout, command.Stderr = d.said, d.said
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started := make(chan error)
+	go func() {
+		defer close(d.ended)
+		runtime.LockOSThread() // the signal comes when this thread ends
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		if started <- err; err == nil {
+			_ = command.Wait() // what it said tells more
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Skipf("Docker's daemon cannot be started here: %v", err)
+	}
+	d.pid = command.Process.Pid
+	return d
+}
+
+// await waits until the daemon answers. One that gives up, in a container that may
+// not make others or without cgroups, is a reason to skip.
+func (d *daemon) await(t *testing.T) {
+	for deadline := time.Now().Add(patience); !answers(d.host); time.Sleep(50 * time.Millisecond) {
+		select {
+		case <-d.ended:
+			t.Skipf("Docker's daemon cannot be started here: %s", d.lastWords())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Docker's daemon does not answer for %v", patience)
+		}
+	}
+}
+
+// stop ends the daemon.
+func (d *daemon) stop(t *testing.T) {
+	select {
+	case <-d.ended:
+		return // it could not be started
+	default:
+	}
+	if err := d.empty(); err != nil {
+		t.Errorf("remove what is left in Docker: %v", err)
+	}
+	_ = syscall.Kill(d.pid, syscall.SIGTERM) // it may have ended by now
+	select {
+	case <-d.ended:
+	case <-time.After(patience):
+		t.Errorf("Docker's daemon (process %d) does not end for %v", d.pid, patience)
+	}
+}
+
+// empty removes the containers and networks of a test that failed: the bridges of
+// networks are this host's and would stay when the daemon ends.
+func (d *daemon) empty() error {
+	for _, kind := range []struct{ list, remove []string }{
+		{[]string{"ps", "--all", "--quiet"}, []string{"rm", "--force", "--volumes"}},
+		{[]string{"network", "ls", "--quiet", "--filter", "type=custom"}, []string{"network", "rm"}},
+	} {
+		ids, err := docker(d.host, kind.list...)
+		if names := strings.Fields(ids); err == nil && len(names) > 0 {
+			_, err = docker(d.host, append(kind.remove, names...)...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastWords is the end of what a daemon that has ended said.
+func (d *daemon) lastWords() string {
+	lines := strings.Split(strings.TrimSpace(d.said.String()), "\n")
+	return fmt.Sprintf("%q", lines[len(lines)-1])
+}
