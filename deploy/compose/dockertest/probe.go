@@ -1,0 +1,47 @@
+package dockertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// probeName is that of the probe's image and of its network.
+const probeName = "cleave-dockertest"
+
+// probe skips the test where the daemon runs but containers do not: without
+// cgroups, or where nobody may make network devices.
+func (d *daemon) probe(t *testing.T) {
+	if err := d.runContainer(t.TempDir()); err != nil {
+		t.Skipf("Docker's daemon cannot run containers here: %v", err)
+	}
+}
+
+// runContainer runs the only program that every daemon brings, docker-init, in an
+// otherwise empty container in a network of its own.
+func (d *daemon) runContainer(dir string) error {
+	var empty bytes.Buffer
+	if err := tar.NewWriter(&empty).Close(); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "empty.tar")
+	if err := os.WriteFile(path, empty.Bytes(), 0o600); err != nil {
+		return err
+	}
+	subnet := fmt.Sprintf("198.18.%d.0/24", d.pid%256) // other tests probe at the same time
+	for _, args := range [][]string{
+		{"import", path, probeName},
+		{"network", "create", "--subnet", subnet, probeName},
+		{"run", "--rm", "--init", "--network", probeName, "--entrypoint", "/sbin/docker-init", probeName, "--version"},
+		{"network", "rm", probeName},
+		{"rmi", probeName},
+	} {
+		if _, err := docker(d.host, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
