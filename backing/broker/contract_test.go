@@ -153,6 +153,7 @@ func promises() []struct {
 		{"purge empties all queues", purgeEmpties},
 		{"delete removes all queues", deleteRemoves},
 		{"declaring again changes nothing", declareAgain},
+		{"many may declare the same at once", declareTogether},
 		{"many publishers at a time", manyPublishers},
 		{"a confirmed message outlives kill -9 of the broker", confirmedOutlivesKill},
 		{"publishing to a broker that is away fails in time", awayIsAnError},

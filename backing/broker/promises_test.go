@@ -348,6 +348,26 @@ func declareAgain(t *testing.T, f *fixture) {
 	}
 }
 
+// declareTogether is how the units of a system begin: all of them declare all of it.
+func declareTogether(t *testing.T, f *fixture) {
+	var clients []Client
+	for range 8 {
+		clients = append(clients, f.open(t))
+	}
+	for range 3 {
+		var declaring sync.WaitGroup
+		for i, c := range clients {
+			declaring.Go(func() {
+				if err := c.Declare(within(t), shop()); err != nil {
+					t.Errorf("client %d: %v", i, err)
+				}
+			})
+		}
+		declaring.Wait()
+		must(t, clients[0].Delete(within(t)))
+	}
+}
+
 func manyPublishers(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	var all sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,7 +179,7 @@ func (r *rabbit) lacks(ctx context.Context, topology Topology) (bool, error) {
 			return err
 		})
 		var refused *amqp.Error
-		if errors.As(err, &refused) && refused.Code == amqp.NotFound {
+		if errors.As(err, &refused) && refused.Code == amqp.NotFound && !comingUp(err) {
 			return true, nil
 		}
 		if err != nil {
@@ -225,12 +226,34 @@ func (r *rabbit) arguments() amqp.Table {
 // with lends a channel for administration. Such a channel is used once: the
 // broker closes it at the first mistake.
 func (r *rabbit) with(ctx context.Context, work func(*amqp.Channel) error) error {
-	channel, err := r.consuming.channel(ctx)
-	if err != nil {
-		return err
+	return whenUp(ctx, func() error {
+		channel, err := r.consuming.channel(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = channel.Close() }() // it may be closed by a mistake
+		return work(channel)
+	})
+}
+
+// whenUp repeats work while a queue of it comes up.
+func whenUp(ctx context.Context, work func() error) error {
+	for deadline := time.Now().Add(upWithin); ; pause(ctx, upEvery) {
+		if err := work(); !comingUp(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
 	}
-	defer func() { _ = channel.Close() }() // it may be closed by a mistake
-	return work(channel)
+}
+
+// How long a queue may take to come up, and how often to look.
+const upWithin, upEvery = time.Minute, 50 * time.Millisecond
+
+// comingUp reports whether a queue is there and cannot be used yet. RabbitMQ says
+// so, with the code of a queue that is not there, of one that another client
+// declares at this moment, and of one that it recovers after a start.
+func comingUp(err error) bool {
+	var refused *amqp.Error
+	return errors.As(err, &refused) && refused.Code == amqp.NotFound && strings.HasSuffix(refused.Reason, "is down or inaccessible")
 }
 
 // Depth implements Client.

@@ -42,7 +42,7 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 // permanent tells mistakes from a broker that is away.
 func permanent(err error) bool {
 	var refused *amqp.Error
-	return errors.Is(err, ErrClosed) || errors.As(err, &refused) &&
+	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
 		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused || refused.Code == amqp.PreconditionFailed)
 }
 
