@@ -32,7 +32,7 @@ func placeAll(t *testing.T, c *client, bodies []string, keys []string) []api.Ord
 	replies := make([]reply, len(bodies))
 	together(len(bodies), func(i int) {
 		var err error
-		if replies[i], err = c.send(http.MethodPost, "/orders", jsonHeader(keys[i]), bodies[i]); err != nil {
+		if replies[i], err = c.place(keys[i], bodies[i]); err != nil {
 			t.Error(err)
 		}
 	})
