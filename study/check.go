@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // check holds what was read against the system and against itself.
@@ -15,8 +16,8 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 	if !found {
 		if f.Study.System != "" {
 			known := slices.Sorted(maps.Keys(systems))
-			r.problem(f.lines.system, "there is no system %q%s; there are %s",
-				f.Study.System, suggest(f.Study.System, known), strings.Join(known, ", "))
+			r.Problem(f.lines.system, "there is no system %q%s; there are %s",
+				f.Study.System, yamlfile.Suggest(f.Study.System, known), strings.Join(known, ", "))
 		}
 		return
 	}
@@ -54,10 +55,10 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // checkSystem holds points, names and claims against the system.
 func (f *File) checkSystem(r *reader) {
 	if len(f.Study.Points) == 0 {
-		r.problem(1, "the study needs points (or factors)")
+		r.Problem(1, "the study needs points (or factors)")
 	}
 	if len(f.Study.Points) > maxPoints {
-		r.problem(1, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
+		r.Problem(1, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
 	}
 	for _, p := range f.Study.Points {
 		f.checkPoint(r, p)
@@ -90,8 +91,8 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 			for _, a := range f.info.Architectures {
 				known = append(known, a.Name)
 			}
-			r.problem(line, "variant %s: %s has no architecture %q%s; it has %s",
-				v.Name, f.info.Name, v.Architecture, suggest(v.Architecture, known), strings.Join(known, ", "))
+			r.Problem(line, "variant %s: %s has no architecture %q%s; it has %s",
+				v.Name, f.info.Name, v.Architecture, yamlfile.Suggest(v.Architecture, known), strings.Join(known, ", "))
 		}
 		return
 	}
@@ -99,14 +100,14 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		v.Summary = architecture.Summary
 	}
 	if v.Deployment != "process" {
-		r.problem(line, "variant %s: there is no deployment %q; there is: process", v.Name, v.Deployment)
+		r.Problem(line, "variant %s: there is no deployment %q; there is: process", v.Name, v.Deployment)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
 	if f.info.Check != nil {
 		if err := f.info.Check(*v); err != nil {
-			r.problem(line, "variant %s: %s", v.Name, oneLine(err))
+			r.Problem(line, "variant %s: %s", v.Name, oneLine(err))
 		}
 	}
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
@@ -120,12 +121,12 @@ func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture
 			continue
 		}
 		if !knob.Free && !slices.Contains(knob.Values, v.Knobs[name]) {
-			r.problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name], strings.Join(knob.Values, " or "))
+			r.Problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name], strings.Join(knob.Values, " or "))
 		}
 		return
 	}
-	r.problem(line, "variant %s: architecture %s has no knob %q%s; it has %s",
-		v.Name, architecture.Name, name, suggest(name, known), strings.Join(known, ", "))
+	r.Problem(line, "variant %s: architecture %s has no knob %q%s; it has %s",
+		v.Name, architecture.Name, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 }
 
 func (f *File) checkPoint(r *reader, p lab.Point) {
@@ -135,10 +136,10 @@ func (f *File) checkPoint(r *reader, p lab.Point) {
 		switch {
 		case !set && parameter.Optional:
 		case !set:
-			r.problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
+			r.Problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
 		case math.IsNaN(level): // reported by the reader
 		case level < parameter.Min || level > parameter.Max || level != math.Trunc(level):
-			r.problem(line, "point %s: %s is %g, expected a whole number from %g to %g",
+			r.Problem(line, "point %s: %s is %g, expected a whole number from %g to %g",
 				p.Name, parameter.Name, level, parameter.Min, parameter.Max)
 		}
 	}
@@ -155,7 +156,7 @@ func (f *File) checkFactor(r *reader, line int, factor string) {
 	for _, parameter := range f.info.Parameters {
 		known = append(known, parameter.Name)
 	}
-	r.problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, suggest(factor, known), strings.Join(known, ", "))
+	r.Problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, yamlfile.Suggest(factor, known), strings.Join(known, ", "))
 }
 
 func (f *File) checkVariantName(r *reader, line int, what, name string) {
@@ -164,7 +165,7 @@ func (f *File) checkVariantName(r *reader, line int, what, name string) {
 
 func checkName(r *reader, line int, what, name string, known []string) {
 	if name != "" && !slices.Contains(known, name) {
-		r.problem(line, "%s names the variant %q%s; there are %s", what, name, suggest(name, known), strings.Join(known, ", "))
+		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 	}
 }
 
@@ -172,7 +173,7 @@ func (f *File) checkPointNames(r *reader, line int, what string, names []string)
 	known := f.pointNames()
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			r.problem(line, "%s names the point %q%s; there are %s", what, name, suggest(name, known), strings.Join(known, ", "))
+			r.Problem(line, "%s names the point %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 		}
 	}
 }
@@ -185,7 +186,7 @@ func (f *File) checkClaims(r *reader) {
 		}
 		c, line := f.Study.Claims[i], f.lines.claims[i]
 		if seen[c.ID] {
-			r.problem(line, "there are two claims %q", c.ID)
+			r.Problem(line, "there are two claims %q", c.ID)
 		}
 		seen[c.ID] = true
 		checkName(r, line, "claim "+c.ID, c.Variant, f.claimable())
@@ -193,7 +194,7 @@ func (f *File) checkClaims(r *reader) {
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
 		for _, metric := range []string{c.Metric, c.AgainstMetric} {
 			if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); metric != "" && !found {
-				r.problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric, strings.Join(f.metricNames(), ", "))
+				r.Problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric, strings.Join(f.metricNames(), ", "))
 			}
 		}
 		f.checkClaimKind(r, line, c)
@@ -232,23 +233,23 @@ func needsOf(kind lab.ClaimKind) (needs, bool) {
 func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
 	need, known := needsOf(c.Kind)
 	if !known {
-		r.problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows", c.ID, c.Kind)
+		r.Problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows", c.ID, c.Kind)
 		return
 	}
 	if need.against && c.Against == "" {
-		r.problem(line, "claim %s: a claim of kind %s needs the key \"against\"", c.ID, c.Kind)
+		r.Problem(line, "claim %s: a claim of kind %s needs the key \"against\"", c.ID, c.Kind)
 	}
 	if need.factor && c.Factor == "" {
-		r.problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
+		r.Problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
 	}
 	if c.AgainstMetric != "" && !(need.against && c.Kind != lab.ClaimGrows) {
-		r.problem(line, "claim %s: a claim of kind %s has no use for the key \"against_metric\"", c.ID, c.Kind)
+		r.Problem(line, "claim %s: a claim of kind %s has no use for the key \"against_metric\"", c.ID, c.Kind)
 	}
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
 	bounded := need.bounds || c.Kind == lab.ClaimEquivalent && (c.Low != 0 || c.High != 0)
 	if bounded && !(c.Low < c.High) {
-		r.problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
+		r.Problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
 	}
 }

@@ -25,7 +25,7 @@ func (f *File) readFaults(r *reader, node *yaml.Node) {
 		f.lines.faults = append(f.lines.faults, child.Line)
 	})
 	if len(f.Study.Faults) > maxFaults {
-		r.problem(node.Line, "%d faults, at most %d are allowed", len(f.Study.Faults), maxFaults)
+		r.Problem(node.Line, "%d faults, at most %d are allowed", len(f.Study.Faults), maxFaults)
 	}
 }
 
@@ -35,11 +35,11 @@ func (f *File) checkFaults(r *reader) {
 	for i, fault := range f.Study.Faults {
 		line := f.lines.faults[i]
 		if !f.info.Restartable {
-			r.problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
+			r.Problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
 			return
 		}
 		if load := f.Study.Load; load != nil && fault.After >= load.Duration {
-			r.problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the load would have it",
+			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the load would have it",
 				fault.Target, fault.After, load.Duration)
 		}
 	}

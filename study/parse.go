@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // Limits on what a study may ask for.
@@ -62,19 +63,23 @@ type lines struct {
 // in paths, in reports and on the command line.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
+// Problems are all mistakes of a study file, in the order of lines. It is the
+// error of Parse and Resolve.
+type Problems = yamlfile.Problems
+
 // Parse reads a study file. path is only used in messages. systems are the
 // systems under test by name. The error is of type Problems.
 func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, error) {
-	r := &reader{file: path}
-	root := r.document(data)
+	r := &reader{yamlfile.Reader{Format: format(), File: path}}
+	root := r.Root(data)
 	if root == nil {
-		return nil, r.problems.orNil()
+		return nil, r.Problems.OrNil()
 	}
 	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
-	if err := r.problems.orNil(); err != nil {
+	if err := r.Problems.OrNil(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -112,10 +117,10 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")
 	if s.Schema != "" && s.Schema != lab.StudySchema {
-		r.problem(root.Line, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
+		r.Problem(root.Line, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
 	if s.Name != "" && !namePattern.MatchString(s.Name) {
-		r.problem(root.Line, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+		r.Problem(root.Line, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
 	}
 }
 
@@ -132,7 +137,7 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 		v := lab.Variant{Name: key.Value, Deployment: "process"}
 		f.lines.variants[v.Name] = key.Line
 		if !namePattern.MatchString(v.Name) {
-			r.problem(key.Line, "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
+			r.Problem(key.Line, "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
 		}
 		r.object(value, "variant "+v.Name, fields{
 			"architecture": r.text("architecture", &v.Architecture),
@@ -149,7 +154,7 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 		f.Study.Variants = append(f.Study.Variants, v)
 	})
 	if len(f.Study.Variants) > maxVariants {
-		r.problem(node.Line, "%d variants, at most %d are allowed", len(f.Study.Variants), maxVariants)
+		r.Problem(node.Line, "%d variants, at most %d are allowed", len(f.Study.Variants), maxVariants)
 	}
 }
 
@@ -168,7 +173,7 @@ func (f *File) readPoints(r *reader, node *yaml.Node) {
 		p := lab.Point{Name: key.Value, Levels: map[string]float64{}}
 		f.lines.points[p.Name] = key.Line
 		if !namePattern.MatchString(p.Name) {
-			r.problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
+			r.Problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
 		}
 		r.pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
 			number := math.NaN() // stays so after a mistake, which is reported once
@@ -186,7 +191,7 @@ func (f *File) readFactors(r *reader, node *yaml.Node) {
 		var levels []*yaml.Node
 		r.list(value, "factor "+key.Value, func(level *yaml.Node) { levels = append(levels, level) })
 		if len(points)*len(levels) > maxPoints {
-			r.problem(key.Line, "the factors cross to more than %d points", maxPoints)
+			r.Problem(key.Line, "the factors cross to more than %d points", maxPoints)
 			return
 		}
 		points = r.cross(points, key.Value, levels)
@@ -243,7 +248,7 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 		},
 	})
 	if d.Confidence < 0.5 {
-		r.problem(node.Line, "confidence is %g, expected a share from 50%% to below 100%%", d.Confidence)
+		r.Problem(node.Line, "confidence is %g, expected a share from 50%% to below 100%%", d.Confidence)
 	}
 }
 
@@ -273,7 +278,7 @@ func (r *reader) loadKeys(l *lab.Load) fields {
 				"votes":      r.whole("votes", 1, 9, &l.Effort.Votes),
 			})
 			if v := l.Effort.Votes; v > 0 && v%2 == 0 {
-				r.problem(n.Line, "votes is %d, expected an odd number: the majority decides", v)
+				r.Problem(n.Line, "votes is %d, expected an odd number: the majority decides", v)
 			}
 		},
 	}
@@ -319,7 +324,7 @@ func (f *File) readClaims(r *reader, node *yaml.Node) {
 		f.lines.claims = append(f.lines.claims, child.Line)
 	})
 	if len(f.Study.Claims) > maxClaims {
-		r.problem(node.Line, "%d claims, at most %d are allowed", len(f.Study.Claims), maxClaims)
+		r.Problem(node.Line, "%d claims, at most %d are allowed", len(f.Study.Claims), maxClaims)
 	}
 }
 

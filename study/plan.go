@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // maxTrials bounds the plan.
@@ -106,10 +107,10 @@ func (f *File) turn(variants []lab.Variant, knobs func(lab.Variant) (map[string]
 			}
 		}
 		if err != nil {
-			problems = append(problems, Problem{File: f.Path, Line: f.lines.variants[v.Name], Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
+			problems = append(problems, yamlfile.Problem{File: f.Path, Line: f.lines.variants[v.Name], Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
 		}
 	}
-	return turned, problems.orNil()
+	return turned, problems.OrNil()
 }
 
 // choosePoints returns the named points, all where none are named, with their
@@ -118,12 +119,12 @@ func (f *File) choosePoints(names []string, scale float64) ([]lab.Point, error) 
 	var problems Problems
 	for _, name := range names {
 		if _, found := f.Study.Point(name); !found {
-			problems = append(problems, Problem{File: f.Path, Message: fmt.Sprintf("there is no point %q%s; there are %s",
-				name, suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
+			problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("there is no point %q%s; there are %s",
+				name, yamlfile.Suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
 		}
 	}
 	if !(scale > 0 && scale <= 1000) {
-		problems = append(problems, Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to 1000", scale)})
+		problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to 1000", scale)})
 	}
 	if len(problems) > 0 {
 		return nil, problems

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // way is what a study file says of steps: the variants in their order, and in which
@@ -24,7 +25,7 @@ func (f *File) readSteps(r *reader, node *yaml.Node) {
 		"variants": func(n *yaml.Node) {
 			r.texts("variants", &f.way.variants)(n)
 			if len(f.way.variants) < 2 {
-				r.problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next", len(f.way.variants))
+				r.Problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next", len(f.way.variants))
 			}
 		},
 		"metrics": r.texts("metrics", &f.way.shown.Metrics),
@@ -39,20 +40,20 @@ func (f *File) checkSteps(r *reader) {
 	for _, name := range f.way.variants {
 		checkName(r, f.way.line, "steps", name, f.claimable())
 		if seen[name] {
-			r.problem(f.way.line, "steps names the variant %q twice: a way does not come back", name)
+			r.Problem(f.way.line, "steps names the variant %q twice: a way does not come back", name)
 		}
 		seen[name] = true
 		f.checkPlays(r, name)
 	}
 	for _, metric := range f.way.shown.Metrics {
 		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
-			r.problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric, suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
+			r.Problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric, yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
 		}
 	}
 	f.checkPointNames(r, f.way.line, "steps", f.way.shown.Points)
 	for _, step := range f.steps(f.Study.Variants) {
 		if len(step.Changes) == 0 && step.Before != step.Variant {
-			r.problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them", step.Before, step.Variant)
+			r.Problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them", step.Before, step.Variant)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func (f *File) checkPlays(r *reader, name string) {
 	v, found := f.Study.Variant(name)
 	for _, point := range f.way.shown.Points {
 		if found && !v.RunsAt(point) {
-			r.problem(f.way.line, "steps: %s does not play at %s, so that no step can be shown there", name, point)
+			r.Problem(f.way.line, "steps: %s does not play at %s, so that no step can be shown there", name, point)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (f *File) Compile(folder string) (*Plan, error) {
 	c.readValues()
 	c.readData()
 	c.readFlows()
-	if err := c.problems.orNil(); err != nil {
+	if err := c.problems.OrNil(); err != nil {
 		return nil, err
 	}
 	c.plan.slots = len(c.slots)

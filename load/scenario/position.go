@@ -1,6 +1,10 @@
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/yamlfile"
+)
 
 // position is where the parts of a scenario stand in its file. It is empty for a
 // scenario that was built in Go.
@@ -10,17 +14,17 @@ type position struct {
 }
 
 // problem is a mistake at a place; of what is missing, at the top of the file.
-func (p *position) problem(place, format string, args ...any) Problem {
+func (p *position) problem(place, format string, args ...any) yamlfile.Problem {
 	message := fmt.Sprintf(format, args...)
 	if p.lines == nil {
 		if place != "" {
 			message = place + ": " + message
 		}
-		return Problem{File: p.file, Message: message}
+		return yamlfile.Problem{File: p.file, Message: message}
 	}
 	line, found := p.lines[place]
 	if !found {
 		line = p.lines[""]
 	}
-	return Problem{File: p.file, Line: line, Message: message}
+	return yamlfile.Problem{File: p.file, Line: line, Message: message}
 }

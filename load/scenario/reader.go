@@ -10,10 +10,16 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// The reader fills the types of file.go by their yaml tags: a key without
-// "omitempty" must be given. place is the path of a node in the document.
+// reader fills the types of file.go by their yaml tags: a key without "omitempty"
+// must be given. place is the path of a node in the document.
+type reader struct {
+	yamlfile.Reader
+	lines map[string]int // by place
+}
 
 // read fills a value from a node.
 func (r *reader) read(node *yaml.Node, place string, into reflect.Value) {
@@ -61,12 +67,7 @@ func (r *reader) structure(node *yaml.Node, place string, into reflect.Value) {
 	ok := r.pairs(node, place, func(key, value *yaml.Node, inner string) {
 		field, found := known[key.Value]
 		if !found {
-			names := slices.Sorted(maps.Keys(known))
-			takes := "it takes nothing"
-			if len(names) > 0 {
-				takes = "it takes " + strings.Join(names, ", ")
-			}
-			r.wrong(key.Line, "%s has no key %q%s; %s", called(place), key.Value, suggest(key.Value, names), takes)
+			r.UnknownKey(key, called(place), slices.Sorted(maps.Keys(known)))
 			return
 		}
 		seen[key.Value] = true
@@ -75,7 +76,7 @@ func (r *reader) structure(node *yaml.Node, place string, into reflect.Value) {
 	})
 	for _, key := range required {
 		if ok && !seen[key] {
-			r.wrong(node.Line, "%s needs the key %q", called(place), key)
+			r.Problem(node.Line, "%s needs the key %q", called(place), key)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func keysOf(t reflect.Type) (known map[string]int, required []string) {
 // pairs calls visit for every key of a mapping, in order.
 func (r *reader) pairs(node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string)) bool {
 	if node.Kind != yaml.MappingNode {
-		r.wrong(node.Line, "%s is %s, expected keys with values", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, expected keys with values", called(place), show(node))
 		return false
 	}
 	seen := map[string]bool{}
@@ -109,9 +110,9 @@ func (r *reader) pairs(node *yaml.Node, place string, visit func(key, value *yam
 		key, value := node.Content[i], node.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.wrong(key.Line, "%s has a key that is %s, expected a text", called(place), show(key))
+			r.Problem(key.Line, "%s has a key that is %s, expected a text", called(place), show(key))
 		case seen[key.Value]:
-			r.wrong(key.Line, "%s has the key %q twice", called(place), key.Value)
+			r.Problem(key.Line, "%s has the key %q twice", called(place), key.Value)
 		default:
 			seen[key.Value] = true
 			visit(key, value, strings.TrimPrefix(place+"."+key.Value, "."))
@@ -136,7 +137,7 @@ func (r *reader) mapping(node *yaml.Node, place string, into reflect.Value) {
 
 func (r *reader) list(node *yaml.Node, place string, into reflect.Value) {
 	if node.Kind != yaml.SequenceNode {
-		r.wrong(node.Line, "%s is %s, expected a list", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, expected a list", called(place), show(node))
 		return
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
@@ -152,7 +153,7 @@ func (r *reader) scalar(node *yaml.Node, place, expected string) (string, bool) 
 		if node.Kind != yaml.ScalarNode {
 			hint = " (in quotes, where it begins with [ or {)"
 		}
-		r.wrong(node.Line, "%s is %s, expected %s%s", called(place), show(node), expected, hint)
+		r.Problem(node.Line, "%s is %s, expected %s%s", called(place), show(node), expected, hint)
 		return "", false
 	}
 	return node.Value, true
@@ -161,7 +162,7 @@ func (r *reader) scalar(node *yaml.Node, place, expected string) (string, bool) 
 func (r *reader) readText(node *yaml.Node, place string, into encoding.TextUnmarshaler) {
 	if text, ok := r.scalar(node, place, "a text"); ok {
 		if err := into.UnmarshalText([]byte(text)); err != nil {
-			r.wrong(node.Line, "%s: %v", called(place), err)
+			r.Problem(node.Line, "%s: %v", called(place), err)
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (r *reader) number(node *yaml.Node, place string, into reflect.Value) {
 	value := reflect.New(into.Type())
 	if node.Decode(value.Interface()) != nil ||
 		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) || math.IsInf(value.Elem().Float(), 0)) {
-		r.wrong(node.Line, "%s is %s, expected %s", called(place), strconv.Quote(text), expected)
+		r.Problem(node.Line, "%s is %s, expected %s", called(place), strconv.Quote(text), expected)
 		return
 	}
 	into.Set(value.Elem())
@@ -209,7 +210,7 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 		if err := node.Decode(&value); err == nil && isJSONValue(value) {
 			return value
 		}
-		r.wrong(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place), show(node))
 		return nil
 	}
 	return node.Value // times too stay as they are written

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // namePattern is what values, data and extractions may be called.
@@ -47,7 +49,7 @@ func (s *scope) column(index int, column, name string) (slot int, err error) {
 	}
 	if !found {
 		known := slices.Sorted(maps.Keys(table.columns))
-		return 0, fmt.Errorf("${%s}: %s has no column %q%s; it has %s", name, table.name, column, suggest(column, known), strings.Join(known, ", "))
+		return 0, fmt.Errorf("${%s}: %s has no column %q%s; it has %s", name, table.name, column, yamlfile.Suggest(column, known), strings.Join(known, ", "))
 	}
 	if s.columns[index] == nil {
 		s.columns[index] = map[int]int{}
@@ -71,5 +73,5 @@ func (s *scope) unknown(name string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("${%s} stands for nothing: the flow has no values, data or extractions; write $${ for a plain ${", name)
 	}
-	return fmt.Errorf("${%s} stands for nothing%s: there are %s; write $${ for a plain ${", name, suggest(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("${%s} stands for nothing%s: there are %s; write $${ for a plain ${", name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 }

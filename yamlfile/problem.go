@@ -1,0 +1,63 @@
+package yamlfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Problem is one mistake in a file.
+type Problem struct {
+	File    string // "" for what was not read from a file
+	Line    int    // 1 is the first; 0 where no line can be named
+	Message string
+}
+
+// String is the problem as editors understand it: file:line: message.
+func (p Problem) String() string {
+	switch {
+	case p.File == "" && p.Line == 0:
+		return p.Message
+	case p.Line == 0:
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
+}
+
+// Problems are the mistakes of a file, as one error.
+type Problems []Problem
+
+// Error implements error, one problem a line.
+func (p Problems) Error() string {
+	lines := make([]string, 0, len(p))
+	for _, problem := range p {
+		lines = append(lines, problem.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// OrNil sorts the problems by line and returns them, or nil where there are none.
+func (p Problems) OrNil() error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int { return a.Line - b.Line })
+	return p
+}
+
+// Problem notes a mistake at a line; 0 where none can be named.
+func (r *Reader) Problem(line int, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// UnknownKey notes a key that its object does not have. what is the object in the
+// message, known are the keys that it takes.
+func (r *Reader) UnknownKey(key *yaml.Node, what string, known []string) {
+	takes := "nothing"
+	if len(known) > 0 {
+		takes = strings.Join(known, ", ")
+	}
+	r.Problem(key.Line, "%s has no key %q%s; it takes %s", what, key.Value, Suggest(key.Value, known), takes)
+}

@@ -1,0 +1,98 @@
+// Package yamlfile reads YAML files that people write by hand: one document,
+// within limits, and with every mistake at its line, so that all of them are
+// told at once. It knows no kind of file; what the values mean, its users say.
+//
+// Entry points: Reader.Root, Reader.Problem, Problems.OrNil, Suggest.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Format is what files of one kind have in common. Its limits bound what a
+// hostile file can cost; no honest file comes near them.
+type Format struct {
+	Kind     string // what one file holds, such as "study"
+	Schema   string // with its version, such as "cleave-study/1"
+	MaxBytes int
+	MaxDepth int // levels of nesting
+	MaxNodes int // keys and values in the file
+}
+
+// Reader reads one file of a format and collects every mistake in it.
+type Reader struct {
+	Format
+	File     string // only for messages
+	Problems Problems
+}
+
+// Root parses the only document of the file and returns its topmost value; nil
+// where there is none to go on with, which is a problem then.
+func (r *Reader) Root(data []byte) *yaml.Node {
+	if len(data) > r.MaxBytes {
+		r.Problem(0, "the file has %d bytes, at most %d are read", len(data), r.MaxBytes)
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		r.syntax(err)
+		return nil
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		r.Problem(0, "the file holds more than one document; write one %s per file", r.Kind)
+	}
+	root := document.Content[0]
+	nodes := 0
+	if !r.withinLimits(root, 1, &nodes) {
+		return nil
+	}
+	return root
+}
+
+// syntaxLine finds the line that the YAML library names in its message.
+var syntaxLine = regexp.MustCompile(`^line (\d+): `)
+
+func (r *Reader) syntax(err error) {
+	if errors.Is(err, io.EOF) {
+		r.Problem(0, "the file is empty; start with: schema: %s", r.Schema)
+		return
+	}
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if found := syntaxLine.FindStringSubmatch(message); found != nil {
+		line, _ = strconv.Atoi(found[1])
+		message = strings.TrimPrefix(message, found[0])
+	}
+	r.Problem(line, "this is no YAML: %s", message)
+}
+
+// withinLimits counts the nodes from one on and stops at the first that is too
+// much. Aliases are refused because they make small files large.
+func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
+	*nodes++
+	switch {
+	case node.Anchor != "": // there are no aliases without one
+		r.Problem(node.Line, "anchors and aliases are not allowed in %s files", r.Kind)
+		return false
+	case depth > r.MaxDepth:
+		r.Problem(node.Line, "nested deeper than %d levels", r.MaxDepth)
+		return false
+	case *nodes > r.MaxNodes:
+		r.Problem(node.Line, "more than %d values in the file", r.MaxNodes)
+		return false
+	}
+	for _, child := range node.Content {
+		if !r.withinLimits(child, depth+1, nodes) {
+			return false
+		}
+	}
+	return true
+}

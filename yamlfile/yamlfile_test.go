@@ -1,0 +1,102 @@
+package yamlfile
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// recipes is a format with limits that are quickly reached.
+func recipes() Format {
+	return Format{Kind: "recipe", Schema: "recipe/1", MaxBytes: 60, MaxDepth: 3, MaxNodes: 8}
+}
+
+func TestRoot(t *testing.T) {
+	cases := []struct{ name, text, want string }{ // want: all problems; "" for none
+		{"fine", "schema: recipe/1\nsteps: [a, b]", ""},
+		{"as long as allowed", "#" + strings.Repeat("x", 57) + "\na", ""},
+		{"too long", "#" + strings.Repeat("x", 58) + "\na", "r.yaml: the file has 61 bytes, at most 60 are read"},
+		{"empty", "", "r.yaml: the file is empty; start with: schema: recipe/1"},
+		{"comment only", "# later", "r.yaml: the file is empty; start with: schema: recipe/1"},
+		{"mistake with a line", "a: b\nc: d: e", "r.yaml:2: this is no YAML: mapping values are not allowed in this context"},
+		{"mistake without a line", "a: \xff", "r.yaml: this is no YAML: invalid leading UTF-8 octet"},
+		{"two documents", "a: b\n---\nc: d", "r.yaml: the file holds more than one document; write one recipe per file"},
+		{"alias", "a: b\nc: &x d\ne: *x", "r.yaml:2: anchors and aliases are not allowed in recipe files"},
+		{"alias to nothing", "a: *x", "r.yaml: this is no YAML: unknown anchor 'x' referenced"},
+		{"as deep as allowed", "a:\n- b", ""},
+		{"too deep", "a:\n- - b", "r.yaml:2: nested deeper than 3 levels"},
+		{"as many as allowed", "[1,2,3,4,5,6,7]", ""},
+		{"too many", "[1,2,3,4,5,6,7,\n8]", "r.yaml:2: more than 8 values in the file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := Reader{Format: recipes(), File: "r.yaml"}
+			root := r.Root([]byte(c.text))
+			if got := r.Problems.Error(); got != c.want {
+				t.Errorf("problems %q, want %q", got, c.want)
+			}
+			if wantRoot := c.want == "" || c.name == "two documents"; (root != nil) != wantRoot {
+				t.Errorf("root is %v, want one: %t", root, wantRoot)
+			}
+		})
+	}
+}
+
+func TestUnknownKey(t *testing.T) {
+	cases := []struct {
+		known []string
+		want  string
+	}{
+		{[]string{"steps", "title"}, `r.yaml:1: the recipe has no key "setps" (did you mean "steps"?); it takes steps, title`},
+		{[]string{"title"}, `r.yaml:1: the recipe has no key "setps"; it takes title`},
+		{nil, `r.yaml:1: the recipe has no key "setps"; it takes nothing`},
+	}
+	for _, c := range cases {
+		r := Reader{Format: recipes(), File: "r.yaml"}
+		r.UnknownKey(r.Root([]byte("setps: 1")).Content[0], "the recipe", c.known)
+		if got := r.Problems.Error(); got != c.want {
+			t.Errorf("problems %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestProblemsAreOneError(t *testing.T) {
+	var none Problems
+	if err := none.OrNil(); err != nil {
+		t.Errorf("no problems are %v", err)
+	}
+	r := Reader{File: "r.yaml"}
+	r.Problem(7, "%d eggs are too many", 90)
+	r.Problem(2, "first of the line")
+	r.Problem(0, "of the file")
+	r.Problem(2, "second of the line")
+	found := append(r.Problems, Problem{Message: "from no file"}, Problem{Message: "of a text without a name", Line: 9})
+	want := "r.yaml: of the file\nfrom no file\nr.yaml:2: first of the line\nr.yaml:2: second of the line\nr.yaml:7: 90 eggs are too many\n:9: of a text without a name"
+	err := found.OrNil()
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	var back Problems
+	if !errors.As(err, &back) || len(back) != 6 {
+		t.Errorf("the error holds %d problems, want 6", len(back))
+	}
+}
+
+// FuzzRoot: every text has a root or a reason, and every reason has words and the
+// name of the file.
+func FuzzRoot(f *testing.F) {
+	for _, text := range []string{"", "a: [1, {b: c}]", "a: b\n---\nc", "&x a: *x", "a: b: c", "\xff"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := Reader{Format: recipes(), File: "r.yaml"}
+		if root := r.Root(data); root == nil && len(r.Problems) == 0 {
+			t.Errorf("%q has no root and no problem", data)
+		}
+		for _, p := range r.Problems {
+			if p.File != "r.yaml" || p.Line < 0 || strings.TrimSpace(p.Message) == "" {
+				t.Errorf("%q: problem %+v", data, p)
+			}
+		}
+	})
+}
