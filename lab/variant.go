@@ -46,6 +46,25 @@ func (p Point) Level(factor string) (float64, bool) {
 	return level, ok
 }
 
+// Only returns the one factor of several that exclude each other which the point
+// sets, and its level. A point that sets none, two, or one that is not above zero is
+// an error.
+func (p Point) Only(factors ...string) (factor string, level float64, err error) {
+	for _, name := range factors {
+		value, set := p.Level(name)
+		switch {
+		case set && factor != "":
+			return "", 0, fmt.Errorf("point %s has both %s and %s: choose one", p, factor, name)
+		case set:
+			factor, level = name, value
+		}
+	}
+	if level <= 0 {
+		return "", 0, fmt.Errorf("point %s needs one of %s, and above zero", p, strings.Join(factors, ", "))
+	}
+	return factor, level, nil
+}
+
 // Factors returns the names of the factors of the point in alphabetical order.
 func (p Point) Factors() []string {
 	return slices.Sorted(maps.Keys(p.Levels))

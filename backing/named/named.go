@@ -21,9 +21,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // Backing is one server of the user.
@@ -175,7 +174,10 @@ func (s service) Release() error {
 
 // owner is what the names of all that is this process's begin with: its number and
 // when it was started.
-func owner() string { return fmt.Sprintf("cleave_%d_%s_", os.Getpid(), startOf(os.Getpid())) }
+func owner() string {
+	start, _ := launch.StartOf(os.Getpid()) // without one no name is taken for a dead process's
+	return fmt.Sprintf("cleave_%d_%s_", os.Getpid(), start)
+}
 
 // ownerIsGone reports whether the process that made what has this name is no more.
 func ownerIsGone(name string) bool {
@@ -184,19 +186,5 @@ func ownerIsGone(name string) bool {
 		return false
 	}
 	pid, err := strconv.Atoi(parts[1])
-	return err == nil && startOf(pid) != parts[2]
-}
-
-// startOf is when a process was started, in clock ticks since boot, or "" where
-// there is none.
-func startOf(pid int) string {
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return ""
-	}
-	stat, err := process.Stat()
-	if err != nil {
-		return ""
-	}
-	return strconv.FormatUint(stat.Starttime, 10)
+	return err == nil && !launch.Runs(pid, parts[2])
 }

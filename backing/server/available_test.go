@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/launch"
 )
 
 func TestEveryKindCanBeAskedFor(t *testing.T) {
@@ -59,7 +61,7 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 	if found.StandIn != "" || found.Version != "7.0.5" || found.Path != filepath.Join(folder, "mongod") {
 		t.Errorf("found %+v", found)
 	}
-	instance := &Instance{Kind: Mongo, dir: "/trial", ports: []int{12345}, path: found.Path, settings: Settings{}.withDefaults()}
+	instance := &Instance{Kind: Mongo, dir: "/trial", ports: &launch.Ports{Numbers: []int{12345}}, path: found.Path, settings: Settings{}.withDefaults()}
 	line := strings.Join(mongoProcess(instance, true).args[1:], " ")
 	if want := "--dbpath /trial/data --bind_ip 127.0.0.1 --port 12345 --wiredTigerCacheSizeGB 0.25 --nounixsocket --auth"; line != want {
 		t.Errorf("arguments %q, want %q", line, want)

@@ -6,57 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 )
-
-// Ports are below the range from which Linux takes the ports of outgoing
-// connections, or a peer's connection could sit on a server's port.
-const lowestPort, highestPort = 10000, 32767
-
-// takePorts finds n different free loopback ports for the instance. It holds their
-// UDP sockets, which none of the servers uses, until its end: whoever looks for a
-// port, here or in a deployer, leaves them alone, also while the server is down.
-func (i *Instance) takePorts(n int) error {
-	port := lowestPort + mathrand.IntN(highestPort-lowestPort)
-	for tried := 0; len(i.ports) < n; tried++ {
-		if tried > highestPort-lowestPort {
-			return fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
-				len(i.ports), lowestPort, highestPort, n)
-		}
-		if port++; port > highestPort {
-			port = lowestPort
-		}
-		hold, err := net.ListenPacket("udp4", loopback(port))
-		if err != nil {
-			continue
-		}
-		if !nobodyListens(port) {
-			_ = hold.Close() // it held nothing
-			continue
-		}
-		i.ports, i.held = append(i.ports, port), append(i.held, hold)
-	}
-	return nil
-}
-
-// givePorts lets others have the ports.
-func (i *Instance) givePorts() {
-	for _, hold := range i.held {
-		_ = hold.Close() // nothing was sent
-	}
-	i.held = nil
-}
-
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-func nobodyListens(port int) bool {
-	listener, err := net.Listen("tcp4", loopback(port))
-	return err == nil && listener.Close() == nil
-}
 
 // credentials are what clients log in with.
 type credentials struct {

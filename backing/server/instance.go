@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // Instance is one running server. Its methods may be called from several
@@ -27,11 +29,12 @@ type Instance struct {
 	path     string // of the program's executable
 	user     string
 	password string
-	ports    []int
-	held     []net.PacketConn // see takePorts
+	// ports are reserved until the instance ends, also while the server is down.
+	// None of the servers uses their UDP sockets.
+	ports *launch.Ports
 
 	mu       sync.Mutex
-	launcher *launcher
+	launcher *launch.Launcher
 	running  []*started
 }
 
@@ -54,8 +57,12 @@ const (
 func (i *Instance) begin(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.ports, i.launcher = nil, newLauncher()
-	err := errors.Join(i.takePorts(i.program.ports), i.loadCredentials())
+	i.launcher = launch.NewLauncher()
+	var err error
+	i.ports, err = launch.ReservePorts(i.program.ports)
+	if err == nil {
+		err = i.loadCredentials()
+	}
 	if err == nil {
 		err = i.launch(ctx)
 	}
@@ -120,7 +127,7 @@ func (i *Instance) tryOnce(ctx context.Context, work func(context.Context, *Inst
 // explain says why the server ended before it was ready.
 func (i *Instance) explain(main *started) error {
 	last := lastLines(main.log, 5)
-	if slices.ContainsFunc(i.ports, func(port int) bool { return !nobodyListens(port) }) {
+	if slices.ContainsFunc(i.ports.Numbers, func(port int) bool { return !launch.PortIsFree(port) }) {
 		return fmt.Errorf("%w: %s", errPortTaken, last)
 	}
 	return fmt.Errorf("it ended at once (%w), its log %s says: %s", main.outcome, main.log, last)
@@ -131,7 +138,7 @@ func (i *Instance) Address() string { return i.address(0) }
 
 // address is that of the n-th port.
 func (i *Instance) address(n int) string {
-	return loopback(i.ports[n])
+	return launch.Loopback(i.ports.Numbers[n])
 }
 
 // file is a path in the instance's folder.
@@ -218,9 +225,9 @@ func (i *Instance) end(how syscall.Signal) error {
 		return nil
 	}
 	err := i.halt(how)
-	i.launcher.close()
+	i.launcher.Close()
 	i.launcher = nil
-	i.givePorts()
+	i.ports.Close()
 	return err
 }
 

@@ -24,6 +24,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/cleave-lab/cleave/backing/database"
 )
 
 // keeper writes words into a server durably and reads all of them back.
@@ -45,15 +47,19 @@ type sqlKeeper struct{ driver string }
 func (k sqlKeeper) disguised(instance *Instance) *Instance { return impostor{}.disguised(instance) }
 
 func (k sqlKeeper) open(ctx context.Context, instance *Instance) (*sql.DB, error) {
-	if err := instance.CreateDatabases(ctx, "words"); err != nil {
-		return nil, err
-	}
-	database, err := sql.Open(k.driver, instance.DSN("words"))
+	place, err := database.ParsePlace(instance.URL())
 	if err != nil {
 		return nil, err
 	}
-	_, err = database.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS words (word VARCHAR(20) PRIMARY KEY)")
-	return database, err
+	if err := place.Create(ctx, "words"); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open(k.driver, instance.DSN("words"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS words (word VARCHAR(20) PRIMARY KEY)")
+	return db, err
 }
 
 func (k sqlKeeper) write(ctx context.Context, instance *Instance, word string) error {

@@ -47,7 +47,7 @@ func prepareMariaDB(_ context.Context, i *Instance) error {
 		"socket=mariadb.sock", // relative to datadir: a path may have 107 bytes only
 		"pid-file="+i.file("mariadb.pid"),
 		"bind-address=127.0.0.1",
-		fmt.Sprintf("port=%d", i.ports[0]),
+		fmt.Sprintf("port=%d", i.ports.Numbers[0]),
 		fmt.Sprintf("max-connections=%d", i.settings.Connections),
 		"skip-name-resolve",
 		"character-set-server=utf8mb4",

@@ -124,7 +124,7 @@ func addMongoUser(ctx context.Context, i *Instance) error {
 // mongoProcess is the command of either program; both journal every write that a
 // client asks to have journalled.
 func mongoProcess(i *Instance, authenticate bool) process {
-	data, port := i.file(dataFolder), strconv.Itoa(i.ports[0])
+	data, port := i.file(dataFolder), strconv.Itoa(i.ports.Numbers[0])
 	if !authenticate {
 		data += ".half" // see firstData
 	}

@@ -38,7 +38,7 @@ func preparePostgres(_ context.Context, i *Instance) error {
 		"data_directory = "+quoted(i.file(dataFolder)),
 		"hba_file = "+quoted(filepath.Join(i.file(dataFolder), "pg_hba.conf")),
 		"listen_addresses = '127.0.0.1'",
-		fmt.Sprintf("port = %d", i.ports[0]),
+		fmt.Sprintf("port = %d", i.ports.Numbers[0]),
 		"unix_socket_directories = ''",
 		fmt.Sprintf("max_connections = %d", i.settings.Connections),
 		// Durability, said once more although these are the defaults.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,34 +28,8 @@ type started struct {
 	outcome error         // how it ended; read after ended is closed
 }
 
-// launcher starts processes from one operating-system thread that lives as long
-// as the instance: the kernel kills a child when the thread that started it is
-// gone (Pdeathsig), be it by a kill -9 of the whole program.
-type launcher struct {
-	work chan func()
-}
-
-func newLauncher() *launcher {
-	l := &launcher{work: make(chan func())}
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for job := range l.work {
-			job()
-		}
-	}()
-	return l
-}
-
-func (l *launcher) start(command *exec.Cmd) error {
-	result := make(chan error)
-	l.work <- func() { result <- command.Start() }
-	return <-result
-}
-
-func (l *launcher) close() { close(l.work) }
-
 // command makes a command in the instance's folder that writes to the log and is
-// tied to our life.
+// tied to our life by the launcher.
 func (i *Instance) command(p process, log *os.File) *exec.Cmd {
 	command := exec.Command(p.args[0], p.args[1:]...)
 	command.Env, command.Dir = p.env, i.dir
@@ -77,10 +50,10 @@ func (i *Instance) start(p process) (*started, error) {
 	defer func() { _ = log.Close() }() // the process has its own copy
 	s.command = i.command(p, log)
 	unprivileged(s.command.SysProcAttr)
-	err = i.launcher.start(s.command)
+	err = i.launcher.Start(s.command)
 	if namespaceRefused(err) && s.command.SysProcAttr.Cloneflags != 0 {
 		s.command = i.command(p, log)
-		err = i.launcher.start(s.command)
+		err = i.launcher.Start(s.command)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(p.args, " "), err)

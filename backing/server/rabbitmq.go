@@ -98,7 +98,7 @@ func prepareRabbit(_ context.Context, i *Instance) error {
 
 // rabbitEnvironment is that of the broker and of its tools.
 func (i *Instance) rabbitEnvironment() []string {
-	port := func(n int) string { return strconv.Itoa(i.ports[n]) }
+	port := func(n int) string { return strconv.Itoa(i.ports.Numbers[n]) }
 	return append(searchPath(),
 		"HOME="+i.file("home"),
 		"RABBITMQ_NODENAME="+rabbitNode,
@@ -121,7 +121,7 @@ func (i *Instance) rabbitEnvironment() []string {
 func rabbitProcesses(i *Instance) []process {
 	return []process{
 		{name: "epmd", env: searchPath(), args: []string{
-			"epmd", "-port", strconv.Itoa(i.ports[mapperPort]), "-address", "127.0.0.1"}},
+			"epmd", "-port", strconv.Itoa(i.ports.Numbers[mapperPort]), "-address", "127.0.0.1"}},
 		{name: "rabbitmq", env: i.rabbitEnvironment(), args: []string{i.path}},
 	}
 }

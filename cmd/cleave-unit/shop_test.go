@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -71,20 +71,15 @@ func startShop(t *testing.T, dir, address string) (unit *exec.Cmd, commands io.W
 	return unit, commands, said
 }
 
-// freeAddress is a loopback address that nobody listens on. It is one of many:
-// tests that run beside this one hardly choose the same before it is used.
+// freeAddress is a loopback address that nobody else takes during the test.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		port := 22000 + rand.IntN(1000)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			defer func() { _ = listener.Close() }()
-			return listener.Addr().String()
-		}
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port")
-	return ""
+	t.Cleanup(ports.Close)
+	return launch.Loopback(ports.Numbers[0])
 }
 
 func awaitHealth(t *testing.T, base string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // composeFixture is a folder with web.yaml, a system in a container.
@@ -29,11 +30,12 @@ func inContainer(t *testing.T) composeFixture {
 	f := composeFixture{t.TempDir(), buildServer(t)}
 	const image = "cleave-compare-test:1"
 	dockertest.Image(t, image, filepath.Join(f.servers, "server"))
-	listener := takePort(t)
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil { // for the container
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(ports.Close)
+	address := launch.Loopback(ports.Numbers[0])
 	for name, text := range map[string]string{
 		"web.yaml":     fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
 		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", image, address+":80"),

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/prometheus/procfs"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // Root is the directory that holds the private directories of this user's
@@ -36,7 +36,7 @@ type Scratch struct {
 // Claim names the private directory of this process under root; whoever puts
 // something into it makes it.
 func Claim(root string) (Scratch, error) {
-	started, err := startTime(os.Getpid())
+	started, err := launch.StartOf(os.Getpid())
 	if err != nil {
 		return Scratch{}, fmt.Errorf("read own start time: %w", err)
 	}
@@ -150,19 +150,5 @@ func alive(label string) bool {
 	if !ok || err != nil {
 		return false
 	}
-	now, err := startTime(pid)
-	return err == nil && now == started
-}
-
-// startTime is when a process was started, in clock ticks since boot.
-func startTime(pid int) (string, error) {
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return "", fmt.Errorf("process %d: %w", pid, err)
-	}
-	stat, err := process.Stat()
-	if err != nil {
-		return "", fmt.Errorf("process %d: %w", pid, err)
-	}
-	return strconv.FormatUint(stat.Starttime, 10), nil
+	return launch.Runs(pid, started)
 }

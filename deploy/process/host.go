@@ -3,8 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 const (
@@ -23,9 +22,6 @@ const (
 	memoryPerUnit = 8 << 20
 	// conductorDescriptors: two pipes per unit, and what else the conductor holds.
 	descriptorsPerUnit, conductorDescriptors = 4, 64
-	// Ports are below the range from which Linux takes the ports of outgoing
-	// connections, or a peer's connection could sit on a unit's port.
-	lowestPort, highestPort = 10000, 32767
 )
 
 // Preflight implements lab.Deployer: it compares what the layout needs with the
@@ -117,10 +113,10 @@ func readNumber(path string) (uint64, error) {
 }
 
 // assignAddresses finds a free loopback port for every unit that listens. Ports
-// rise in the order of the layout, from a random start. They are reserved until the
-// reservation is closed.
-func assignAddresses(layout lab.Layout) (map[string]string, *reservation, error) {
-	ports, err := reserve(listeners(layout))
+// rise in the order of the layout, from a random start. They are reserved until they
+// are closed.
+func assignAddresses(layout lab.Layout) (map[string]string, *launch.Ports, error) {
+	ports, err := launch.ReservePorts(listeners(layout))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,64 +126,12 @@ func assignAddresses(layout lab.Layout) (map[string]string, *reservation, error)
 			continue
 		}
 		n := len(addresses)
-		addresses[spec.Name] = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.numbers[n]))
+		addresses[spec.Name] = launch.Loopback(ports.Numbers[n])
 		if spec.Foreign {
-			_ = ports.held[n].Close() // it may want to speak UDP itself
+			ports.Release(n) // it may want to speak UDP itself
 		}
 	}
 	return addresses, ports, nil
-}
-
-// reservation is a set of loopback ports in rising order. Between the choice of a
-// port and the moment when its unit listens there, another deployer must not choose
-// it too: who has a number's UDP socket has its TCP port. The kernel gives it back
-// when its process ends, however that is.
-type reservation struct {
-	numbers []int
-	held    []net.PacketConn
-}
-
-// reserve finds n ports that are free and that no other deployer has reserved.
-func reserve(n int) (*reservation, error) {
-	port := lowestPort + rand.IntN(highestPort-lowestPort)
-	found := &reservation{}
-	for tried := 0; len(found.numbers) < n; tried++ {
-		if tried > 2*(highestPort-lowestPort) {
-			found.close()
-			return nil, fmt.Errorf("found %d free ports between %d and %d, %d are needed: end other programs that listen there",
-				len(found.numbers), lowestPort, highestPort, n)
-		}
-		if port++; port > highestPort {
-			found.close()
-			port, found = lowestPort, &reservation{} // start again, so that ports rise
-		}
-		found.take(port)
-	}
-	return found, nil
-}
-
-// take adds a port, if it can be had.
-func (r *reservation) take(port int) {
-	hold, err := net.ListenPacket("udp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return
-	}
-	if !portIsFree(port) {
-		_ = hold.Close() // it held nothing
-		return
-	}
-	r.numbers, r.held = append(r.numbers, port), append(r.held, hold)
-}
-
-// close gives the ports back.
-func (r *reservation) close() {
-	if r == nil {
-		return
-	}
-	for _, hold := range r.held {
-		_ = hold.Close() // nothing was sent
-	}
-	r.held = nil
 }
 
 func listeners(layout lab.Layout) int {
@@ -198,14 +142,6 @@ func listeners(layout lab.Layout) int {
 		}
 	}
 	return n
-}
-
-func portIsFree(port int) bool {
-	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	return listener.Close() == nil
 }
 
 // sharedMemory returns an anonymous file of the given size that units inherit,

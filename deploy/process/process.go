@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // Deployer starts units as processes. Its fields are set once, by New.
@@ -60,7 +61,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	}
 	group, err := startGroup(d.janitor, dir)
 	if err != nil {
-		ports.close()
+		ports.Close()
 		return nil, err
 	}
 	running := newDeployment(layout, group)
@@ -163,10 +164,10 @@ func (d *Deployer) environment(spec lab.UnitSpec, addresses map[string]string, d
 type deployment struct {
 	lead     string
 	group    *group
-	launcher *launcher
+	launcher *launch.Launcher
 	prepared []*unit // commands that ran before the units
 	shares   bool    // the units share memory
-	ports    *reservation
+	ports    *launch.Ports
 	// restart is the command of a unit that is started once more.
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
@@ -182,7 +183,7 @@ type deployment struct {
 
 func newDeployment(layout lab.Layout, group *group) *deployment {
 	return &deployment{
-		lead: layout.Lead, group: group, launcher: newLauncher(),
+		lead: layout.Lead, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, events: make(chan lab.Event, 4), failures: make(chan error, 1),
 	}
 }
@@ -317,8 +318,8 @@ func (d *deployment) Stop() error {
 			<-u.ended
 			d.stopErr = errors.Join(d.stopErr, u.unkept)
 		}
-		d.launcher.close()
-		d.ports.close()
+		d.launcher.Close()
+		d.ports.Close()
 	})
 	return d.stopErr
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,10 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
-
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // patience is how long a test waits for what must happen.
@@ -27,15 +24,11 @@ const patience = 3 * time.Minute
 // that other tests run on this host at the same time spares whose conductor lives.
 func label(t *testing.T) string {
 	t.Helper()
-	self, err := procfs.Self()
+	start, err := launch.StartOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := self.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%d-%d", stat.PID, stat.Starttime)
+	return fmt.Sprintf("%d-%s", os.Getpid(), start)
 }
 
 // deployer starts this test binary as every unit and as the janitor.
@@ -267,55 +260,6 @@ func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
 	for _, want := range []string{"ulimit -Hn", "process numbers", "MiB of memory"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Preflight: %v, want it to say %q", err, want)
-		}
-	}
-}
-
-func TestPortsAreFreeLoopbackPortsBelowTheEphemeralRange(t *testing.T) {
-	found, err := reserve(50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer found.close()
-	ports := found.numbers
-	if !slices.IsSorted(ports) || ports[0] < lowestPort || ports[49] > highestPort {
-		t.Errorf("ports %v, want rising from %d to %d", ports, lowestPort, highestPort)
-	}
-	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", ports[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	if portIsFree(ports[0]) {
-		t.Errorf("port %d is taken, but passes for free", ports[0])
-	}
-}
-
-// TestReservedPortsAreNobodyElses: a port is kept for its unit until it listens, and
-// can be had again afterwards.
-func TestReservedPortsAreNobodyElses(t *testing.T) {
-	first, err := reserve(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := &reservation{}
-	defer other.close()
-	if other.take(first.numbers[0]); len(other.numbers) != 0 {
-		t.Errorf("port %d is reserved twice", first.numbers[0])
-	}
-	first.close()
-	if other.take(first.numbers[0]); len(other.numbers) != 1 {
-		t.Errorf("port %d was given back and cannot be had", first.numbers[0])
-	}
-}
-
-func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
-	var allowed unix.CPUSet
-	allowed.Set(3)
-	allowed.Set(5)
-	for core, want := range map[int]int{0: 3, 1: 5, 2: 3, 7: 5} {
-		if set := choose([]int{core}, allowed); !set.IsSet(want) || set.Count() != 1 {
-			t.Errorf("core %d is mapped to %v, want processor %d", core, set, want)
 		}
 	}
 }

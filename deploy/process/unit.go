@@ -47,7 +47,7 @@ func (d *deployment) launch(u *unit) error {
 	if u.commands, err = command.StdinPipe(); err != nil {
 		return err
 	}
-	if err := d.launcher.start(command, u.spec.Cores); err != nil {
+	if err := d.launcher.Start(command, u.spec.Cores...); err != nil {
 		return err
 	}
 	go d.listen(u, events)

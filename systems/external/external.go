@@ -119,22 +119,24 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 // spareDescriptors are open in the generator beside its connections.
 const spareDescriptors = 256
 
-// setLoad takes the load from the point.
+// setLoad takes the load from the point. Without any, the scenario's own is played.
 func setLoad(job *lab.LoadJob, p lab.Point) error {
-	rate, open := p.Level(Rate)
-	users, closed := p.Level(Users)
-	from, search := p.Level(SearchFrom)
-	switch {
-	case open && rate > 0 && !closed && !search:
-		job.Rate = rate
-	case closed && users >= 1 && !open && !search:
-		job.Users = int(users)
-	case search && from > 0 && !open && !closed:
-		job.Rate, job.Search = from, true
-	case len(p.Levels) > 0:
-		return fmt.Errorf("point %s needs a positive %s, %s or %s, and only one of them", p, Rate, Users, SearchFrom)
+	if len(p.Levels) == 0 {
+		return nil
 	}
-	return nil // without any, the scenario's own load is played
+	factor, level, err := p.Only(Rate, Users, SearchFrom)
+	if err != nil {
+		return err
+	}
+	switch factor {
+	case Rate:
+		job.Rate = level
+	case Users:
+		job.Users = int(level)
+	case SearchFrom:
+		job.Rate, job.Search = level, true
+	}
+	return nil
 }
 
 // command is the unit of a system that is started by a command.

@@ -78,7 +78,11 @@ func (s *Servers) Fresh(t testing.TB, driver database.Driver) database.Config {
 	}
 	s.made++
 	name := fmt.Sprintf("test_%d", s.made)
-	if err := instance.CreateDatabases(context.Background(), name); err != nil {
+	place, err := database.ParsePlace(instance.URL())
+	if err == nil {
+		err = place.Create(context.Background(), name)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return database.Config{Driver: driver, DSN: instance.DSN(name)}

@@ -13,11 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // Starting and ending take as long on a busy host.
@@ -114,19 +115,16 @@ func start(t *testing.T, dir string) *daemon {
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")
 	command.Stdout, command.Stderr = d.said, d.said
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	started := make(chan error)
-	go func() {
-		defer close(d.ended)
-		runtime.LockOSThread() // the signal comes when this thread ends
-		defer runtime.UnlockOSThread()
-		err := command.Start()
-		if started <- err; err == nil {
-			_ = command.Wait() // what it said tells more
-		}
-	}()
-	if err := <-started; err != nil {
+	launcher := launch.NewLauncher()
+	if err := launcher.Start(command); err != nil {
+		launcher.Close()
 		t.Skipf("Docker's daemon cannot be started here: %v", err)
 	}
+	go func() {
+		_ = command.Wait() // what it said tells more
+		launcher.Close()
+		close(d.ended)
+	}()
 	d.pid = command.Process.Pid
 	return d
 }

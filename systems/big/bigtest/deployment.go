@@ -2,13 +2,11 @@ package bigtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
@@ -34,7 +33,7 @@ type Deployment struct {
 	dir       string
 	memory    *os.File // that all units share, or nil
 	events    chan unitEvent
-	work      chan func() // for the thread that starts units
+	launcher  *launch.Launcher
 }
 
 // unit is one started process.
@@ -68,16 +67,13 @@ func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 		tb.Fatal(err)
 	}
 	d := &Deployment{
-		trial: trial, dir: dir, events: make(chan unitEvent, 4*len(layout.Units)), work: make(chan func()),
+		trial: trial, dir: dir, events: make(chan unitEvent, 4*len(layout.Units)), launcher: launch.NewLauncher(),
 	}
 	tb.Cleanup(func() { d.close(tb) })
-	go d.startUnits()
 	if d.memory, err = sharedMemory(layout.SharedMemory); err != nil {
 		tb.Fatal(err)
 	}
-	if d.addresses, err = assignAddresses(layout); err != nil {
-		tb.Fatal(err)
-	}
+	d.assignAddresses(tb, layout)
 	for _, spec := range layout.Units {
 		if len(names) > 0 && !slices.Contains(names, spec.Name) {
 			continue
@@ -89,13 +85,18 @@ func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 	return d
 }
 
-// startUnits runs on one thread as long as the deployment lives: the kernel
-// kills the units when the thread that started them ends, and units inherit the
-// processors to which it is bound.
-func (d *Deployment) startUnits() {
-	runtime.LockOSThread() // never unlocked: the thread ends here
-	for job := range d.work {
-		job()
+// assignAddresses gives every unit that listens a loopback port; ports rise in the
+// order of the layout.
+func (d *Deployment) assignAddresses(tb testing.TB, layout lab.Layout) {
+	listening := slices.DeleteFunc(slices.Clone(layout.Units), func(spec lab.UnitSpec) bool { return !spec.Listens })
+	ports, err := launch.ReservePorts(len(listening))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(ports.Close)
+	d.addresses = map[string]string{}
+	for i, spec := range listening {
+		d.addresses[spec.Name] = launch.Loopback(ports.Numbers[i])
 	}
 }
 
@@ -117,9 +118,7 @@ func (d *Deployment) start(spec lab.UnitSpec) error {
 	if err != nil {
 		return err
 	}
-	result := make(chan error)
-	d.work <- func() { result <- startOn(command, spec.Cores) }
-	if err := <-result; err != nil {
+	if err := d.launcher.Start(command, spec.Cores...); err != nil {
 		return fmt.Errorf("start unit %s: %w", spec.Name, err)
 	}
 	u := &unit{spec: spec, command: command, input: input}
@@ -150,28 +149,6 @@ func sharedMemory(size int64) (*os.File, error) {
 	}
 	memory := os.NewFile(uintptr(descriptor), "big")
 	return memory, memory.Truncate(size)
-}
-
-// startOn starts the command bound to the first of cores, wrapped around.
-func startOn(command *exec.Cmd, cores []int) error {
-	if len(cores) == 0 {
-		return command.Start()
-	}
-	var before, wanted unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return err
-	}
-	var usable []int
-	for cpu := range 64 * len(before) {
-		if before.IsSet(cpu) {
-			usable = append(usable, cpu)
-		}
-	}
-	wanted.Set(usable[cores[0]%len(usable)])
-	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
-		return err
-	}
-	return errors.Join(command.Start(), unix.SchedSetaffinity(0, &before))
 }
 
 // listen passes on what a unit says until it is over.
@@ -289,7 +266,7 @@ func (d *Deployment) close(tb testing.TB) {
 			}
 		}
 	}
-	close(d.work)
+	d.launcher.Close()
 	if d.memory != nil {
 		_ = d.memory.Close() // nothing was written through it
 	}

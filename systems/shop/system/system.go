@@ -235,19 +235,11 @@ const minute = 60
 
 // setLoad takes the load from the point.
 func setLoad(job *lab.LoadJob, p lab.Point) error {
-	chosen, factor := "", []string{Rate, PerMinute, Users, SearchFrom, Orders}
-	for _, name := range factor {
-		if _, set := p.Level(name); set && chosen != "" {
-			return fmt.Errorf("point %s has both %s and %s: choose one", p, chosen, name)
-		} else if set {
-			chosen = name
-		}
+	factor, level, err := p.Only(Rate, PerMinute, Users, SearchFrom, Orders)
+	if err != nil {
+		return err
 	}
-	level, set := p.Level(chosen)
-	if !set || level <= 0 {
-		return fmt.Errorf("point %s needs one of %s, and above zero", p, strings.Join(factor, ", "))
-	}
-	switch chosen {
+	switch factor {
 	case Rate:
 		job.Rate = level
 	case PerMinute:

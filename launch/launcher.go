@@ -1,0 +1,83 @@
+// Package launch starts processes that end when this one does, however it ends, and
+// tells a process from a later one that has its number.
+//
+// It does not watch, stop or clean up: whoever launches a process waits for it.
+//
+// Entry points: NewLauncher for starting, StartOf and Runs for telling apart.
+package launch
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Launcher starts processes from one operating-system thread that lives until Close.
+// Two things hang on the thread: the kernel kills a process that asks for it
+// (Pdeathsig) when the thread that started it ends, be it by a kill -9 of the whole
+// program, and a process inherits the processors to which that thread is bound at
+// the moment of the start.
+type Launcher struct {
+	work chan func()
+}
+
+// NewLauncher makes a launcher. It must be closed.
+func NewLauncher() *Launcher {
+	l := &Launcher{work: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		for job := range l.work {
+			job()
+		}
+	}()
+	return l
+}
+
+// Close ends the thread. It comes after the last Start, and after the processes that
+// hang on the thread.
+func (l *Launcher) Close() { close(l.work) }
+
+// Start starts the command, bound to the given processors; none means any. They are
+// numbers among those that this process may use and wrap around: 3 on a host with
+// two is the second. Several goroutines may start at once; one follows the other.
+func (l *Launcher) Start(command *exec.Cmd, cores ...int) error {
+	result := make(chan error)
+	l.work <- func() { result <- startOn(command, cores) }
+	return <-result
+}
+
+func startOn(command *exec.Cmd, cores []int) error {
+	if len(cores) == 0 {
+		return command.Start()
+	}
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("read processor affinity: %w", err)
+	}
+	wanted := choose(cores, before)
+	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
+		return fmt.Errorf("bind to processors %v: %w", cores, err)
+	}
+	err := command.Start()
+	if restore := unix.SchedSetaffinity(0, &before); restore != nil && err == nil {
+		err = fmt.Errorf("restore processor affinity: %w", restore)
+	}
+	return err
+}
+
+// choose maps core numbers onto the processors that this process may use.
+func choose(cores []int, allowed unix.CPUSet) unix.CPUSet {
+	var usable []int
+	for cpu := range len(allowed) * 64 {
+		if allowed.IsSet(cpu) {
+			usable = append(usable, cpu)
+		}
+	}
+	var set unix.CPUSet
+	for _, core := range cores {
+		set.Set(usable[core%len(usable)])
+	}
+	return set
+}

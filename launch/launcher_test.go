@@ -1,0 +1,162 @@
+package launch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// launcher is one that ends with the test, after the processes that it started.
+func launcher(t *testing.T) *Launcher {
+	t.Helper()
+	l := NewLauncher()
+	t.Cleanup(l.Close)
+	return l
+}
+
+// echo is a process that repeats every line it gets as long as it lives.
+type echo struct {
+	command *exec.Cmd
+	in      io.Writer
+	out     *bufio.Reader
+}
+
+// newEcho makes one that the kernel kills with the thread that starts it.
+func newEcho(t *testing.T) *echo {
+	t.Helper()
+	command := exec.Command("cat")
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := command.StdinPipe()
+	must(t, err)
+	out, err := command.StdoutPipe()
+	must(t, err)
+	t.Cleanup(func() {
+		if command.Process == nil {
+			return // it was never started
+		}
+		_ = command.Process.Kill() // it may have ended, against all hope
+		_ = command.Wait()
+	})
+	return &echo{command: command, in: in, out: bufio.NewReader(out)}
+}
+
+// lives reports whether the process answers.
+func (e *echo) lives() error {
+	if _, err := io.WriteString(e.in, "alive\n"); err != nil {
+		return err
+	}
+	_, err := e.out.ReadString('\n')
+	return err
+}
+
+// onThreadThatEnds runs work on a thread of its own and returns when the kernel has
+// done all that it does at a thread's end.
+func onThreadThatEnds(t *testing.T, work func()) {
+	t.Helper()
+	thread := make(chan int)
+	release := make(chan struct{})
+	defer close(release)
+	for {
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			id := unix.Gettid()
+			if id == os.Getpid() { // the first thread of a program never ends: keep it busy
+				thread <- 0
+				<-release
+				return
+			}
+			work()
+			thread <- id
+		}()
+		if id := <-thread; id != 0 {
+			awaitThreadEnd(t, id)
+			return
+		}
+	}
+}
+
+// awaitThreadEnd waits until a thread is gone.
+func awaitThreadEnd(t *testing.T, id int) {
+	t.Helper()
+	task := fmt.Sprintf("/proc/self/task/%d", id)
+	for {
+		_, err := os.Stat(task)
+		if errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		must(t, err)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestAProcessOutlivesTheThreadThatAsksForIt(t *testing.T) {
+	l, process := launcher(t), newEcho(t)
+	var started error
+	onThreadThatEnds(t, func() { started = l.Start(process.command) })
+	must(t, started)
+	if err := process.lives(); err != nil {
+		t.Errorf("the process has ended with the caller's thread: %v", err)
+	}
+}
+
+func TestAProcessIsBoundToItsCores(t *testing.T) {
+	var all unix.CPUSet
+	must(t, unix.SchedGetaffinity(0, &all))
+	l := launcher(t)
+	for _, c := range []struct {
+		name  string
+		cores []int
+		want  unix.CPUSet
+	}{
+		{"one", []int{1}, choose([]int{1}, all)},
+		{"any, after one that was bound", nil, all},
+		{"more than there are", []int{all.Count()}, choose([]int{0}, all)},
+		{"several", []int{0, 1}, choose([]int{0, 1}, all)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			process := newEcho(t)
+			must(t, l.Start(process.command, c.cores...))
+			var got unix.CPUSet
+			must(t, unix.SchedGetaffinity(process.command.Process.Pid, &got))
+			if got != c.want {
+				t.Errorf("bound to %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
+	var allowed unix.CPUSet
+	allowed.Set(3)
+	allowed.Set(5)
+	for core, want := range map[int]int{0: 3, 1: 5, 2: 3, 7: 5} {
+		if set := choose([]int{core}, allowed); !set.IsSet(want) || set.Count() != 1 {
+			t.Errorf("core %d is mapped to %v, want processor %d", core, set, want)
+		}
+	}
+}
+
+func TestAFailedStartIsReportedAndHarmsNoOther(t *testing.T) {
+	l, process := launcher(t), newEcho(t)
+	if err := l.Start(exec.Command("/no such program"), 0); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that is missing was started: %v", err)
+	}
+	must(t, l.Start(process.command))
+	must(t, process.lives())
+}
