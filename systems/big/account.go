@@ -1,6 +1,7 @@
 package big
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,7 +11,7 @@ import (
 type Account struct {
 	PID int `json:"pid"`
 	// OwnAddressSpace is true when the unit has proved that no other worker
-	// shares its memory; see ClaimAddressSpace.
+	// shares its memory; see claimAddressSpace.
 	OwnAddressSpace bool            `json:"own_address_space"`
 	Workers         []WorkerAccount `json:"workers,omitempty"`
 	Core            *CoreAccount    `json:"core,omitempty"`
@@ -55,6 +56,20 @@ func NewAccount(workers ...*Worker) Account {
 	return account
 }
 
+// PlayWorker lets play drive the job's worker to its end and returns the account
+// of this process. It is called once in the life of a process, since it claims
+// the address space for this worker.
+func PlayWorker(job UnitJob, play func(rules *Worker) error) (Account, error) {
+	own := claimAddressSpace()
+	rules := job.NewWorker(job.Worker, Clock)
+	if err := play(rules); err != nil {
+		return Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
+	}
+	account := NewAccount(rules)
+	account.OwnAddressSpace = own
+	return account, nil
+}
+
 // Clock tells the host's monotonic time in nanoseconds. All processes of a host
 // share it, so that times of different workers can be compared.
 func Clock() int64 {
@@ -69,10 +84,10 @@ func Clock() int64 {
 // where Linux and Go put anything of their own.
 const claimedAddress = 0x3c1ea7e00000
 
-// ClaimAddressSpace maps one private page at a fixed address and refuses to
+// claimAddressSpace maps one private page at a fixed address and refuses to
 // replace a page that is there. Two workers that shared an address space could
 // not both succeed, so success proves that this worker has its own.
-func ClaimAddressSpace() bool {
+func claimAddressSpace() bool {
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
 	address, _, errno := unix.Syscall6(unix.SYS_MMAP, claimedAddress, uintptr(os.Getpagesize()),
 		unix.PROT_NONE, flags, ^uintptr(0), 0)

@@ -2,7 +2,9 @@ package big
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -256,10 +258,69 @@ func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
 }
 
 func TestAddressSpaceCanBeClaimedOnce(t *testing.T) {
-	if !ClaimAddressSpace() {
-		t.Fatal("the first claim fails")
+	job := UnitJob{Job: Job{Neighbourhoods: 1, Workers: 2, Pings: 3}, Worker: 1}
+	for _, own := range []bool{true, false} {
+		account, err := PlayWorker(job, func(rules *Worker) error { rules.Answered(); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if account.OwnAddressSpace != own {
+			t.Errorf("claimed an address space of its own: %t, want %t", account.OwnAddressSpace, own)
+		}
+		if len(account.Workers) != 1 || account.Workers[0].Number != 1 || account.Workers[0].Answered != 1 {
+			t.Errorf("account %+v, want worker 1 with one answer", account)
+		}
 	}
-	if ClaimAddressSpace() {
-		t.Error("a second claim in the same address space succeeds")
+	_, err := PlayWorker(job, func(*Worker) error { return errors.New("torn cable") })
+	if err == nil || err.Error() != "worker 1: torn cable" {
+		t.Errorf("error %v, want that worker 1 has a torn cable", err)
+	}
+}
+
+func TestReceptionWaitsForAll(t *testing.T) {
+	r := NewReception(Job{Neighbourhoods: 1, Workers: 2})
+	var workers sync.WaitGroup
+	for _, address := range []string{"b", "a"} {
+		workers.Go(func() {
+			if err := r.Register(address); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := r.AwaitAll(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Neighbourhood(0); got[0] != "a" || got[1] != "b" {
+		t.Errorf("neighbourhood %v, want [a b]", got)
+	}
+	workers.Wait()
+	for range 2 {
+		workers.Go(r.Finish)
+	}
+	if err := r.AwaitFinish(); err != nil {
+		t.Error(err)
+	}
+	workers.Wait()
+	if core := r.Account(3, 5).Core; *core != (CoreAccount{Registered: 2, Finished: 2, StartNs: 3, EndNs: 5}) {
+		t.Errorf("core's account %+v", *core)
+	}
+}
+
+func TestReceptionKeepsTheFirstFailure(t *testing.T) {
+	r := NewReception(Job{Neighbourhoods: 1, Workers: 1})
+	first := errors.New("first")
+	r.Fail(first)
+	r.Fail(errors.New("second"))
+	if err := r.AwaitAll(); err != first {
+		t.Errorf("error %v, want the first", err)
+	}
+	if err := r.Register("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Register("b"); err == nil {
+		t.Error("a second of one worker may register")
+	}
+	if err := r.AwaitFinish(); err == nil {
+		t.Error("the core goes on after a worker too many")
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // Roll is the core's list of registered workers. It is not safe for concurrent
-// use: a core that serves concurrently guards it, as the study's core does.
+// use: a core that serves concurrently has a Reception, which guards it as the
+// study's core does.
 type Roll struct {
 	job       Job
 	addresses []string
@@ -32,9 +33,11 @@ func (r *Roll) Finish() (last bool) {
 	return r.finished == r.job.Total()
 }
 
-// Account tells what the core saw, between the two clock readings.
-func (r *Roll) Account(startNs, endNs int64) *CoreAccount {
-	return &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs, EndNs: endNs}
+// Account is the account of the core's process, between the two clock readings.
+func (r *Roll) Account(startNs, endNs int64) Account {
+	account := NewAccount()
+	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs, EndNs: endNs}
+	return account
 }
 
 // Addresses returns all registered addresses in ascending order, which is the

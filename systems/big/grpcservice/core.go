@@ -14,8 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
-	"syscall"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -25,19 +23,16 @@ import (
 	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
 // core is the crew of the trial as the core process sees it.
 type core struct {
 	pb.UnimplementedCoreServer
-	job        big.UnitJob
-	server     *grpc.Server
-	mu         sync.Mutex // guards roll
-	roll       *big.Roll
-	registered chan struct{} // closed when all workers are there
-	finished   chan struct{} // closed when all workers are done
-	failed     chan error    // the first failure
-	workers    [][]member    // by neighbourhood and index, once all are there
+	job       big.UnitJob
+	server    *grpc.Server
+	reception *big.Reception
+	workers   [][]member // by neighbourhood and index, once all are there
 }
 
 // member is the core's connection to a worker.
@@ -52,18 +47,15 @@ func NewCore(job big.UnitJob) (big.Crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(address)
+	listener, err := rendezvous.Listen(address)
 	if err != nil {
 		return nil, err
 	}
-	c := &core{
-		job: job, server: grpc.NewServer(), roll: big.NewRoll(job.Job),
-		registered: make(chan struct{}), finished: make(chan struct{}), failed: make(chan error, 1),
-	}
+	c := &core{job: job, server: grpc.NewServer(), reception: big.NewReception(job.Job)}
 	pb.RegisterCoreServer(c.server, c)
 	go func() {
 		if err := c.server.Serve(listener); err != nil {
-			c.fail(fmt.Errorf("serve: %w", err))
+			c.reception.Fail(fmt.Errorf("serve: %w", err))
 		}
 	}()
 	return c, nil
@@ -74,40 +66,27 @@ func (c *core) Register(_ context.Context, request *pb.RegisterRequest) (*pb.Reg
 	if _, _, err := net.SplitHostPort(request.GetAddress()); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "address %q: %v", request.GetAddress(), err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	complete, err := c.roll.Register(request.GetAddress())
-	if err != nil {
-		c.fail(err)
+	if err := c.reception.Register(request.GetAddress()); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
-	}
-	if complete {
-		close(c.registered)
 	}
 	return &pb.RegisterResponse{}, nil
 }
 
 // Finish implements pb.CoreServer.
 func (c *core) Finish(context.Context, *pb.FinishRequest) (*pb.FinishResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.roll.Finish() {
-		close(c.finished)
-	}
+	c.reception.Finish()
 	return &pb.FinishResponse{}, nil
 }
 
 // Gather implements big.Crew. The core connects to the workers when it sends
 // them the kick-off, as in the architecture http.
 func (c *core) Gather() error {
-	if err := c.await(c.registered); err != nil {
+	if err := c.reception.AwaitAll(); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for number := range c.job.Neighbourhoods {
 		var members []member
-		for _, address := range c.roll.Neighbourhood(number) {
+		for _, address := range c.reception.Neighbourhood(number) {
 			conn, err := dial(address)
 			if err != nil {
 				return err
@@ -137,7 +116,7 @@ func (c *core) KickOff() error {
 }
 
 // AwaitFinish implements big.Crew.
-func (c *core) AwaitFinish() error { return c.await(c.finished) }
+func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
 // Dismiss implements big.Crew.
 func (c *core) Dismiss() error {
@@ -155,40 +134,7 @@ func (c *core) Dismiss() error {
 
 // Account implements big.Crew.
 func (c *core) Account(startNs, endNs int64) big.Account {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	account := big.NewAccount()
-	account.Core = c.roll.Account(startNs, endNs)
-	return account
-}
-
-// fail keeps the first failure for the crew method that waits.
-func (c *core) fail(err error) {
-	select {
-	case c.failed <- err:
-	default:
-	}
-}
-
-func (c *core) await(done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case err := <-c.failed:
-		return err
-	}
-}
-
-// listen opens the address that the deployer gave.
-func listen(address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
-	}
-	return listener, nil
+	return c.reception.Account(startNs, endNs)
 }
 
 // dial returns a connection that connects with its first call. The address is

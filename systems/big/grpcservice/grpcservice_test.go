@@ -27,7 +27,7 @@ func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.GRPC) }
 
 func newWorker() *worker {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 20}, Worker: 1}
-	return &worker{job: job, address: "127.0.0.1:2", rules: job.NewWorker(1, big.Clock), outcome: make(chan error, 1)}
+	return &worker{job: job, address: "127.0.0.1:2", rules: job.NewWorker(1, big.Clock), outcome: big.NewOutcome()}
 }
 
 func TestWorkerRefusesStart(t *testing.T) {
@@ -69,7 +69,7 @@ func TestWorkerChecksSenders(t *testing.T) {
 
 func TestCoreRefusesRegistrations(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
-	c := &core{job: job, roll: big.NewRoll(job.Job), registered: make(chan struct{}), failed: make(chan error, 1)}
+	c := &core{job: job, reception: big.NewReception(job.Job)}
 	for _, test := range []struct {
 		address string
 		code    codes.Code
@@ -82,7 +82,7 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 			t.Errorf("register %s: error %v, want %s", test.address, err, test.code)
 		}
 	}
-	if err := c.await(make(chan struct{})); err == nil {
+	if err := c.AwaitFinish(); err == nil {
 		t.Error("the core goes on after a worker too many")
 	}
 }

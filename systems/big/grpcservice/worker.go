@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
 // registerTime is how long a worker waits for a core that is started at the same
@@ -31,32 +31,24 @@ type worker struct {
 	mu         sync.Mutex         // guards rules and started
 	rules      *big.Worker
 	started    bool
-	outcome    chan error // nil when dismissed, else the first failure
+	outcome    big.Outcome // nil when dismissed
 }
 
 // RunWorker registers at the core and serves until it is told to stop.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	own := big.ClaimAddressSpace()
-	w := &worker{job: job, rules: job.NewWorker(job.Worker, big.Clock), outcome: make(chan error, 1)}
-	if err := w.run(); err != nil {
-		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = own
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		w := &worker{job: job, rules: rules, outcome: big.NewOutcome()}
+		return w.run()
+	})
 }
 
 func (w *worker) run() error {
-	address, err := control.Address()
-	if err != nil {
-		return err
-	}
-	core, err := control.PeerAddress(big.RoleCore)
+	address, core, err := rendezvous.Addresses()
 	if err != nil {
 		return err
 	}
 	w.address = address
-	listener, err := listen(address)
+	listener, err := rendezvous.Listen(address)
 	if err != nil {
 		return err
 	}
@@ -85,7 +77,7 @@ func (w *worker) serve(listener net.Listener) error {
 	pb.RegisterWorkerServer(server, w)
 	go func() {
 		if err := server.Serve(listener); err != nil {
-			w.end(fmt.Errorf("serve: %w", err))
+			w.outcome.Tell(fmt.Errorf("serve: %w", err))
 		}
 	}()
 	err := <-w.outcome
@@ -98,14 +90,6 @@ func (w *worker) serve(listener net.Listener) error {
 	}
 	server.GracefulStop()
 	return err
-}
-
-// end keeps the first outcome for serve.
-func (w *worker) end(err error) {
-	select {
-	case w.outcome <- err:
-	default:
-	}
 }
 
 // Start implements pb.WorkerServer: it checks the message and begins to ping.
@@ -130,7 +114,7 @@ func (w *worker) Start(_ context.Context, request *pb.StartRequest) (*pb.StartRe
 	}
 	go func() {
 		if err := w.pingAll(); err != nil {
-			w.end(err)
+			w.outcome.Tell(err)
 		}
 	}()
 	return &pb.StartResponse{}, nil
@@ -148,7 +132,7 @@ func (w *worker) Ping(_ context.Context, request *pb.PingRequest) (*pb.PingRespo
 
 // Stop implements pb.WorkerServer.
 func (w *worker) Stop(context.Context, *pb.StopRequest) (*pb.StopResponse, error) {
-	w.end(nil)
+	w.outcome.Tell(nil)
 	return &pb.StopResponse{}, nil
 }
 

@@ -21,7 +21,6 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/binding/leanhttp"
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/httpservice"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
@@ -61,27 +60,19 @@ type neighbour struct {
 
 // RunWorker registers at the core and serves until POST /stop.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	own := big.ClaimAddressSpace()
-	loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
-	if err != nil {
-		return big.Account{}, err
-	}
-	w := &worker{job: job, rules: job.NewWorker(job.Worker, big.Clock), loop: loop, pong: []byte("pong")}
-	if err := errors.Join(w.run(), loop.Close()); err != nil {
-		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = own
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
+		if err != nil {
+			return err
+		}
+		w := &worker{job: job, rules: rules, loop: loop, pong: []byte("pong")}
+		return errors.Join(w.run(), loop.Close())
+	})
 }
 
 // run listens, registers and serves.
 func (w *worker) run() error {
-	address, err := control.Address()
-	if err != nil {
-		return err
-	}
-	coreAddress, err := control.PeerAddress(big.RoleCore)
+	address, coreAddress, err := rendezvous.Addresses()
 	if err != nil {
 		return err
 	}

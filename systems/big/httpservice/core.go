@@ -20,22 +20,18 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
 // core is the crew of the trial as the core process sees it.
 type core struct {
-	job        big.UnitJob
-	server     *http.Server
-	client     *http.Client
-	mu         sync.Mutex // guards roll
-	roll       *big.Roll
-	registered chan struct{} // closed when all workers are there
-	finished   chan struct{} // closed when all workers are done
-	failed     chan error    // the first failure
+	job       big.UnitJob
+	server    *http.Server
+	client    *http.Client
+	reception *big.Reception
 }
 
 // NewCore serves registrations at the core's address.
@@ -44,16 +40,13 @@ func NewCore(job big.UnitJob) (big.Crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, _, err := listen(address)
+	listener, err := rendezvous.Listen(address)
 	if err != nil {
 		return nil, err
 	}
-	c := &core{
-		job: job, client: &http.Client{Transport: &http.Transport{}}, roll: big.NewRoll(job.Job),
-		registered: make(chan struct{}), finished: make(chan struct{}), failed: make(chan error, 1),
-	}
+	c := &core{job: job, client: &http.Client{Transport: &http.Transport{}}, reception: big.NewReception(job.Job)}
 	c.server = &http.Server{Handler: c.routes()}
-	serve(c.server, listener, c.fail)
+	serve(c.server, listener, c.reception.Fail)
 	return c, nil
 }
 
@@ -72,46 +65,15 @@ func (c *core) register(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `want a body like {"port":12345}`, http.StatusBadRequest)
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	complete, err := c.roll.Register(fmt.Sprintf("%05d", message.Port))
-	if err != nil {
+	if err := c.reception.Register(fmt.Sprintf("%05d", message.Port)); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
-		c.fail(err)
-		return
-	}
-	if complete {
-		close(c.registered)
 	}
 }
 
-func (c *core) finish(http.ResponseWriter, *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.roll.Finish() {
-		close(c.finished)
-	}
-}
-
-// fail keeps the first failure for the crew method that waits.
-func (c *core) fail(err error) {
-	select {
-	case c.failed <- err:
-	default:
-	}
-}
-
-func (c *core) await(done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case err := <-c.failed:
-		return err
-	}
-}
+func (c *core) finish(http.ResponseWriter, *http.Request) { c.reception.Finish() }
 
 // Gather implements big.Crew.
-func (c *core) Gather() error { return c.await(c.registered) }
+func (c *core) Gather() error { return c.reception.AwaitAll() }
 
 // KickOff implements big.Crew: it sends every worker its neighbourhood, upon
 // which the worker begins.
@@ -131,10 +93,8 @@ func (c *core) KickOff() error {
 }
 
 func (c *core) neighbourhood(number int) ([]int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var ports []int
-	for _, address := range c.roll.Neighbourhood(number) {
+	for _, address := range c.reception.Neighbourhood(number) {
 		port, err := strconv.Atoi(address)
 		if err != nil {
 			return nil, fmt.Errorf("registered port %q: %w", address, err)
@@ -145,7 +105,7 @@ func (c *core) neighbourhood(number int) ([]int, error) {
 }
 
 // AwaitFinish implements big.Crew.
-func (c *core) AwaitFinish() error { return c.await(c.finished) }
+func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
 // Dismiss implements big.Crew.
 func (c *core) Dismiss() error {
@@ -166,9 +126,5 @@ func (c *core) Dismiss() error {
 
 // Account implements big.Crew.
 func (c *core) Account(startNs, endNs int64) big.Account {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	account := big.NewAccount()
-	account.Core = c.roll.Account(startNs, endNs)
-	return account
+	return c.reception.Account(startNs, endNs)
 }

@@ -11,7 +11,7 @@ import (
 
 func TestCoreRefusesRegistrations(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
-	c := &core{job: job, roll: big.NewRoll(job.Job), registered: make(chan struct{}), failed: make(chan error, 1)}
+	c := &core{job: job, reception: big.NewReception(job.Job)}
 	for _, test := range []struct {
 		method, body string
 		status       int
@@ -30,7 +30,7 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d", test.method, test.body, recorder.Code, test.status)
 		}
 	}
-	if err := c.await(make(chan struct{})); err == nil {
+	if err := c.AwaitFinish(); err == nil {
 		t.Error("the core goes on after a worker too many")
 	}
 }

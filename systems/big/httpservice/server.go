@@ -7,24 +7,11 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 )
 
 // shutdownTime is how long requests under way may take when a service ends.
 const shutdownTime = 5 * time.Second
-
-// listen opens the address that the deployer gave and returns its port.
-func listen(address string) (net.Listener, int, error) {
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, 0, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("listen on %s: %w", address, err)
-	}
-	return listener, listener.Addr().(*net.TCPAddr).Port, nil
-}
 
 // portOf returns the port of a host:port.
 func portOf(address string) (int, error) {

@@ -3,10 +3,10 @@ package httpservice
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
@@ -20,22 +20,15 @@ type worker struct {
 	mu       sync.Mutex // guards rules and started
 	rules    *big.Worker
 	started  bool
-	outcome  chan error // nil when dismissed, else the first failure
+	outcome  big.Outcome // nil when dismissed
 }
 
 // RunWorker registers at the core and serves until POST /stop.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	own := big.ClaimAddressSpace()
-	w := &worker{
-		job: job, client: newClient(job), rules: job.NewWorker(job.Worker, big.Clock),
-		outcome: make(chan error, 1),
-	}
-	if err := w.run(); err != nil {
-		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = own
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		w := &worker{job: job, client: newClient(job), rules: rules, outcome: big.NewOutcome()}
+		return w.run()
+	})
 }
 
 // newClient returns the client for pings. The default transport keeps two idle
@@ -50,32 +43,28 @@ func newClient(job big.UnitJob) *http.Client {
 }
 
 func (w *worker) run() error {
-	address, err := control.Address()
-	if err != nil {
-		return err
-	}
-	core, err := control.PeerAddress(big.RoleCore)
+	address, core, err := rendezvous.Addresses()
 	if err != nil {
 		return err
 	}
 	if w.corePort, err = portOf(core); err != nil {
 		return err
 	}
-	listener, port, err := listen(address)
+	listener, err := rendezvous.Listen(address)
 	if err != nil {
 		return err
 	}
-	w.port = port
+	w.port = listener.Addr().(*net.TCPAddr).Port
 	server := &http.Server{Handler: w.routes()}
 	// The study registers before it serves: the kernel keeps connections that
 	// come in between.
 	err = rendezvous.WithCore(func() error {
-		return post(w.client, w.corePort, "/register", RegisterMessage{Port: port})
+		return post(w.client, w.corePort, "/register", RegisterMessage{Port: w.port})
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	serve(server, listener, w.end)
+	serve(server, listener, w.outcome.Tell)
 	if err := <-w.outcome; err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -83,19 +72,11 @@ func (w *worker) run() error {
 	return shutdown(server)
 }
 
-// end keeps the first outcome for run.
-func (w *worker) end(err error) {
-	select {
-	case w.outcome <- err:
-	default:
-	}
-}
-
 func (w *worker) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /start", w.start)
 	mux.HandleFunc("GET /ping", w.ping)
-	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { w.end(nil) })
+	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { w.outcome.Tell(nil) })
 	return mux
 }
 
@@ -119,7 +100,7 @@ func (w *worker) start(response http.ResponseWriter, r *http.Request) {
 	w.started = true
 	go func() {
 		if err := w.pingAll(message.Neighbourhood); err != nil {
-			w.end(err)
+			w.outcome.Tell(err)
 		}
 	}()
 }
@@ -130,7 +111,7 @@ func (w *worker) ping(response http.ResponseWriter, _ *http.Request) {
 	w.rules.Answered()
 	w.mu.Unlock()
 	if _, err := response.Write([]byte("pong")); err != nil {
-		w.end(fmt.Errorf("answer ping: %w", err))
+		w.outcome.Tell(fmt.Errorf("answer ping: %w", err))
 	}
 }
 

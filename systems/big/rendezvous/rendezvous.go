@@ -1,15 +1,20 @@
-// Package rendezvous lets the workers of Big find a core that is started at the
-// same moment as they are: it repeats an attempt to reach the core until the
-// core listens. It is used before the trial's clock runs, never for a ping.
+// Package rendezvous lets the processes of Big find each other though all are
+// started at the same moment: it tells a worker the addresses, listens at one,
+// and repeats an attempt to reach the core until the core listens. It is used
+// before the trial's clock runs, never for a ping.
 //
-// Entry point: WithCore.
+// Entry points: Addresses, Listen and WithCore.
 package rendezvous
 
 import (
 	"errors"
 	"fmt"
+	"net"
 	"syscall"
 	"time"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/systems/big"
 )
 
 const (
@@ -18,6 +23,30 @@ const (
 	// patience is how long a core may take to start on a busy host.
 	patience = 30 * time.Second
 )
+
+// Addresses returns the host:port on which the deployer wants this worker to
+// listen, and that of the core.
+func Addresses() (own, core string, err error) {
+	if own, err = control.Address(); err != nil {
+		return "", "", err
+	}
+	if core, err = control.PeerAddress(big.RoleCore); err != nil {
+		return "", "", err
+	}
+	return own, core, nil
+}
+
+// Listen opens the TCP address that the deployer gave.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
 
 // WithCore calls attempt until it returns anything but the sign that nobody
 // listens yet: a refused connection or a socket file that does not exist.

@@ -3,10 +3,38 @@ package rendezvous
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/big"
 )
+
+func TestAddresses(t *testing.T) {
+	core := lab.PeerVariable(big.RoleCore)
+	t.Setenv("CLEAVE_ADDRESS", "127.0.0.1:1")
+	t.Setenv(core, "")
+	if _, _, err := Addresses(); err == nil || !strings.Contains(err.Error(), core) {
+		t.Errorf("no core: error %v, want one that names %s", err, core)
+	}
+	t.Setenv(core, "127.0.0.1:2")
+	if own, core, err := Addresses(); err != nil || own != "127.0.0.1:1" || core != "127.0.0.1:2" {
+		t.Errorf("addresses %q and %q, error %v", own, core, err)
+	}
+}
+
+func TestListenSaysWhatToDoAboutATakenPort(t *testing.T) {
+	first, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := Listen(first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "end the program") {
+		t.Errorf("error %v, want what to do about an address in use", err)
+	}
+}
 
 func TestWithCore(t *testing.T) {
 	other := errors.New("core answers 400")

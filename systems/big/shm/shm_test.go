@@ -112,7 +112,7 @@ func TestWorkerRefuses(t *testing.T) {
 		{"something else", dismissal + 1, 1, "unknown kind 5"},
 	} {
 		job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 3, Pings: 5}}
-		w, err := newWorker(newTestBoard(t, job.Job), job)
+		w, err := newWorker(newTestBoard(t, job.Job), job, job.NewWorker(job.Worker, big.Clock))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestWorkerRefuses(t *testing.T) {
 
 func TestFullInboxEndsTheSender(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 100}}
-	w, err := newWorker(newTestBoard(t, job.Job), job)
+	w, err := newWorker(newTestBoard(t, job.Job), job, job.NewWorker(job.Worker, big.Clock))
 	if err != nil {
 		t.Fatal(err)
 	}

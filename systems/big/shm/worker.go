@@ -22,32 +22,28 @@ type worker struct {
 // RunWorker registers the job's worker, plays its part and returns its account
 // when the core dismisses it.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	claimed := big.ClaimAddressSpace()
-	board, err := inheritBoard(job.Job)
-	if err != nil {
-		return big.Account{}, err
-	}
-	w, err := newWorker(board, job)
-	if err != nil {
-		return big.Account{}, err
-	}
-	if err := monitor.Slacken(monitorSlack); err != nil {
-		return big.Account{}, err
-	}
-	if err := w.register(); err != nil {
-		return big.Account{}, err
-	}
-	if err := w.serve(); err != nil {
-		return big.Account{}, err
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = claimed
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		board, err := inheritBoard(job.Job)
+		if err != nil {
+			return err
+		}
+		w, err := newWorker(board, job, rules)
+		if err != nil {
+			return err
+		}
+		if err := monitor.Slacken(monitorSlack); err != nil {
+			return err
+		}
+		if err := w.register(); err != nil {
+			return err
+		}
+		return w.serve()
+	})
 }
 
-func newWorker(b *board, job big.UnitJob) (*worker, error) {
+func newWorker(b *board, job big.UnitJob, rules *big.Worker) (*worker, error) {
 	home := job.Neighbourhood(job.Worker)
-	w := &worker{board: b, home: &b.districts[home], rules: job.NewWorker(job.Worker, big.Clock)}
+	w := &worker{board: b, home: &b.districts[home], rules: rules}
 	neighbours, err := b.inboxesOf(home*job.Workers, job.Workers)
 	if err != nil {
 		return nil, err

@@ -13,12 +13,12 @@ type crew struct {
 	workers  []*worker // by number; a neighbourhood is a run of job.Workers
 	finished sync.WaitGroup
 	ended    sync.WaitGroup
-	broken   chan error // the first worker that broke off
+	broken   big.Outcome // the first worker that broke off
 }
 
 // NewCrew returns the workers of the job; nothing runs before Gather.
 func NewCrew(job big.UnitJob) big.Crew {
-	c := &crew{job: job.Job, broken: make(chan error, 1)}
+	c := &crew{job: job.Job, broken: big.NewOutcome()}
 	for number := range job.Total() {
 		c.workers = append(c.workers, newWorker(job.Job, number))
 	}
@@ -33,18 +33,11 @@ func (c *crew) Gather() error {
 		neighbourhood := c.workers[first : first+c.job.Workers]
 		c.ended.Go(func() {
 			if err := w.work(neighbourhood, &c.finished); err != nil {
-				c.report(err)
+				c.broken.Tell(err)
 			}
 		})
 	}
 	return nil
-}
-
-func (c *crew) report(err error) {
-	select {
-	case c.broken <- err:
-	default: // an earlier one is told already
-	}
 }
 
 // KickOff implements big.Crew: a pong to every worker, as in the study.
@@ -62,12 +55,10 @@ func (c *crew) AwaitFinish() error {
 		c.finished.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case err := <-c.broken:
+	if err := c.broken.Await(done); err != nil {
 		return fmt.Errorf("multithreaded workers: %w", err)
 	}
+	return nil
 }
 
 // Dismiss implements big.Crew. All workers have finished, so no ping is on its

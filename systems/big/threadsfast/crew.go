@@ -26,7 +26,7 @@ type crew struct {
 	bench      bench
 	unfinished atomic.Int64
 	finished   chan struct{}
-	broken     chan error // the first worker that broke off
+	broken     big.Outcome // the first worker that broke off
 	ended      sync.WaitGroup
 }
 
@@ -37,7 +37,7 @@ func NewCrew(job big.UnitJob) big.Crew {
 		workers:  make([]worker, int(firstPlace)+total),
 		messages: make([]message, int(firstPlace)+total),
 		finished: make(chan struct{}),
-		broken:   make(chan error, 1),
+		broken:   big.NewOutcome(),
 	}
 	for number := range total {
 		w := &c.workers[int(firstPlace)+number]
@@ -58,7 +58,7 @@ func (c *crew) Gather() error {
 		c.ended.Go(func() {
 			<-p.wake
 			if err := c.serve(p); err != nil {
-				c.report(err)
+				c.broken.Tell(err)
 			}
 		})
 	}
@@ -154,21 +154,12 @@ func (c *crew) finish() {
 	}
 }
 
-func (c *crew) report(err error) {
-	select {
-	case c.broken <- err:
-	default: // an earlier one is told already
-	}
-}
-
 // AwaitFinish implements big.Crew.
 func (c *crew) AwaitFinish() error {
-	select {
-	case <-c.finished:
-		return nil
-	case err := <-c.broken:
+	if err := c.broken.Await(c.finished); err != nil {
 		return fmt.Errorf("workers on run queues: %w", err)
 	}
+	return nil
 }
 
 // Dismiss implements big.Crew.

@@ -31,18 +31,14 @@ type worker struct {
 // RunWorker registers at the core, connects to its neighbours and serves until
 // the stop message.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	own := big.ClaimAddressSpace()
-	loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
-	if err != nil {
-		return big.Account{}, err
-	}
-	w := &worker{job: job, rules: job.NewWorker(job.Worker, big.Clock), loop: loop}
-	if err := errors.Join(w.run(), loop.Close()); err != nil {
-		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = own
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
+		if err != nil {
+			return err
+		}
+		w := &worker{job: job, rules: rules, loop: loop}
+		return errors.Join(w.run(), loop.Close())
+	})
 }
 
 func (w *worker) run() (err error) {

@@ -93,9 +93,7 @@ func (c *core) Dismiss() error {
 
 // Account implements big.Crew.
 func (c *core) Account(startNs, endNs int64) big.Account {
-	account := big.NewAccount()
-	account.Core = c.roll.Account(startNs, endNs)
-	return account
+	return c.roll.Account(startNs, endNs)
 }
 
 // expect receives the next message, which must have the given operation.

@@ -20,21 +20,17 @@ type worker struct {
 
 // RunWorker registers at the core and handles messages until the stop message.
 func RunWorker(job big.UnitJob) (big.Account, error) {
-	own := big.ClaimAddressSpace()
-	w, err := newWorker(job)
-	if err != nil {
-		return big.Account{}, err
-	}
-	if err := w.serve(); err != nil {
-		return big.Account{}, fmt.Errorf("worker %d: %w", job.Worker, err)
-	}
-	account := big.NewAccount(w.rules)
-	account.OwnAddressSpace = own
-	return account, nil
+	return big.PlayWorker(job, func(rules *big.Worker) error {
+		w, err := newWorker(job.Worker, rules)
+		if err != nil {
+			return err
+		}
+		return w.serve()
+	})
 }
 
-func newWorker(job big.UnitJob) (*worker, error) {
-	address, err := WorkerAddress(job.Worker)
+func newWorker(number int, rules *big.Worker) (*worker, error) {
+	address, err := WorkerAddress(number)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +38,7 @@ func newWorker(job big.UnitJob) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{rules: job.NewWorker(job.Worker, big.Clock), address: address, core: core}, nil
+	return &worker{rules: rules, address: address, core: core}, nil
 }
 
 // serve handles one message after the other.
