@@ -222,24 +222,27 @@ func (v view) lightSpectra() []lab.Spectrum {
 // usages are what the roles of a variant used at a point, in the order of the
 // analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
-	var own []lab.RoleUsage
-	for _, u := range v.Usages {
-		if u.Variant == variant && u.Point.Name == point && !v.struckOut(variant) {
-			own = append(own, u)
-		}
-	}
-	return own
+	return those(v.Usages, func(u lab.RoleUsage) bool {
+		return u.Variant == variant && u.Point.Name == point && !v.struckOut(variant)
+	})
 }
 
 // paths are the critical paths of a variant at a point, by rising share.
 func (v view) paths(variant, point string) []lab.TrialPath {
-	var own []lab.TrialPath
-	for _, p := range v.Paths {
-		if p.Variant == variant && p.Point.Name == point && !v.struckOut(variant) {
-			own = append(own, p)
+	return those(v.Paths, func(p lab.TrialPath) bool {
+		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
+	})
+}
+
+// those are the items that are wanted, in their order.
+func those[T any](items []T, wanted func(T) bool) []T {
+	var found []T
+	for _, item := range items {
+		if wanted(item) {
+			found = append(found, item)
 		}
 	}
-	return own
+	return found
 }
 
 // limits reads the percentiles that an objective such as "p99<100ms,errors<0.1%"

@@ -35,12 +35,7 @@ func (v view) loadTables(full bool) []table {
 
 // capacities are the results of searches, highest first.
 func (v view) capacities() []lab.Result {
-	var found []lab.Result
-	for _, r := range v.Results {
-		if r.Metric == capacity && !v.struckOut(r.Variant) {
-			found = append(found, r)
-		}
-	}
+	found := those(v.Results, func(r lab.Result) bool { return r.Metric == capacity && !v.struckOut(r.Variant) })
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
 	return found
 }

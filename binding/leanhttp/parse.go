@@ -10,12 +10,8 @@ import (
 // yet, and an *Error when it can never become one.
 func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	limits = limits.filled()
-	lines, head, err := splitHead(data, limits)
+	start, lines, head, err := splitHead(data, limits)
 	if head == 0 || err != nil {
-		return 0, err
-	}
-	start, lines, err := nextLine(lines)
-	if err != nil {
 		return 0, err
 	}
 	*r = Request{}
@@ -48,12 +44,8 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 // response yet, and an *Error when it can never become one.
 func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	limits = limits.filled()
-	lines, head, err := splitHead(data, limits)
+	start, lines, head, err := splitHead(data, limits)
 	if head == 0 || err != nil {
-		return 0, err
-	}
-	start, lines, err := nextLine(lines)
-	if err != nil {
 		return 0, err
 	}
 	*r = Response{}
@@ -82,24 +74,25 @@ func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	return head + length, nil
 }
 
-// splitHead finds the empty line that ends the head. It returns the lines before
-// it, each with its line end, and the length of the head; 0 means that the head
-// is not complete.
-func splitHead(data []byte, limits Limits) (lines []byte, length int, err error) {
+// splitHead finds the empty line that ends the head. It returns the first line,
+// the lines between, each with its line end, and the length of the head; 0 means
+// that the head is not complete.
+func splitHead(data []byte, limits Limits) (start, lines []byte, length int, err error) {
 	window := data[:min(len(data), limits.Head)]
 	end := bytes.Index(window, []byte("\r\n\r\n"))
 	if end >= 0 {
-		return data[:end+2], end + 4, nil
+		start, lines, err = nextLine(data[:end+2])
+		return start, lines, end + 4, err
 	}
 	if len(data) >= limits.Head {
-		return nil, 0, refuse(http.StatusRequestHeaderFieldsTooLarge, "head is longer than %d bytes", limits.Head)
+		return nil, nil, 0, refuse(http.StatusRequestHeaderFieldsTooLarge, "head is longer than %d bytes", limits.Head)
 	}
 	// Nonsense is refused early: a first byte that cannot begin a message (an
 	// encrypted greeting, an empty line) need not fill the buffer first.
 	if len(data) > 0 && !isToken[data[0]] {
-		return nil, 0, refuse(http.StatusBadRequest, "message begins with byte 0x%02x", data[0])
+		return nil, nil, 0, refuse(http.StatusBadRequest, "message begins with byte 0x%02x", data[0])
 	}
-	return nil, 0, nil
+	return nil, nil, 0, nil
 }
 
 // nextLine cuts the first line off and refuses bytes that may not be in one:

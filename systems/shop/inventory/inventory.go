@@ -139,13 +139,7 @@ func (c *Inventory) Release(ctx context.Context, in *shoppb.StepRequest) (*shopp
 
 // step moves the lines of an order along with its state.
 func (c *Inventory) step(ctx context.Context, doing, order, from, to string, texts []string) (*shoppb.StepResponse, error) {
-	answer := &shoppb.StepResponse{}
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		moved, err := c.ledger.Advance(ctx, order, from, to)
-		answer.Repeat = !moved
-		if err != nil || !moved {
-			return err
-		}
+	return c.ledger.Step(ctx, doing, order, from, to, func(ctx context.Context) error {
 		lines, err := c.lines(ctx, order)
 		if err != nil {
 			return err
@@ -156,7 +150,6 @@ func (c *Inventory) step(ctx context.Context, doing, order, from, to string, tex
 		}
 		return err
 	})
-	return answer, steps.Named(doing, order, err)
 }
 
 // lines reads what an order has reserved.

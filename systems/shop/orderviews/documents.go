@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -33,10 +32,7 @@ type Body struct {
 	State          string     `json:"state"`
 	Rejection      *Reason    `json:"rejection,omitempty"`
 	CreatedUnixUs  int64      `json:"createdUnixUs"`
-	// When the event happened, and when it was applied here: what lies between is
-	// how stale the view was.
-	OccurredUnixUs int64 `json:"occurredUnixUs"`
-	AppliedUnixUs  int64 `json:"appliedUnixUs"`
+	readmodel.Times
 }
 
 // BodyLine is a line of an order.
@@ -57,27 +53,20 @@ type Reason struct {
 // An order is there when its first event has come. An older version of it never
 // replaces a newer one, so that who reads it twice sees it go forward only.
 type Documents struct {
-	store document.Store
-	model readmodel.Model
+	readmodel.Model // its Apply takes the events about orders
+	store           document.Store
 }
 
 var _ shop.OrderViews = Documents{}
 
 // FromDocuments makes views of a store that knows the Collection.
 func FromDocuments(store document.Store) Documents {
-	return Documents{store, readmodel.New(store, Collection().Name, write)}
+	return Documents{readmodel.New(store, Collection().Name, write), store}
 }
 
 // Watch has shown called for every event that is applied.
 func (v Documents) Watch(shown readmodel.Shown) Documents {
-	v.model = v.model.Watch(shown)
-	return v
-}
-
-// Apply takes events about orders: an event.Handler that needs no inbox, because
-// versions tell what is old.
-func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
-	return v.model.Apply(ctx, messages)
+	return Documents{v.Model.Watch(shown), v.store}
 }
 
 // write makes a document of the order in an event.
@@ -90,7 +79,7 @@ func write(e events.Event, now time.Time) (document.Document, error) {
 	body := Body{
 		Customer: strconv.FormatInt(order.GetCustomerId(), 10), IdempotencyKey: order.GetIdempotencyKey(),
 		Lines: make([]BodyLine, len(order.GetLines())), TotalCents: order.GetTotalCents(), State: order.GetState(),
-		CreatedUnixUs: order.GetCreatedUnixUs(), OccurredUnixUs: e.GetHappening().GetOccurredUnixUs(), AppliedUnixUs: now.UnixMicro(),
+		CreatedUnixUs: order.GetCreatedUnixUs(), Times: readmodel.TimesOf(e, now),
 	}
 	for i, line := range order.GetLines() {
 		body.Lines[i] = BodyLine{line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents()}

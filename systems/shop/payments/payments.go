@@ -161,20 +161,13 @@ func (c *Payments) step(ctx context.Context, doing, order, from, to string, move
 	if err := shop.CheckOrderID(order); err != nil {
 		return nil, err
 	}
-	answer := &shoppb.StepResponse{}
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		moved, err := c.ledger.Advance(ctx, order, from, to)
-		answer.Repeat = !moved
-		if err != nil || !moved {
-			return err
-		}
+	return c.ledger.Step(ctx, doing, order, from, to, func(ctx context.Context) error {
 		changed, err := move(ctx)
 		if err == nil && changed != 1 {
 			return shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
 		}
 		return err
 	})
-	return answer, steps.Named(doing, order, err)
 }
 
 // GetAccount implements shop.Payments.

@@ -4,7 +4,7 @@
 //
 // It knows neither which events there are nor what the documents say.
 //
-// Entry point: New.
+// Entry points: New, and Times for the documents.
 package readmodel
 
 import (
@@ -50,8 +50,20 @@ type change struct {
 	occurredUnixUs int64
 }
 
-// Apply takes events: an event.Handler. Of several about one document it writes the
-// newest.
+// Times stand in every document, in microseconds of Unix time: what lies between
+// them is how stale the document was.
+type Times struct {
+	OccurredUnixUs int64 `json:"occurredUnixUs"` // when the event happened
+	AppliedUnixUs  int64 `json:"appliedUnixUs"`  // when it was applied here
+}
+
+// TimesOf are the times of an event that is applied now.
+func TimesOf(e events.Event, now time.Time) Times {
+	return Times{e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()}
+}
+
+// Apply takes events: an event.Handler that needs no inbox, because versions tell
+// what is old. Of several about one document it writes the newest.
 func (m Model) Apply(ctx context.Context, messages []broker.Message) error {
 	changes := make([]change, len(messages))
 	newest := map[string]document.Document{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // Ledger is a table with the columns order_id, state and journal, in which all rows
@@ -38,6 +39,21 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (bool, erro
 		return moved > 0, err
 	}
 	return false, l.Expect(ctx, order, to)
+}
+
+// Step advances an order and does with it, in the same transaction, what the step is
+// about. Where the order was there already it does nothing, and the answer says so.
+func (l Ledger) Step(ctx context.Context, doing, order, from, to string, do func(context.Context) error) (*shoppb.StepResponse, error) {
+	answer := &shoppb.StepResponse{}
+	err := l.db.Do(ctx, func(ctx context.Context) error {
+		moved, err := l.Advance(ctx, order, from, to)
+		answer.Repeat = !moved
+		if err != nil || !moved {
+			return err
+		}
+		return do(ctx)
+	})
+	return answer, Named(doing, order, err)
 }
 
 // Expect returns nil where the order is in one of the states, else a Conflict.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -25,35 +24,25 @@ type Body struct {
 	OnHand   int64 `json:"onHand"`
 	Reserved int64 `json:"reserved"`
 	Sold     int64 `json:"sold"`
-	// When the event happened, and when it was applied here: what lies between is
-	// how stale the view was.
-	OccurredUnixUs int64 `json:"occurredUnixUs"`
-	AppliedUnixUs  int64 `json:"appliedUnixUs"`
+	readmodel.Times
 }
 
 // Documents implements shop.StockViews on documents that events keep up to date.
 type Documents struct {
-	store document.Store
-	model readmodel.Model
+	readmodel.Model // its Apply takes the events about the stock
+	store           document.Store
 }
 
 var _ shop.StockViews = Documents{}
 
 // FromDocuments makes views of a store that knows the Collection.
 func FromDocuments(store document.Store) Documents {
-	return Documents{store, readmodel.New(store, Collection().Name, write)}
+	return Documents{readmodel.New(store, Collection().Name, write), store}
 }
 
 // Watch has shown called for every event that is applied.
 func (v Documents) Watch(shown readmodel.Shown) Documents {
-	v.model = v.model.Watch(shown)
-	return v
-}
-
-// Apply takes events about the stock: an event.Handler that needs no inbox, because
-// versions tell what is old.
-func (v Documents) Apply(ctx context.Context, messages []broker.Message) error {
-	return v.model.Apply(ctx, messages)
+	return Documents{v.Model.Watch(shown), v.store}
 }
 
 // write makes a document of an event.
@@ -63,7 +52,7 @@ func write(e events.Event, now time.Time) (document.Document, error) {
 		return document.Document{}, fmt.Errorf("event %s is not about the stock", e.GetHappening().GetEventId())
 	}
 	s := changed.GetStock()
-	body, err := json.Marshal(Body{s.GetOnHand(), s.GetReserved(), s.GetSold(), e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()})
+	body, err := json.Marshal(Body{s.GetOnHand(), s.GetReserved(), s.GetSold(), readmodel.TimesOf(e, now)})
 	if err != nil {
 		return document.Document{}, fmt.Errorf("write stock of product %d: %w", s.GetProductId(), err)
 	}
