@@ -70,6 +70,7 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 		return withCode(exitBadPlan, "%w", err)
 	}
 	outcome, played := run.play(ctx)
+	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil) // as far as it was played
 	var limited *trial.ClientLimitError
 	switch {
 	case played != nil && ctx.Err() != nil:
@@ -78,14 +79,14 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 		played = withCode(exitLoadNotReached, "%w", played)
 	}
 	if outcome.Results == nil {
-		return errors.Join(played, flags.outputs.close())
+		return errors.Join(played, flags.outputs.close(whole))
 	}
 	shown := a.out
 	if flags.outputs.json == "-" {
 		shown = a.story
 	}
 	showLoad(shown, &outcome)
-	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close()); err != nil {
+	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close(whole)); err != nil {
 		return err
 	}
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
@@ -129,7 +130,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	hooks, err := r.flags.outputs.open()
+	hooks, err := r.flags.outputs.open(r.crew != nil)
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
@@ -146,7 +147,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 // send plays one load, here or by agents.
 func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, error) {
 	if r.crew != nil {
-		return r.crew.Play(ctx, hooks.Second)
+		return r.crew.Play(ctx, agent.Listeners{Second: hooks.Second, Row: hooks.Row})
 	}
 	return r.trial.Play(ctx, hooks)
 }
@@ -168,7 +169,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			crew := *r.crew
 			crew.Job.Spec.Load = trial.AtRate(r.crew.Job.Spec.Load, rate)
 			crew.Job.Spec.Scenario.Seed = seed
-			return crew.Play(ctx, nil)
+			return crew.Play(ctx, agent.Listeners{})
 		}
 	}
 	return r.trial.Search(ctx, quest)

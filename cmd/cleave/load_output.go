@@ -20,9 +20,9 @@ import (
 type loadOutputs struct {
 	json, hdr, hgrm, jtl, lines, progress string
 
-	log    *record.LogWriter // begun with the first second
-	hdrTo  *os.File
-	closes []func() error
+	log   *record.LogWriter // begun with the first second
+	hdrTo *os.File
+	lists []*loadList
 }
 
 func (o *loadOutputs) flags() group {
@@ -45,14 +45,11 @@ func (o *loadOutputs) check(f *loadFlags) error {
 	if f.search && o.hdr+o.jtl+o.lines != "" {
 		mistakes = append(mistakes, errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
 	}
-	if f.agents+len(f.agent) > 0 && o.jtl+o.lines != "" {
-		mistakes = append(mistakes, errors.New("--jtl and --lines are written by the process that sends: leave out --agents and --agent"))
-	}
 	return errors.Join(mistakes...)
 }
 
-// open makes the files that are written while the load goes on.
-func (o *loadOutputs) open() (trial.Hooks, error) {
+// open makes the files that are written while the load goes on, here or by agents.
+func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 	hooks := trial.Hooks{Second: o.logSecond}
 	var err error
 	if o.hdr != "" {
@@ -60,43 +57,33 @@ func (o *loadOutputs) open() (trial.Hooks, error) {
 			return hooks, fmt.Errorf("--hdr: %w", err)
 		}
 	}
-	var rows []func(record.Row) error
-	if o.jtl != "" {
-		table, err := created(o, "jtl", o.jtl, record.NewJTLWriter)
-		if err != nil {
-			return hooks, err
-		}
-		rows = append(rows, table.Write)
-	}
-	if o.lines != "" {
-		lines, err := created(o, "lines", o.lines, func(w io.Writer) (*record.LineWriter, error) { return record.NewLineWriter(w), nil })
-		if err != nil {
-			return hooks, err
-		}
-		rows = append(rows, lines.Write)
-	}
-	if len(rows) > 0 {
+	err = errors.Join(
+		o.list("jtl", o.jtl, func(w io.Writer) (rowWriter, error) { return record.NewJTLWriter(w, agents) }),
+		o.list("lines", o.lines, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil }),
+	)
+	if len(o.lists) > 0 {
 		hooks.Row = func(r record.Row) error {
 			var errs []error
-			for _, write := range rows {
-				errs = append(errs, write(r))
+			for _, list := range o.lists {
+				errs = append(errs, list.write(r))
 			}
 			return errors.Join(errs...)
 		}
 	}
-	return hooks, nil
+	return hooks, err
 }
 
-// created makes a file with a writer that is flushed in the end.
-func created[W interface{ Flush() error }](o *loadOutputs, flag, path string, begin func(io.Writer) (W, error)) (W, error) {
-	var none W
-	file, err := os.Create(path)
-	if err != nil {
-		return none, fmt.Errorf("--%s: %w", flag, err)
+// list begins a list of operations, if its flag names a file.
+func (o *loadOutputs) list(flag, path string, begin func(io.Writer) (rowWriter, error)) error {
+	if path == "" {
+		return nil
 	}
-	writer, err := begin(file)
-	o.closes = append(o.closes, func() error { return errors.Join(writer.Flush(), file.Close()) })
-	return writer, err
+	list, err := newLoadList(path, begin)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	o.lists = append(o.lists, list)
+	return nil
 }
 
 // logSecond writes a second to the histogram log. Its time zero is the first
@@ -142,8 +129,9 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(write(buffer), buffer.Flush(), file.Close())
 }
 
-// close ends the files that were written while the load went on.
-func (o *loadOutputs) close() error {
+// close ends the files that were written while the load went on; whole: they have
+// all of it.
+func (o *loadOutputs) close(whole bool) error {
 	var errs []error
 	if o.log != nil {
 		errs = append(errs, o.log.Flush())
@@ -151,8 +139,8 @@ func (o *loadOutputs) close() error {
 	if o.hdrTo != nil {
 		errs = append(errs, o.hdrTo.Close())
 	}
-	for _, end := range o.closes {
-		errs = append(errs, end())
+	for _, list := range o.lists {
+		errs = append(errs, list.close(whole))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,7 +41,7 @@ func TestLoadScripts(t *testing.T) {
 			return errors.Join(serveWeb(env), serveSocket(env), serveGRPC(env))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "valid": valid, "loads": loads, "due": due, "has": has, "lines": lines,
+			"exits": exits, "valid": valid, "loads": loads, "due": due, "has": has, "lines": lines, "column": column,
 		},
 	})
 }
@@ -86,6 +88,24 @@ func lines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s has %d lines, want %d", args[0], got, want)
+	}
+}
+
+// column FILE NAME VALUE... checks which values a CSV file has in a column.
+func column(ts *testscript.TestScript, _ bool, args []string) {
+	rows, err := csv.NewReader(strings.NewReader(ts.ReadFile(args[0]))).ReadAll()
+	ts.Check(err)
+	at := slices.Index(rows[0], args[1])
+	if at < 0 {
+		ts.Fatalf("%s has no column %s among %q", args[0], args[1], rows[0])
+	}
+	var values []string
+	for _, row := range rows[1:] {
+		values = append(values, row[at])
+	}
+	slices.Sort(values)
+	if got := slices.Compact(values); !slices.Equal(got, args[2:]) {
+		ts.Fatalf("%s has %q under %s, want %q", args[0], got, args[1], args[2:])
 	}
 }
 

@@ -116,7 +116,8 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 		"killed":                  {true, os.Kill, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			arguments := []string{"load", webShop(t), "-r", "50", "-d", "1h", "--progress", "plain"}
+			list := filepath.Join(t.TempDir(), "list.jsonl")
+			arguments := []string{"load", webShop(t), "-r", "50", "-d", "1h", "--progress", "plain", "--lines", list}
 			if c.agents {
 				arguments = append(arguments, "--agents", "2")
 			}
@@ -147,6 +148,9 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			}
 			if c.code == exitInterrupted && !strings.Contains(out.String(), "operations ") {
 				t.Errorf("what was done is not shown:\n%s", out.String())
+			}
+			if text, err := os.ReadFile(list); (err == nil) != (c.code == exitInterrupted) || err == nil && len(text) == 0 {
+				t.Errorf("%d bytes in the list, error %v", len(text), err)
 			}
 			for _, pid := range agents {
 				awaitEnd(t, pid)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
@@ -27,12 +28,24 @@ type Crew struct {
 // they may wait for the target and warm it up.
 const patienceToStart = 60 * time.Second
 
+// Listeners are called with what agents do. Each may be nil, and is called once at a
+// time, but both may be called at once. An error does not end the load; it is
+// returned in the end.
+type Listeners struct {
+	// Second is called with every second of all agents together. It must not keep
+	// the results.
+	Second func(trial.Second) error
+	// Row is called with every operation, until its first error. Those of one loop
+	// of an agent come in the order in which they ended.
+	Row func(record.Row) error
+}
+
 // Play starts the agents, lets them begin together and returns the outcome of
-// all. Each, if given, is called with every second of all together. An agent that
-// fails, ends early or disagrees fails the load, with its name and last words.
-// When the context ends early the agents are stopped and the outcome holds what
-// was done until then. No agent is left behind.
-func (c Crew) Play(ctx context.Context, each func(trial.Second) error) (trial.Outcome, error) {
+// all. An agent that fails, ends early, disagrees or does not hand in all of its
+// rows fails the load, with its name and last words. When the context ends early
+// the agents are stopped and the outcome holds what was done until then. No agent
+// is left behind.
+func (c Crew) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
 	whole, err := c.Job.Spec.Check()
 	if err != nil {
 		return trial.Outcome{}, err
@@ -40,6 +53,7 @@ func (c Crew) Play(ctx context.Context, each func(trial.Second) error) (trial.Ou
 	// An agent that fails ends the work of the others.
 	working, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
+	c.Job.Rows = listeners.Row != nil
 	agents, err := c.hire(working)
 	defer func() { dismiss(agents) }()
 	if err != nil {
@@ -53,13 +67,15 @@ func (c Crew) Play(ctx context.Context, each func(trial.Second) error) (trial.Ou
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	return c.lead(ctx, whole, agents, giveUp, each)
+	return c.lead(ctx, whole, agents, giveUp, listeners)
 }
 
 // lead leads agents that are ready through the load.
-func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, each func(trial.Second) error) (trial.Outcome, error) {
-	seconds := trial.NewSeconds(len(agents), each)
+func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, listeners Listeners) (trial.Outcome, error) {
+	seconds := trial.NewSeconds(len(agents), listeners.Second)
+	rows := &gatheredRows{row: listeners.Row}
 	for i, a := range agents {
+		a.rows = rows
 		a.second = func(s trial.Second) { seconds.Take(i, s) }
 		a.command(lab.CommandStart)
 	}
@@ -82,7 +98,7 @@ func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, gi
 		order = append(order, a.name)
 	}
 	sum, err := whole.Join(parts, order)
-	return sum, errors.Join(err, seconds.Err(), ctx.Err())
+	return sum, errors.Join(err, seconds.Err(), rows.err, ctx.Err())
 }
 
 // hire starts the agents and gives each its part of the job.

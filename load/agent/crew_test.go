@@ -24,6 +24,7 @@ const ms = scenario.Duration(time.Millisecond)
 
 // TestMain lets the test program be an agent, too.
 func TestMain(m *testing.M) {
+	var out io.Writer = os.Stdout
 	switch os.Getenv("CLEAVE_TEST_AGENT") {
 	case "":
 		os.Exit(m.Run())
@@ -32,8 +33,12 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	case "mumbles":
 		fmt.Println("Welcome to host b!")
+	case "forgets its rows":
+		out = forgetful{out}
+	case "dies in its rows":
+		out = cut{out}
 	}
-	if err := Serve(context.Background(), os.Stdin, os.Stdout, nil); err != nil {
+	if err := Serve(context.Background(), os.Stdin, out, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -87,10 +92,10 @@ func TestAgentsShareOneLoad(t *testing.T) {
 			seen.Store(0)
 			agent := program(t, "agent")
 			var streamed int64
-			o, err := Crew{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), func(s trial.Second) error {
+			o, err := Crew{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), Listeners{Second: func(s trial.Second) error {
 				streamed += s.Results.Sent(record.All)
 				return nil
-			})
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +203,7 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old, []string{"agent 1 (a)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Crew{Commands: c.agents, Job: c.job}.Play(t.Context(), nil)
+			_, err := Crew{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -219,10 +224,10 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	agent := program(t, "agent")
-	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, func(trial.Second) error {
+	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Second: func(trial.Second) error {
 		cancel()
 		return nil
-	})
+	}})
 	if !errors.Is(err, context.Canceled) || o.Results == nil {
 		t.Fatalf("error %v, results %v", err, o.Results)
 	}

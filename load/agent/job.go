@@ -20,6 +20,11 @@ const Schema = "cleave-agent/1"
 // data is a trial.Second.
 const EventSecond lab.EventKind = "second"
 
+// EventRows is what an agent sends with operations that have ended, if its job asks
+// for them; the data is a list of record.Row as gob, which costs half of JSON, in
+// base64. When the load is finished they are all there.
+const EventRows lab.EventKind = "rows"
+
 // Job is what an agent is to do.
 type Job struct {
 	Schema string     `json:"schema"`
@@ -50,6 +55,8 @@ type Job struct {
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.
 	Seconds bool `json:"seconds,omitempty"`
+	// Rows asks for every operation of a load, but not of a warm-up or a search.
+	Rows bool `json:"rows,omitempty"`
 	// History is a file for one record.Attempt per line and operation, relative to
 	// the directory that the units of a trial share.
 	History string `json:"history,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
@@ -33,6 +34,8 @@ type member struct {
 	ended   error          // why; known when events is closed
 	words   lastWords
 	second  func(trial.Second)
+	rows    *gatheredRows
+	listed  int64           // rows that it has handed in
 	crew    context.Context // ends when another agent has failed
 }
 
@@ -64,7 +67,7 @@ func (a *member) listen(out io.Reader) {
 	decoder := json.NewDecoder(out)
 	for {
 		var event lab.Event
-		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
+		if err := decoder.Decode(&event); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			a.ended = a.process.Wait()
 			return
 		} else if err != nil {
@@ -127,6 +130,8 @@ func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, 
 		return false, fmt.Errorf("%s: %s", a.name, event.Error)
 	case event.Event == EventSecond:
 		return false, a.takeSecond(event)
+	case event.Event == EventRows && a.rows.wanted():
+		return false, a.takeRows(event)
 	case event.Event != kind:
 		return false, a.failed(fmt.Errorf("it says %q where %q is due", event.Event, kind))
 	}
@@ -142,6 +147,17 @@ func (a *member) takeSecond(event lab.Event) error {
 	if a.second != nil {
 		a.second(second)
 	}
+	return nil
+}
+
+// takeRows hands rows on.
+func (a *member) takeRows(event lab.Event) error {
+	rows, err := readRows(event.Data)
+	if err != nil {
+		return a.failed(err)
+	}
+	a.listed += int64(len(rows))
+	a.rows.take(fmt.Sprintf("agent %d", a.number+1), rows)
 	return nil
 }
 
@@ -165,10 +181,21 @@ func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome
 		return trial.Outcome{}, err
 	}
 	report, err := ReadReport(lab.UnitReport{Unit: a.name, PID: a.process.Process.Pid, Data: event.Data})
-	if err == nil && report.Outcome.Results == nil {
-		err = a.failed(errors.New("its report has no results"))
+	if err == nil {
+		err = a.check(report.Outcome.Results)
 	}
 	return report.Outcome, err
+}
+
+// check holds the results against what the agent handed in before.
+func (a *member) check(results *record.Results) error {
+	if results == nil {
+		return a.failed(errors.New("its report has no results"))
+	}
+	if sent := results.Sent(record.All); a.rows.wanted() && a.listed != sent {
+		return a.failed(fmt.Errorf("it sent %d operations and handed in a list of %d: use the same version of cleave everywhere", sent, a.listed))
+	}
+	return nil
 }
 
 // dismiss ends the agent: by the end of its input, and if that does not help by

@@ -260,6 +260,10 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
+	list := &sentRows{channel: s.channel, before: hooks.Row}
+	if s.Rows {
+		hooks.Row = list.add
+	}
 	watched, watch, err := s.trial.Watched(ctx, s.limit, s.Abort)
 	if err != nil {
 		return trial.Outcome{}, err
@@ -272,6 +276,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 		return err
 	}
 	outcome, err := s.trial.Play(watched, hooks)
+	err = errors.Join(err, list.send())
 	if outcome, err = trial.Aborted(watched, outcome, err); err != nil {
 		return outcome, err
 	}

@@ -185,7 +185,7 @@ func TestPercentileText(t *testing.T) {
 
 func TestJTL(t *testing.T) {
 	var text bytes.Buffer
-	out, err := NewJTLWriter(&text)
+	out, err := NewJTLWriter(&text, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestWritersReportErrors(t *testing.T) {
-	out, err := NewJTLWriter(broken{})
+	out, err := NewJTLWriter(broken{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

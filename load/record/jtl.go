@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Row is one operation in a list of all of them.
+// Row is one operation in a list of all of them. Agents send rows in the encoding
+// of package gob.
 type Row struct {
 	Started   time.Time     // intended start
 	Elapsed   time.Duration // response time, from the intended start
@@ -18,6 +19,7 @@ type Row struct {
 	Operation string
 	Status    string // of the protocol, for example 200
 	Message   string // of the protocol
+	Agent     string // which agent sent it, JMeter's host; empty without agents
 	Loop      string // which loop and connection, JMeter's thread
 	Outcome   Outcome
 	Failure   string // why not OK
@@ -35,28 +37,42 @@ type Row struct {
 // JTLWriter writes results as CSV with the columns of JMeter's own default
 // (jmeter.save.saveservice), which its report generator reads. Elapsed is
 // JMeter's column name, but our response time: it includes the waiting before a
-// late send, which JMeter leaves out.
+// late send, which JMeter leaves out. With agents there is the column Hostname
+// besides, where JMeter has it.
 type JTLWriter struct {
-	out *csv.Writer
-	row []string
+	out    *csv.Writer
+	row    []string
+	agents bool
 }
 
-// NewJTLWriter writes the header.
-func NewJTLWriter(w io.Writer) (*JTLWriter, error) {
-	j := &JTLWriter{out: csv.NewWriter(w)}
-	return j, j.out.Write([]string{"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType",
-		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect"})
+// NewJTLWriter writes the header, for rows of agents if there are some.
+func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
+	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
+	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType",
+		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect")
+}
+
+// hostColumn is the number of columns before Hostname.
+const hostColumn = 15
+
+// write writes a line, with the host only where there are agents.
+func (j *JTLWriter) write(host string, columns ...string) error {
+	j.row = append(j.row[:0], columns[:hostColumn]...)
+	if j.agents {
+		j.row = append(j.row, host)
+	}
+	j.row = append(j.row, columns[hostColumn:]...)
+	return j.out.Write(j.row)
 }
 
 // Write adds a row.
 func (j *JTLWriter) Write(r Row) error {
 	active := strconv.Itoa(r.Active)
-	j.row = append(j.row[:0],
+	return j.write(cellText(r.Agent),
 		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), cellText(r.Operation), cellText(r.Status),
 		cellText(r.Message), cellText(r.Loop), "text", strconv.FormatBool(r.Outcome == OK), cellText(r.Failure),
 		strconv.FormatInt(r.Received, 10), strconv.FormatInt(r.SentBytes, 10), active, active, cellText(r.URL),
 		milliseconds(r.FirstByte), "0", milliseconds(r.Connect))
-	return j.out.Write(j.row)
 }
 
 // Flush writes what is still buffered and returns the first error of any write.

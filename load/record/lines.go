@@ -25,6 +25,7 @@ type line struct {
 	Connect   float64   `json:"connect,omitempty"`
 	Status    string    `json:"status,omitempty"`
 	Failure   string    `json:"failure,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
 	Loop      string    `json:"loop,omitempty"`
 	Received  int64     `json:"received"`
 	SentBytes int64     `json:"sent"`
@@ -45,7 +46,7 @@ func (l *LineWriter) Write(r Row) error {
 	err := l.enc.Encode(line{
 		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),
 		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
-		Status: r.Status, Failure: r.Failure, Loop: r.Loop, Received: r.Received, SentBytes: r.SentBytes, URL: r.URL,
+		Status: r.Status, Failure: r.Failure, Agent: r.Agent, Loop: r.Loop, Received: r.Received, SentBytes: r.SentBytes, URL: r.URL,
 		Follows: r.Follows, Noted: r.Noted,
 	})
 	if err != nil {

@@ -48,6 +48,16 @@ func (o Outcome) String() string {
 	return names()[o]
 }
 
+// GobEncode writes the name: the numbers may differ between versions.
+func (o Outcome) GobEncode() ([]byte, error) { return []byte(o.String()), nil }
+
+// GobDecode reads a name.
+func (o *Outcome) GobDecode(name []byte) error {
+	var err error
+	*o, err = ParseOutcome(string(name))
+	return err
+}
+
 // IsError reports whether the outcome counts as an error.
 func (o Outcome) IsError() bool { return o != OK && o != Unfinished }
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// rowWriter writes operations in some format.
+type rowWriter interface {
+	Write(record.Row) error
+	Flush() error
+}
+
+// loadList is a file with every operation of a load. It has its name only when it
+// is whole: a list that ends early looks like one that does not.
+type loadList struct {
+	rowWriter
+	path   string
+	file   *os.File
+	rows   int64
+	failed bool
+}
+
+// unfinished is the end of a list's name until it is whole.
+const unfinished = ".partial"
+
+// newLoadList begins a list. What is no plain file (a pipe, a device) is written to
+// as it is; a list of an earlier load stays until this one is whole.
+func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadList, error) {
+	name := path + unfinished
+	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
+		name = path
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &loadList{path: path, file: file}
+	l.rowWriter, err = begin(l.file)
+	return l, err
+}
+
+// write adds an operation.
+func (l *loadList) write(r record.Row) error {
+	err := l.Write(r)
+	l.rows++
+	l.failed = l.failed || err != nil
+	return err
+}
+
+// close ends the list and gives it its name if it is whole. A list that is not, and
+// has nothing in it, is removed.
+func (l *loadList) close(whole bool) error {
+	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
+		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
+	}
+	own := l.file.Name() != l.path
+	switch {
+	case whole && !l.failed && own:
+		return os.Rename(l.file.Name(), l.path)
+	case whole && !l.failed:
+		return nil
+	case l.rows == 0 && own:
+		return os.Remove(l.file.Name())
+	}
+	return fmt.Errorf("the list %s is not whole: it has what came before the failure", l.file.Name())
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// newLines begins a list of JSON lines.
+func newLines(t *testing.T, path string) *loadList {
+	t.Helper()
+	list, err := newLoadList(path, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// full is a writer to a full disk.
+type full struct{}
+
+func (full) Write(record.Row) error { return errors.New("no space left") }
+func (full) Flush() error           { return nil }
+
+// TestListsHaveTheirNameWhenTheyAreWhole: until then what another load left stays.
+func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows         int
+		whole, full  bool
+		ours, beside bool // the list has its name; an unfinished one is there in the end
+	}{
+		"whole":                 {rows: 1, whole: true, ours: true},
+		"whole, no operations":  {whole: true, ours: true},
+		"failed":                {rows: 1, beside: true},
+		"failed, no operations": {},
+		"not written":           {rows: 1, whole: true, full: true, beside: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "list.jsonl")
+			const other = "of another load\n"
+			if err := os.WriteFile(path, []byte(other), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			list := newLines(t, path)
+			if c.full {
+				list.rowWriter = full{}
+			}
+			for range c.rows {
+				if err := list.write(record.Row{}); (err != nil) != c.full {
+					t.Errorf("error %v", err)
+				}
+			}
+			err := list.close(c.whole)
+			if (err != nil) != c.beside || err != nil && !strings.Contains(err.Error(), "list.jsonl.partial is not whole") {
+				t.Errorf("error %v", err)
+			}
+			if text, err := os.ReadFile(path); err != nil || (string(text) != other) != c.ours {
+				t.Errorf("the file holds %q, %v; want that it is ours: %t", text, err, c.ours)
+			}
+			if _, err := os.Lstat(path + ".partial"); (err == nil) != c.beside {
+				t.Errorf("the unfinished list: error %v, want that it exists: %t", err, c.beside)
+			}
+		})
+	}
+}
+
+// TestListsGoIntoPipes: they stay what they are.
+func TestListsGoIntoPipes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "to-the-device")
+	if err := os.Symlink(os.DevNull, path); err != nil {
+		t.Fatal(err)
+	}
+	list := newLines(t, path)
+	if err := errors.Join(list.write(record.Row{}), list.close(true)); err != nil {
+		t.Error(err)
+	}
+	if target, err := os.Readlink(path); err != nil || target != os.DevNull {
+		t.Errorf("the list replaced what was at its path: %q, %v", target, err)
+	}
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// rowsAtOnce is how many rows are one event: some 60 kB, so that neither end
+// holds many.
+const rowsAtOnce = 256
+
+// sentRows sends rows to the leader while the load goes on. When the leader is slow
+// to read they wait, and so does what hands them in.
+type sentRows struct {
+	channel *control.Channel
+	before  func(record.Row) error // takes every row, too; may be nil
+	waiting []record.Row
+}
+
+// add takes a row.
+func (l *sentRows) add(r record.Row) error {
+	var err error
+	if l.before != nil {
+		err = l.before(r)
+	}
+	l.waiting = append(l.waiting, r)
+	if len(l.waiting) == rowsAtOnce {
+		err = errors.Join(err, l.send())
+	}
+	return err
+}
+
+// send sends what waits.
+func (l *sentRows) send() error {
+	if len(l.waiting) == 0 {
+		return nil
+	}
+	var data bytes.Buffer
+	err := gob.NewEncoder(&data).Encode(l.waiting)
+	l.waiting = l.waiting[:0]
+	if err != nil {
+		return fmt.Errorf("list of operations: %w", err)
+	}
+	return l.channel.Tell(EventRows, data.Bytes())
+}
+
+// gatheredRows hands the rows of all agents on, one at a time.
+type gatheredRows struct {
+	mu  sync.Mutex
+	row func(record.Row) error // nil: nobody wants them
+	err error                  // the first of row; nothing is handed on after it
+}
+
+// wanted reports whether anybody asked for rows.
+func (g *gatheredRows) wanted() bool { return g != nil && g.row != nil }
+
+// take hands on the rows of an agent, under its name.
+func (g *gatheredRows) take(agent string, rows []record.Row) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range rows {
+		r.Agent = agent
+		if g.err == nil {
+			g.err = g.row(r)
+		}
+	}
+}
+
+// readRows reads the data of an event.
+func readRows(data json.RawMessage) ([]record.Row, error) {
+	var packed []byte
+	var rows []record.Row
+	err := json.Unmarshal(data, &packed)
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(packed)).Decode(&rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its list of operations cannot be read: %w", err)
+	}
+	return rows, nil
+}

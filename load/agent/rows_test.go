@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
+)
+
+// forgetful is the output of an agent that hands in no rows, as one does that is
+// older than they are.
+type forgetful struct{ io.Writer }
+
+func (f forgetful) Write(event []byte) (int, error) {
+	if bytes.Contains(event, []byte(`"event":"rows"`)) {
+		return len(event), nil
+	}
+	return f.Writer.Write(event)
+}
+
+// cut is the output of an agent that dies in the middle of its first rows.
+type cut struct{ io.Writer }
+
+func (c cut) Write(event []byte) (int, error) {
+	if bytes.Contains(event, []byte(`"event":"rows"`)) {
+		_, _ = c.Writer.Write(event[:len(event)/2])
+		fmt.Fprintln(os.Stderr, "out of memory")
+		os.Exit(3)
+	}
+	return c.Writer.Write(event)
+}
+
+// gathered are the rows of a load by agent.
+type gathered map[string][]record.Row
+
+// gather adds a row.
+func (g gathered) gather(r record.Row) error {
+	g[r.Agent] = append(g[r.Agent], r)
+	return nil
+}
+
+// number is that of all rows.
+func (g gathered) number() (n int64) {
+	for _, rows := range g {
+		n += int64(len(rows))
+	}
+	return n
+}
+
+// TestListsOfAgentsAreWhole: as many rows of every agent as operations that the
+// server saw, with what is known of each; there are more than one event takes.
+func TestListsOfAgentsAreWhole(t *testing.T) {
+	url, seen := counted(t)
+	open := jobFor(t, url)
+	open.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
+	users := jobFor(t, url)
+	users.Spec.Load = scenario.Load{Users: 5, Think: ms, Duration: 500 * ms}
+	loops := open
+	loops.Spec.Loops = 2
+	for name, job := range map[string]Job{"open": open, "users": users, "loops": loops} {
+		t.Run(name, func(t *testing.T) {
+			seen.Store(0)
+			rows := gathered{}
+			agent := program(t, "agent")
+			o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(), Listeners{Row: rows.gather})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := rows.number(); n != o.Summary.Sent || n != seen.Load() || len(rows) != 2 {
+				t.Errorf("%d rows of %d agents for %d operations; the server saw %d", n, len(rows), o.Summary.Sent, seen.Load())
+			}
+			for _, agent := range []string{"agent 1", "agent 2"} {
+				checkRows(t, agent, rows[agent])
+			}
+		})
+	}
+}
+
+// checkRows looks at the rows of one agent: each loop's come in the order in which
+// they ended.
+func checkRows(t *testing.T, agent string, rows []record.Row) {
+	t.Helper()
+	if len(rows) == 0 {
+		t.Fatalf("no rows of %s", agent)
+	}
+	ended := map[string][]int64{}
+	for _, r := range rows {
+		loop, _, _ := strings.Cut(r.Loop, "-")
+		ended[loop] = append(ended[loop], int64(r.Finished))
+		if r.Status != "200" || r.Outcome != record.OK || r.Operation == "" || r.Elapsed <= 0 || r.Started.IsZero() {
+			t.Fatalf("%s has the row %+v", agent, r)
+		}
+	}
+	for loop, times := range ended {
+		if !slices.IsSorted(times) {
+			t.Errorf("the rows of %s of %s are not in the order of their ends", loop, agent)
+		}
+	}
+}
+
+// TestAgentsWithoutTheirRowsFailTheLoad: one is lost in the middle of its rows, one
+// hands in none.
+func TestAgentsWithoutTheirRowsFailTheLoad(t *testing.T) {
+	url, _ := counted(t)
+	for kind, want := range map[string][]string{
+		"dies in its rows": {"agent 2 (", "it ended early: exit status 3", "out of memory"},
+		"forgets its rows": {"agent 2 (", "and handed in a list of 0", "use the same version"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			crew := Crew{Commands: [][]string{program(t, "agent"), program(t, kind)}, Job: jobFor(t, url)}
+			o, err := crew.Play(t.Context(), Listeners{Row: gathered{}.gather})
+			if err == nil || o.Results != nil {
+				t.Fatalf("error %v, results %v", err, o.Results)
+			}
+			for _, want := range want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRowsThatCannotBeRead(t *testing.T) {
+	for _, data := range []string{``, `{}`, `"no base64!"`, `"AAAA"`} {
+		if rows, err := readRows([]byte(data)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+			t.Errorf("%s: %d rows, error %v", data, len(rows), err)
+		}
+	}
+}
+
+// TestStoppedAgentsHandInTheirRows: the load would last an hour.
+func TestStoppedAgentsHandInTheirRows(t *testing.T) {
+	url, _ := counted(t)
+	job := jobFor(t, url)
+	job.Spec.Load.Duration = scenario.Duration(time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rows := gathered{}
+	agent := program(t, "agent")
+	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Row: rows.gather, Second: func(trial.Second) error {
+		cancel()
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || o.Results == nil {
+		t.Fatalf("error %v, results %v", err, o.Results)
+	}
+	if n := rows.number(); n == 0 || n != o.Summary.Sent {
+		t.Errorf("%d rows for %d operations", n, o.Summary.Sent)
+	}
+}
+
+// TestAListThatCannotBeWrittenIsTold: after its first error, and with the results.
+func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
+	url, _ := counted(t)
+	full := errors.New("no space left")
+	calls := 0
+	o, err := Crew{Commands: [][]string{program(t, "agent")}, Job: jobFor(t, url)}.Play(t.Context(), Listeners{Row: func(record.Row) error {
+		calls++
+		return full
+	}})
+	if !errors.Is(err, full) || o.Results == nil || calls != 1 {
+		t.Errorf("error %v, results %v, %d calls", err, o.Results, calls)
+	}
+}
+
+// TestRowsComeInParts: none comes after the load, and those of the warm-up are left
+// out; a history has them all.
+func TestRowsComeInParts(t *testing.T) {
+	url, seen := counted(t)
+	job := jobFor(t, url)
+	history := filepath.Join(t.TempDir(), "history.jsonl")
+	job.Rows, job.Warmup, job.History = true, 100*ms, history
+	job.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
+	u := serve(t, &job)
+	u.expect(lab.EventReady)
+	warm := seen.Load()
+	u.command(lab.CommandStart)
+	var parts, listed int64
+	for {
+		var event lab.Event
+		if err := u.events.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Event == lab.EventFinished {
+			break
+		}
+		rows, err := readRows(event.Data)
+		if event.Event != EventRows || err != nil || len(rows) > rowsAtOnce {
+			t.Fatalf("event %s with %d rows, error %v", event.Event, len(rows), err)
+		}
+		parts, listed = parts+1, listed+int64(len(rows))
+	}
+	u.command(lab.CommandStop)
+	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-u.ended; err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(history)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, attempts := report.Outcome.Summary.Sent, int64(bytes.Count(text, []byte("\n")))
+	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent || attempts != seen.Load() {
+		t.Errorf("%d rows in %d parts for %d operations, %d in the history; the server saw %d, %d to warm up", listed, parts, sent, attempts, seen.Load(), warm)
+	}
+}
