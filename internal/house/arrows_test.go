@@ -32,32 +32,34 @@ type rule struct {
 func rules() []rule {
 	noun := []string{"lab"}
 	any := []string{"*"}
-	return []rule{
+	return append(benches(), []rule{
 		{"lab", nil, nil, nil,
 			"lab holds the nouns that all rooms share; whatever it imported, everybody would"},
+		{"launch", nil, any, nil,
+			"how a process is started and known again is the same for a server, a unit and a test"},
 		{"control", noun, nil, nil,
 			"the unit's side of the control protocol serves every unit, whatever it hosts"},
 		{"run", noun, nil, nil,
 			"the conductor plays any experiment through the interfaces of lab; cmd hands it the rooms"},
-		{"study", noun, any, []string{"studies", "systems"},
+		{"yamlfile", nil, []string{"go.yaml.in/yaml/"}, nil,
+			"a file is read the same way whatever it holds; what it means, its own room says"},
+		{"study", []string{"lab", "yamlfile"}, any, []string{"studies", "systems"},
 			"a study file is parsed and expanded without knowing systems, deployers or results"},
 		{"studies", noun, nil, []string{"stats"},
 			"the built-in studies are files with their published figures, not code"},
 		{"systems", []string{"lab", "control", "binding", "backing"}, any, nil,
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
-		{"systems/big/bench", []string{""}, any, nil,
-			"a program that measures joins the rooms, as cmd does; nobody imports it"},
-		{"systems/shop/bench", []string{""}, any, nil,
-			"a program that measures joins the rooms, as cmd does; nobody imports it"},
+		{"systems/big/bigtest", []string{"lab", "control", "launch", "systems/big"}, any, nil,
+			"the stand-in for a deployer in tests starts units as the deployer does"},
 		{"binding", noun, any, nil,
 			"a binding carries calls; it must serve every system and every deployment alike"},
 		{"binding/event", []string{"lab", "backing", "binding/spans"}, any, nil,
 			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a broker"},
-		{"backing", noun, any, nil,
+		{"backing", []string{"lab", "launch"}, any, nil,
 			"a backing service is started and reset without knowing who uses it"},
-		{"deploy", noun, any, nil,
+		{"deploy", []string{"lab", "launch"}, any, nil,
 			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
-		{"load", []string{"lab", "control"}, any, nil,
+		{"load", []string{"lab", "control", "yamlfile"}, any, nil,
 			"the load engine must be usable alone, against anything"},
 		{"meter", noun, any, nil,
 			"the meter reads processes; what they are for must not change a reading"},
@@ -71,7 +73,7 @@ func rules() []rule {
 			"result folders outlive every other room; they are written from the nouns alone"},
 		{"report", []string{"lab", "stats", "studies/published"}, any, nil,
 			"a report is made from records; it starts, loads and measures nothing"},
-		{"cmd/cleave-unit", []string{"lab", "control", "systems", "binding", "backing"}, any, nil,
+		{"cmd/cleave-unit", []string{"lab", "control", "systems", "binding", "backing"}, any, []string{"launch"},
 			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
 		{"cmd", []string{""}, any, nil,
 			"the command line joins all rooms"},
@@ -79,7 +81,21 @@ func rules() []rule {
 			"schemas describe the nouns and nothing else"},
 		{"internal", nil, nil, nil,
 			"what checks the house must not depend on it"},
+		{"internal/figures", []string{"lab", "stats", "report/figure"}, nil, nil,
+			"figures are made of numbers; what they are of is the matter of the benchmark"},
+		{"internal/trials", []string{"lab", "deploy", "meter"}, nil, nil,
+			"a benchmark's trial is deployed and metered as any other, without knowing the system"},
+	}...)
+}
+
+// benches are the rules of the programs behind `make bench-*`.
+func benches() []rule {
+	var all []rule
+	for _, room := range []string{"load/bench", "meter/bench", "systems/big/bench", "systems/shop/bench"} {
+		all = append(all, rule{room, []string{""}, []string{"*"}, nil,
+			"a program that measures joins the rooms, as cmd does; nobody imports it"})
 	}
+	return all
 }
 
 // forTests may be imported by the tests of any room, beside what the room may.
@@ -209,6 +225,8 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
+// TestArrowsAreGuarded holds the rules against imports that they must allow or
+// refuse. Long because it is one table.
 func TestArrowsAreGuarded(t *testing.T) {
 	cases := []struct {
 		from, to string
@@ -226,6 +244,12 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"stats", module + "/lab", false, ""},
 		{"stats", "example.org/statistics", false, "one numeric library"},
 		{"stats", module + "/store", true, "one numeric library"},
+		{"yamlfile", "go.yaml.in/yaml/v3", false, ""},
+		{"yamlfile", module + "/lab", false, "whatever it holds"},
+		{"study", module + "/yamlfile", false, ""},
+		{"study", module + "/load/scenario", false, "without knowing systems"},
+		{"load/scenario", module + "/yamlfile", false, ""},
+		{"load/scenario", module + "/study", false, "usable alone"},
 		{"study", module + "/systems/big", true, ""},
 		{"study", module + "/systems/big", false, "without knowing systems"},
 		{"report/analysis", module + "/stats", false, ""},
@@ -237,9 +261,22 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"systems/big", module + "/deploy/process", false, "neither how it is deployed"},
 		{"systems/big", module + "/meter", false, "neither how it is deployed"},
 		{"systems/big/bench", module + "/meter", false, ""},
+		{"meter/bench", module + "/internal/figures", false, ""},
+		{"meter", module + "/internal/figures", false, "what they are for"},
+		{"load/bench", module + "/internal/figures", false, ""},
+		{"load/bench", module + "/stats", false, ""},
+		{"load/engine", module + "/stats", false, "usable alone"},
+		{"internal/figures", module + "/stats", false, ""},
+		{"internal/figures", module + "/meter", false, "matter of the benchmark"},
+		{"internal/trials", module + "/meter", false, ""},
+		{"internal/trials", module + "/systems/big", false, "without knowing the system"},
+		{"internal/tally", module + "/lab", false, "must not depend on it"},
 		{"binding/http", module + "/systems/big", false, "serve every system"},
 		{"deploy/process", module + "/deploy/leftovers", false, ""},
+		{"deploy/process", module + "/launch", false, ""},
+		{"deploy/process", module + "/backing/server", false, "what a layout says"},
 		{"deploy/process", module + "/load", false, "what a layout says"},
+		{"launch", module + "/lab", false, "the same for a server, a unit and a test"},
 		{"meter", module + "/deploy/process", true, "what they are for"},
 		{"store", module + "/docs/schema", true, ""},
 		{"store", module + "/docs/schema", false, "outlive every other room"},

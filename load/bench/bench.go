@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/figures"
 )
 
 // plan is what is measured and how often.
@@ -73,12 +75,11 @@ func bench(arguments []string) (err error) {
 		return err
 	}
 	defer favour()()
-	figures, err := p.measure()
+	all, err := p.measure()
 	if err != nil {
 		return err
 	}
-	show(os.Stdout, figures)
-	return write(out, figures)
+	return figures.Publish(os.Stdout, out, all)
 }
 
 // wants reports whether a scene is to be measured.
@@ -86,7 +87,7 @@ func (p *plan) wants(scene string) bool { return len(p.only) == 0 || slices.Cont
 
 // measure plays all scenes: the short ones in rounds, the tools in rotating
 // order.
-func (p *plan) measure() ([]figure, error) {
+func (p *plan) measure() ([]figures.Figure, error) {
 	s := samples{}
 	for round := range p.rounds {
 		fmt.Fprintf(p.story, "round %d of %d\n", round+1, p.rounds)

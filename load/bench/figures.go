@@ -4,31 +4,19 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-)
 
-// figure is one line of the result: a median with its range.
-type figure struct {
-	Figure  string   `json:"figure"`
-	Value   float64  `json:"value"`
-	Low     float64  `json:"low"`
-	High    float64  `json:"high"`
-	Unit    string   `json:"unit"`
-	N       int      `json:"n"`
-	Better  string   `json:"better"`
-	Must    *float64 `json:"must,omitempty"`
-	Stretch *float64 `json:"stretch,omitempty"`
-}
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
 
 // samples are values by figure and tool, in the order of the rounds.
 type samples map[string]map[string][]float64
@@ -86,55 +74,43 @@ func distances(times []float64) []float64 {
 	for i, at := range times {
 		off[i] = at - times[0] - float64(i)*xy/xx
 	}
-	height := median(slices.Clone(off))
+	height := stats.Median(off)
 	for i := range off {
 		off[i] = math.Abs(off[i]-height) / 1e3
 	}
 	return off
 }
 
-// median is the middle value; it sorts its argument.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
-}
-
-// goal is what a figure has to reach.
-type goal struct{ must, stretch float64 }
-
 // goals by figure and tool.
-func goals() map[string]goal {
-	return map[string]goal{
-		"closed cpu, cleave by wrk": {0.9, 0.76}, "open cpu, cleave-grid by wrk2": {1.2, 0.8},
-		"precision p50, cleave": {20, 2}, "precision p99, cleave": {100, 70},
-		"precision p50, cleave-spin": {20, 0.5}, "precision p99, cleave-spin": {100, 40},
-		"stall p99 error, cleave": {0.01, 0.003}, "stall p99.9 error, cleave": {0.01, 0.003},
-		"features cpu, cleave by wrk": {2, 1.3},
-		"memory peak, cleave":         {64, 16}, "memory growth, cleave": {1, 0.25},
-		"capacity error, M/D/1, cleave": {0.05, 0.02}, "capacity error, M/M/1, cleave": {0.05, 0.02},
+func goals() map[string]figures.Goal {
+	return map[string]figures.Goal{
+		"closed cpu, cleave by wrk": {Must: 0.9, Stretch: 0.76}, "open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
+		"precision p50, cleave": {Must: 20, Stretch: 2}, "precision p99, cleave": {Must: 100, Stretch: 70},
+		"precision p50, cleave-spin": {Must: 20, Stretch: 0.5}, "precision p99, cleave-spin": {Must: 100, Stretch: 40},
+		"stall p99 error, cleave": {Must: 0.01, Stretch: 0.003}, "stall p99.9 error, cleave": {Must: 0.01, Stretch: 0.003},
+		"features cpu, cleave by wrk": {Must: 2, Stretch: 1.3},
+		"memory peak, cleave":         {Must: 64, Stretch: 16}, "memory growth, cleave": {Must: 1, Stretch: 0.25},
+		"capacity error, M/D/1, cleave": {Must: 0.05, Stretch: 0.02}, "capacity error, M/M/1, cleave": {Must: 0.05, Stretch: 0.02},
 	}
 }
 
-// figures summarizes the samples. Ratios are taken within rounds. Of a load of
+// figures summarizes the samples. All figures are medians with the least and the
+// greatest round; so are ratios, which are taken within rounds: one round, as a
+// quick look has it, has no interval (figures.Ratio). Of a load of
 // some seconds with a stall of one second, 1 % is that share of the stall times
 // the length: the shortest wait among the longest 1 % is the rest of the second.
-func (s samples) figures(stalled time.Duration) []figure {
+func (s samples) figures(stalled time.Duration) []figures.Figure {
 	s.ratio("closed cpu", "cleave", "closed cpu", "wrk")
 	s.ratio("features cpu", "cleave", "closed cpu", "wrk")
 	s.ratio("open cpu", "cleave-grid", "open cpu", "wrk2")
 	s.errors("stall p99", 1-0.01*stalled.Seconds())
 	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
-	var all []figure
+	var all []figures.Figure
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for _, tool := range slices.Sorted(maps.Keys(s[name])) {
-			values := s[name][tool]
-			f := figure{
-				Figure: name + ", " + tool, Value: median(slices.Clone(values)), Low: slices.Min(values), High: slices.Max(values),
-				Unit: unitOf(name, tool), N: len(values), Better: "lower",
-			}
-			if g, known := goals()[f.Figure]; known {
-				f.Must, f.Stretch = &g.must, &g.stretch
+			f := figures.Median(name+", "+tool, unitOf(name, tool), lab.LowerIsBetter, s[name][tool])
+			if goal, known := goals()[f.Figure]; known {
+				f = f.To(goal)
 			}
 			all = append(all, f)
 		}
@@ -178,42 +154,4 @@ func unitOf(name, tool string) string {
 		return "MB"
 	}
 	return "us"
-}
-
-// verdict says whether a figure reaches its goal.
-func (f *figure) verdict() string {
-	switch {
-	case f.Must == nil:
-		return ""
-	case f.Value <= *f.Stretch:
-		return "met, stretch too"
-	case f.Value <= *f.Must:
-		return "met"
-	}
-	return "NOT MET"
-}
-
-// show prints the table.
-func show(w io.Writer, figures []figure) {
-	fmt.Fprintf(w, "%-36s %10s %22s %6s %3s %8s %8s  %s\n", "figure", "median", "range", "unit", "n", "must", "stretch", "verdict")
-	for _, f := range figures {
-		must, stretch := "", ""
-		if f.Must != nil {
-			must, stretch = fmt.Sprintf("%g", *f.Must), fmt.Sprintf("%g", *f.Stretch)
-		}
-		fmt.Fprintf(w, "%-36s %10.4g %10.4g .. %8.4g %6s %3d %8s %8s  %s\n",
-			f.Figure, f.Value, f.Low, f.High, f.Unit, f.N, must, stretch, f.verdict())
-	}
-}
-
-// write keeps the figures.
-func write(path string, figures []figure) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
 }

@@ -6,10 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // watchMemory looks at the resident memory of a process ten times a second until
@@ -71,8 +72,8 @@ func (s samples) addMemory(tool string, memory []float64) error {
 	}
 	last := len(memory) - 1
 	n := last / 10
-	early, late := slices.Clone(memory[2*n:3*n]), slices.Clone(memory[last-n:last])
+	early, late := memory[2*n:3*n], memory[last-n:last]
 	s.add("memory peak", tool, memory[last]/1e6)
-	s.add("memory growth", tool, (median(late)-median(early))/1e6)
+	s.add("memory growth", tool, (stats.Median(late)-stats.Median(early))/1e6)
 	return nil
 }

@@ -9,38 +9,22 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
 
 // roleVariable makes this program a unit: "sleeping" or "busy".
 const roleVariable = "CLEAVE_METER_BENCH_ROLE"
-
-// figure is one line of the result, as all benchmarks of Cleave write it. Low
-// and High are the least and the greatest of N windows; Value is their median.
-type figure struct {
-	Figure  string   `json:"figure"`
-	Value   float64  `json:"value"`
-	Low     float64  `json:"low"`
-	High    float64  `json:"high"`
-	Unit    string   `json:"unit"`
-	N       int      `json:"n"`
-	Better  string   `json:"better"`
-	Must    *float64 `json:"must"`
-	Stretch *float64 `json:"stretch"`
-}
 
 // scenario is a number of units that do the same, and how they are metered.
 type scenario struct {
@@ -85,34 +69,21 @@ func bench(ctx context.Context, out string) error {
 		{500, "sleeping", 2, 20 * time.Second},
 		{100, "busy", 5, 6 * time.Second},
 	}
-	var all []figure
-	fmt.Printf("%-16s %12s %12s %12s %12s\n", "units", "core share", "CPU/round", "interval", "mark")
+	var all []figures.Figure
 	for _, s := range scenarios {
-		figures, err := measure(ctx, s)
+		fmt.Fprintf(os.Stderr, "%d %s units: %d windows of %v\n", s.units, s.role, s.windows, s.length)
+		some, err := measure(ctx, s)
 		if err != nil {
 			return fmt.Errorf("%d %s units: %w", s.units, s.role, err)
 		}
-		fmt.Printf("%-16s %10.3f %% %9.2f ms %10.2f s %9.2f ms\n", fmt.Sprintf("%d %s", s.units, s.role),
-			figures[0].Value*100, figures[1].Value*1000, figures[2].Value, figures[3].Value*1000)
-		all = append(all, figures...)
+		all = append(all, some...)
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	fmt.Println("figures written to", out)
-	return nil
+	return figures.Publish(os.Stdout, out, all)
 }
 
 // measure starts the units of a scenario, meters them window by window and ends
 // them.
-func measure(ctx context.Context, s scenario) (figures []figure, err error) {
+func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) {
 	units, end, err := start(ctx, s)
 	defer func() {
 		if ending := end(); err == nil {
@@ -140,16 +111,18 @@ func measure(ctx context.Context, s scenario) (figures []figure, err error) {
 		return nil, fmt.Errorf("no sampling round fell into windows of %v: they have to be longer", s.length)
 	}
 	name := fmt.Sprintf("%d %s units: ", s.units, s.role)
-	share := summary(name+"meter's share of one core between the marks", "1", shares)
-	if s.units == 100 {
-		must, stretch := 0.01, 0.005
-		share.Must, share.Stretch = &must, &stretch
+	median := func(what, unit string, values []float64) figures.Figure {
+		return figures.Median(name+what, unit, lab.LowerIsBetter, values)
 	}
-	return []figure{
+	share := median("meter's share of one core between the marks", "1", shares)
+	if s.units == 100 {
+		share = share.To(figures.Goal{Must: 0.01, Stretch: 0.005})
+	}
+	return []figures.Figure{
 		share,
-		summary(name+"CPU time per sampling round", "s", costs),
-		summary(name+"interval between rounds", "s", intervals),
-		summary(name+"wall time of one mark", "s", marks),
+		median("CPU time per sampling round", "s", costs),
+		median("interval between rounds", "s", intervals),
+		median("wall time of one mark", "s", marks),
 	}, nil
 }
 
@@ -215,13 +188,4 @@ func firstOf(a, b error) error {
 		return a
 	}
 	return b
-}
-
-// summary is the median of the values with their range.
-func summary(name, unit string, values []float64) figure {
-	sorted := slices.Sorted(slices.Values(values))
-	return figure{
-		Figure: name, Value: sorted[len(sorted)/2], Low: sorted[0], High: sorted[len(sorted)-1],
-		Unit: unit, N: len(sorted), Better: "lower",
-	}
 }

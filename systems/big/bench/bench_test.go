@@ -1,32 +1,59 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-func figureNamed(t *testing.T, figures []figure, name string) figure {
+// TestMain lets the test binary be the processes that a benchmark starts this program
+// for: a deployment from a test would else run all tests again as its janitor.
+func TestMain(m *testing.M) {
+	if play := trials.Part(os.Args[1:]); play != nil {
+		exitOn(play())
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestBinaryIsItsJanitor: started as a janitor, this binary runs no test. The
+// variable ends the matter after one round where it does.
+func TestBinaryIsItsJanitor(t *testing.T) {
+	const once = "CLEAVE_TEST_JANITOR_STARTED"
+	if os.Getenv(once) != "" {
+		t.Skip("this is what was started as a janitor")
+	}
+	janitor := exec.CommandContext(t.Context(), os.Args[0], "janitor", filepath.Join(t.TempDir(), "trial"))
+	janitor.Env = append(os.Environ(), once+"=1")
+	said, err := janitor.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "does not lead its process group") {
+		t.Errorf("%v: %s; want the refusal of a janitor that was started by hand", err, said)
+	}
+}
+
+func figureNamed(t *testing.T, all []figures.Figure, name string) figures.Figure {
 	t.Helper()
-	for _, f := range figures {
+	for _, f := range all {
 		if f.Figure == name {
 			return f
 		}
 	}
 	t.Fatalf("there is no figure %q", name)
-	return figure{}
+	return figures.Figure{}
 }
 
 func TestDerive(t *testing.T) {
 	rounds := costs{}
 	add := func(name string, s size, values ...float64) {
 		for _, value := range values {
-			rounds.add(contender{name: name, size: s}, cost{cpu: value, elapsed: value / 2})
+			rounds[named(name, s)] = append(rounds[named(name, s)], cost{cpu: value, elapsed: value / 2})
 		}
 	}
 	add(threads, small(), 400e-9, 500e-9, 450e-9)
@@ -37,7 +64,7 @@ func TestDerive(t *testing.T) {
 	add(shm, large(), 2e-6, 2e-6, 2e-6)
 	add(shmGang, small(), 1e-6, 1e-6, 1e-6)
 	add(shmGang, large(), 1.5e-6, 1.5e-6, 1.5e-6)
-	figures, err := derive(rounds)
+	all, err := derive(rounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,20 +77,20 @@ func TestDerive(t *testing.T) {
 		{"uds-persistent binary / uds, CPU, 10x10", 1.0 / 10, 1.0 / 8, 1.0 / 16},
 		{"best process per worker, 10x50 / 10x10, CPU", 1.5, 2, 1.2},
 	} {
-		f := figureNamed(t, figures, want.name)
+		f := figureNamed(t, all, want.name)
 		if math.Abs(f.Value-want.value) > 1e-9 || *f.Must != want.must || *f.Stretch != want.stretch || f.N != 3 {
 			t.Errorf("%s: got %v (must %v, stretch %v, n %d), want %v (%v, %v, 3)",
 				want.name, f.Value, *f.Must, *f.Stretch, f.N, want.value, want.must, want.stretch)
 		}
 	}
-	best := figureNamed(t, figures, "best process per worker / uds, CPU, 10x10")
-	if !strings.Contains(best.Note, "shm gang 10x10 1.00 µs over uds 10x10 100.00 µs") || best.Low >= best.Value || best.High <= best.Value {
+	best := figureNamed(t, all, "best process per worker / uds, CPU, 10x10")
+	if !strings.Contains(best.Note, "shm gang 10x10 1.00 us over uds 10x10 100 us") || best.Low >= best.Value || best.High <= best.Value {
 		t.Errorf("best process per worker: %+v", best)
 	}
-	if f := figureNamed(t, figures, "threads 10x10, CPU per round trip"); f.Value != 450e-9 || f.Low != 400e-9 || f.High != 500e-9 || f.Must != nil {
+	if f := figureNamed(t, all, "threads 10x10, CPU per round trip"); f.Value != 450e-9 || f.Low != 400e-9 || f.High != 500e-9 || f.Must != nil {
 		t.Errorf("threads: %+v, want the median, least and greatest round and no goal", f)
 	}
-	for _, f := range figures {
+	for _, f := range all {
 		if strings.Contains(f.Figure, tokio) {
 			t.Errorf("figure %q of a contender that did not run", f.Figure)
 		}
@@ -83,31 +110,6 @@ func TestCheapest(t *testing.T) {
 	} {
 		if got := cheapest(test.costs); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
-	}
-}
-
-func TestReached(t *testing.T) {
-	must, stretch := 0.25, 0.125
-	for _, test := range []struct {
-		low, high float64
-		want      string
-	}{
-		{0.1, 0.12, "stretch"}, {0.1, 0.13, "must"}, {0.2, 0.3, "undecided"}, {0.26, 0.3, "missed"},
-	} {
-		f := figure{Low: test.low, High: test.high, Must: &must, Stretch: &stretch}
-		if got := f.reached(); got != test.want {
-			t.Errorf("%v..%v: %s, want %s", test.low, test.high, got, test.want)
-		}
-	}
-}
-
-func TestNumbersForPeople(t *testing.T) {
-	for _, test := range []struct{ got, want string }{
-		{share(0.125), "1/8"}, {share(3.456), "3.46"}, {perRoundTrip(42.34e-9), "42.3 ns"}, {perRoundTrip(97.31e-6), "97.31 µs"},
-	} {
-		if test.got != test.want {
-			t.Errorf("got %q, want %q", test.got, test.want)
 		}
 	}
 }
@@ -134,27 +136,6 @@ func TestContendersExist(t *testing.T) {
 		}
 		if layout.Operations != c.roundTrips() {
 			t.Errorf("%s: %d round trips, the layout says %d", c, c.roundTrips(), layout.Operations)
-		}
-	}
-}
-
-func TestWrittenFigures(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "bench", "big.json")
-	must := 0.25
-	if err := writeFigures(path, []figure{{Figure: "a / b", Value: 0.1, Unit: "1", N: 8, Better: "lower", Must: &must}}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read []map[string]any
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"figure", "value", "low", "high", "unit", "n", "better", "must", "stretch"} {
-		if _, ok := read[0][name]; !ok {
-			t.Errorf("the file has no field %q: %s", name, text)
 		}
 	}
 }

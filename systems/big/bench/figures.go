@@ -6,19 +6,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// confidence is the level of all intervals.
-const confidence = 0.95
-
 // costs are the costs of each contender, one per round, by contender.String().
 type costs map[string][]cost
-
-func (c costs) add(who contender, measured cost) {
-	c[who.String()] = append(c[who.String()], measured)
-}
 
 // measure is one of the two costs.
 type measure string
@@ -36,37 +31,14 @@ func (m measure) of(c cost) float64 {
 }
 
 // values returns one cost per round in seconds.
-func (c costs) values(name string, m measure) []float64 {
-	var values []float64
-	for _, one := range c[name] {
-		values = append(values, m.of(one))
-	}
-	return values
-}
-
-// figure is one line of the result, as all benchmarks of Cleave write it.
-// Absolute figures have the median, least and greatest of N rounds; ratios the
-// geometric mean of the rounds' ratios and its interval.
-type figure struct {
-	Figure  string        `json:"figure"`
-	Value   float64       `json:"value"`
-	Low     float64       `json:"low"`
-	High    float64       `json:"high"`
-	Unit    string        `json:"unit"`
-	N       int           `json:"n"`
-	Better  lab.Direction `json:"better"`
-	Must    *float64      `json:"must"`
-	Stretch *float64      `json:"stretch"`
-	// Note names what stands above and below the line, with its cost.
-	Note string `json:"note,omitempty"`
-}
+func (c costs) values(name string, m measure) []float64 { return figures.Each(c[name], m.of) }
 
 // question is a ratio that is asked for, with its goals.
 type question struct {
-	name          string // of the figure, with measure and size
-	above, below  string // contender and size
-	measure       measure
-	must, stretch float64
+	name         string // of the figure, with measure and size
+	above, below string // contender and size
+	measure      measure
+	goal         figures.Goal
 }
 
 // questions lists the ratios. best is the architecture with a process per worker
@@ -75,7 +47,7 @@ func questions(best string) []question {
 	var all []question
 	ask := func(name, above, below string, s size, m measure, must, stretch float64) {
 		all = append(all, question{
-			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m, must, stretch,
+			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m, figures.Goal{Must: must, Stretch: stretch},
 		})
 	}
 	for _, s := range []size{small(), large()} {
@@ -92,7 +64,7 @@ func questions(best string) []question {
 	}
 	return append(all, question{
 		fmt.Sprintf("best process per worker, %s / %s, %s", large(), small(), cpu),
-		named(best, large()), named(best, small()), cpu, 2, 1.2,
+		named(best, large()), named(best, small()), cpu, figures.Goal{Must: 2, Stretch: 1.2},
 	})
 }
 
@@ -100,12 +72,12 @@ func questions(best string) []question {
 func named(name string, s size) string { return contender{name: name, size: s}.String() }
 
 // derive returns the absolute figures, then the ratios whose contenders ran.
-func derive(c costs) ([]figure, error) {
-	var figures []figure
+func derive(c costs) ([]figures.Figure, error) {
+	var all []figures.Figure
 	for _, who := range contenders() {
 		for _, m := range []measure{cpu, wall} {
 			if values := c.values(who.String(), m); len(values) > 0 {
-				figures = append(figures, absolute(who, m, values))
+				all = append(all, figures.Median(fmt.Sprintf("%s, %s per round trip", who, m), "s", lab.LowerIsBetter, values))
 			}
 		}
 	}
@@ -116,11 +88,11 @@ func derive(c costs) ([]figure, error) {
 		}
 		f, err := q.answer(above, below)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", q.name, err)
+			return nil, err
 		}
-		figures = append(figures, f)
+		all = append(all, f)
 	}
-	return figures, nil
+	return all, nil
 }
 
 // cheapest is the architecture with a process per worker that costs least CPU
@@ -141,24 +113,14 @@ func cheapest(c costs) string {
 	return slices.MinFunc([]string{shmGang, shm}, func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
-func absolute(who contender, m measure, values []float64) figure {
-	return figure{
-		Figure: fmt.Sprintf("%s, %s per round trip", who, m),
-		Value:  stats.Median(values), Low: slices.Min(values), High: slices.Max(values),
-		Unit: "s", N: len(values), Better: lab.LowerIsBetter,
-	}
-}
-
-// answer is the ratio by rounds on the log scale; see stats.PairedRatio.
-func (q question) answer(above, below []float64) (figure, error) {
-	ratio, err := stats.PairedRatio(above, below, confidence)
+// answer is the ratio by rounds. Its note names what stands above and below the
+// line, with its cost.
+func (q question) answer(above, below []float64) (figures.Figure, error) {
+	ratio, err := figures.Ratio(q.name, lab.LowerIsBetter, above, below)
 	if err != nil {
-		return figure{}, err
+		return figures.Figure{}, err
 	}
-	return figure{
-		Figure: q.name, Value: ratio.Value, Low: ratio.Low, High: ratio.High, Unit: "1", N: ratio.N,
-		Better: lab.LowerIsBetter, Must: &q.must, Stretch: &q.stretch,
-		Note: fmt.Sprintf("%s %s over %s %s", q.above, perRoundTrip(stats.Median(above)),
-			q.below, perRoundTrip(stats.Median(below))),
-	}, nil
+	median := func(values []float64) string { return figure.Quantity(stats.Median(values), nil, nil, "s") }
+	ratio.Note = fmt.Sprintf("%s %s over %s %s", q.above, median(above), q.below, median(below))
+	return ratio.To(q.goal), nil
 }

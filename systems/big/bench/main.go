@@ -3,31 +3,26 @@
 // time, in rounds in which every contender runs once, in random order, each in a
 // fresh deployment whose audit must be valid.
 //
-// It deploys and meters exactly as the conductor does (deploy/process, meter),
-// prints absolute costs and the ratios by round with their 95 % intervals, and
-// writes the figures as JSON to the file named by -out. It judges nothing else:
+// It deploys and meters as the conductor does (internal/trials), prints absolute
+// costs and the ratios by round with their 95 % intervals, and writes the figures
+// as JSON to the file named by -out (internal/figures). It judges nothing else:
 // studies and claims are the matter of cleave itself.
 //
 // Files: contenders.go says what runs, trial.go plays one trial, peer.go the
-// peer written in Rust, figures.go says which ratios are asked for, report.go
-// prints and writes.
+// peer written in Rust, figures.go says which ratios are asked for.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/trials"
 )
-
-// janitorName makes this program the janitor of a deployment; see deploy/process.
-const janitorName = "janitor"
 
 // options are the settings of a run.
 type options struct {
@@ -40,8 +35,8 @@ type options struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == janitorName {
-		exitOn(process.Janitor(os.Stdin, os.Args[2]))
+	if play := trials.Part(os.Args[1:]); play != nil {
+		exitOn(play())
 		return
 	}
 	var o options
@@ -73,39 +68,25 @@ func bench(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	players, missing, err := newPlayers(ctx, o, chosen)
+	sides, missing, err := newSides(ctx, o, chosen)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d contenders, %d rounds, seed %d\n", len(players), o.rounds, o.seed)
-	costs, err := play(ctx, players, o)
+	fmt.Fprintf(os.Stderr, "%d contenders, %d rounds, seed %d\n", len(sides), o.rounds, o.seed)
+	results, err := figures.Play(ctx, figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr}, sides...)
+	if err != nil {
+		return fmt.Errorf("seed %d: %w", o.seed, err)
+	}
+	measured := costs{}
+	for i, side := range sides {
+		measured[side.Name] = results[i]
+	}
+	all, err := derive(measured)
 	if err != nil {
 		return err
 	}
-	figures, err := derive(costs)
-	if err != nil {
-		return err
+	if missing != nil {
+		fmt.Fprintln(os.Stderr, missing)
 	}
-	printReport(os.Stdout, costs, figures, missing)
-	return writeFigures(o.out, figures)
-}
-
-// play runs every player once per round and returns their costs by name, one
-// per round.
-func play(ctx context.Context, players []player, o options) (costs, error) {
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	results := costs{}
-	for round := 1; round <= o.rounds; round++ {
-		began := time.Now()
-		for _, at := range random.Perm(len(players)) {
-			p := players[at]
-			measured, err := p.play(ctx, random.Uint64())
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("round %d (seed %d): %s: %w", round, o.seed, p.contender, err), ctx.Err())
-			}
-			results.add(p.contender, measured)
-		}
-		fmt.Fprintf(os.Stderr, "round %d of %d took %.0f s\n", round, o.rounds, time.Since(began).Seconds())
-	}
-	return results, nil
+	return figures.Publish(os.Stdout, o.out, all)
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -37,46 +38,49 @@ type callCost struct {
 // many as a unit has connections to its database.
 func levels() []int { return []int{1, 16} }
 
-func playHTTP(ctx context.Context, o options) ([]figure, error) {
-	return playCalls(ctx, o, "HTTP+JSON", goals{must: 1.1, stretch: 0.7, better: lab.LowerIsBetter}, "httpjson", "net/http")
+func playHTTP(ctx context.Context, o options) ([]figures.Figure, error) {
+	return playCalls(ctx, o, "HTTP+JSON", figures.Goal{Must: 1.1, Stretch: 0.7}, "httpjson", "net/http")
 }
 
-func playGRPC(ctx context.Context, o options) ([]figure, error) {
-	return playCalls(ctx, o, "gRPC", goals{must: 1.1, stretch: 1, better: lab.LowerIsBetter}, "grpcunary", "grpc-go")
+func playGRPC(ctx context.Context, o options) ([]figures.Figure, error) {
+	return playCalls(ctx, o, "gRPC", figures.Goal{Must: 1.1, Stretch: 1}, "grpcunary", "grpc-go")
 }
 
 // playCalls compares one of our bindings with what others would take.
-func playCalls(ctx context.Context, o options, name string, goal goals, ours, theirs string) (figures []figure, err error) {
+func playCalls(ctx context.Context, o options, name string, goal figures.Goal, ours, theirs string) (all []figures.Figure, err error) {
 	for _, callers := range levels() {
-		results, err := playRounds(ctx, o, callSide(o, ours, callers), callSide(o, theirs, callers))
+		results, err := figures.Play(ctx, o.taking(), callSide(o, ours, callers), callSide(o, theirs, callers))
 		if err != nil {
 			return nil, err
 		}
 		what := fmt.Sprintf("%d at once", callers)
 		for i, binding := range []string{ours, theirs} {
-			figures = append(figures,
-				plain(fmt.Sprintf("%s call, CPU, %s, %s", name, binding, what), "s", lab.LowerIsBetter, each(results[i], callCost.cpu)),
-				plain(fmt.Sprintf("%s call, wall, %s, %s", name, binding, what), "s", lab.LowerIsBetter, each(results[i], callCost.wall)))
+			all = append(all,
+				figures.Median(fmt.Sprintf("%s call, CPU, %s, %s", name, binding, what), "s", lab.LowerIsBetter, figures.Each(results[i], callCost.cpu)),
+				figures.Median(fmt.Sprintf("%s call, wall, %s, %s", name, binding, what), "s", lab.LowerIsBetter, figures.Each(results[i], callCost.wall)))
 		}
-		ratio, err := goal.ratio(fmt.Sprintf("%s binding / %s, CPU per call, %s", name, theirs, what), each(results[0], callCost.cpu), each(results[1], callCost.cpu))
+		ratio, err := figures.Ratio(fmt.Sprintf("%s binding / %s, CPU per call, %s", name, theirs, what), lab.LowerIsBetter,
+			figures.Each(results[0], callCost.cpu), figures.Each(results[1], callCost.cpu))
 		if err != nil {
 			return nil, err
 		}
-		figures = append(figures, ratio)
+		all = append(all, ratio.To(goal))
 	}
-	return figures, nil
+	return all, nil
 }
 
 func (c callCost) cpu() float64  { return c.CPU }
 func (c callCost) wall() float64 { return c.Wall }
 
 // callSide is a binding as a side of a row.
-func callSide(o options, binding string, callers int) side[callCost] {
-	return side[callCost]{fmt.Sprintf("%s, %d at once", binding, callers),
-		func(ctx context.Context) (callCost, error) {
+func callSide(o options, binding string, callers int) figures.Side[callCost] {
+	return figures.Side[callCost]{
+		Name: fmt.Sprintf("%s, %d at once", binding, callers),
+		Play: func(ctx context.Context, _ uint64) (callCost, error) {
 			return inOwnProcess(ctx, callJob{Binding: binding, Calls: o.calls, Callers: callers})
 		},
-		func(c callCost) string { return fmt.Sprintf("CPU %.1f us, wall %.1f us", 1e6*c.CPU, 1e6*c.Wall) }}
+		Says: func(c callCost) string { return fmt.Sprintf("CPU %.1f us, wall %.1f us", 1e6*c.CPU, 1e6*c.Wall) },
+	}
 }
 
 // inOwnProcess plays a trial in a process of its own.

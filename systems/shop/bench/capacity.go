@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/system"
@@ -17,24 +18,24 @@ import (
 // clock stops when every order is final, in every architecture alike.
 
 // playSync compares synchronous services with the monolith.
-func playSync(ctx context.Context, o options) ([]figure, error) {
+func playSync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
-	return playCapacity(ctx, o, goals{must: 0.6, stretch: 0.8, better: lab.HigherIsBetter},
+	return playCapacity(ctx, o, figures.Goal{Must: 0.6, Stretch: 0.8},
 		lab.Variant{Architecture: architecture.SyncGRPC, Knobs: knobs},
 		lab.Variant{Architecture: architecture.Monolith, Knobs: knobs})
 }
 
 // playAsync compares events with calls.
-func playAsync(ctx context.Context, o options) ([]figure, error) {
+func playAsync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
 	withBroker := map[string]string{architecture.KnobDatabase: "mariadb", architecture.KnobBroker: architecture.BrokerQuorum}
-	return playCapacity(ctx, o, goals{must: 0.4, stretch: 0.8, better: lab.HigherIsBetter},
+	return playCapacity(ctx, o, figures.Goal{Must: 0.4, Stretch: 0.8},
 		lab.Variant{Architecture: architecture.Async, Knobs: withBroker},
 		lab.Variant{Architecture: architecture.Sync, Knobs: knobs})
 }
 
 // playCapacity saturates two variants in turn.
-func playCapacity(ctx context.Context, o options, goal goals, variant, baseline lab.Variant) (figures []figure, err error) {
+func playCapacity(ctx context.Context, o options, goal figures.Goal, variant, baseline lab.Variant) (all []figures.Figure, err error) {
 	f, err := newFleet(o)
 	if err != nil {
 		return nil, err
@@ -43,43 +44,46 @@ func playCapacity(ctx context.Context, o options, goal goals, variant, baseline 
 	if err := errors.Join(f.missing(variant), f.missing(baseline)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errSkipped, err)
 	}
-	results, err := playRounds(ctx, o, f.side(variant), f.side(baseline))
+	results, err := figures.Play(ctx, o.taking(), f.side(variant), f.side(baseline))
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range []lab.Variant{variant, baseline} {
-		figures = append(figures, describe(v.Architecture, results[i])...)
+		all = append(all, describe(v.Architecture, results[i])...)
 	}
 	rate := func(s saturated) float64 { return s.Rate }
-	ratio, err := goal.ratio(fmt.Sprintf("%s / %s, final orders per second", variant.Architecture, baseline.Architecture),
-		each(results[0], rate), each(results[1], rate))
+	ratio, err := figures.Ratio(fmt.Sprintf("%s / %s, final orders per second", variant.Architecture, baseline.Architecture), lab.HigherIsBetter,
+		figures.Each(results[0], rate), figures.Each(results[1], rate))
 	if err != nil {
 		return nil, err
 	}
-	cpu, err := goals{better: lab.LowerIsBetter}.ratio(fmt.Sprintf("%s / %s, CPU per order", variant.Architecture, baseline.Architecture),
-		each(results[0], saturated.system), each(results[1], saturated.system))
-	return append(figures, ratio, cpu), err
+	cpu, err := figures.Ratio(fmt.Sprintf("%s / %s, CPU per order", variant.Architecture, baseline.Architecture), lab.LowerIsBetter,
+		figures.Each(results[0], saturated.system), figures.Each(results[1], saturated.system))
+	return append(all, ratio.To(goal), cpu), err
 }
 
 // side is a variant as a side of a row.
-func (f *fleet) side(v lab.Variant) side[saturated] {
-	return side[saturated]{v.Architecture, func(ctx context.Context) (saturated, error) { return f.play(ctx, v) }, saturated.String}
+func (f *fleet) side(v lab.Variant) figures.Side[saturated] {
+	return figures.Side[saturated]{
+		Name: v.Architecture, Says: saturated.String,
+		Play: func(ctx context.Context, _ uint64) (saturated, error) { return f.play(ctx, v) },
+	}
 }
 
 // describe are the figures of one variant by itself.
-func describe(name string, trials []saturated) []figure {
-	number := func(what, unit string, better lab.Direction, of func(saturated) float64) figure {
-		return plain(name+", "+what, unit, better, each(trials, of))
+func describe(name string, trials []saturated) []figures.Figure {
+	number := func(what, unit string, better lab.Direction, of func(saturated) float64) figures.Figure {
+		return figures.Median(name+", "+what, unit, better, figures.Each(trials, of))
 	}
-	figures := []figure{
+	all := []figures.Figure{
 		number("final orders", "orders/s", lab.HigherIsBetter, func(s saturated) float64 { return s.Rate }),
 		number("statements per order", "1", lab.LowerIsBetter, func(s saturated) float64 { return s.Statements }),
 		number("transactions per order", "1", lab.LowerIsBetter, func(s saturated) float64 { return s.Commits }),
 	}
 	for _, role := range slices.Sorted(maps.Keys(trials[0].CPU)) {
-		figures = append(figures, number("CPU per order, "+role, "s", lab.LowerIsBetter, func(s saturated) float64 { return s.CPU[role] }))
+		all = append(all, number("CPU per order, "+role, "s", lab.LowerIsBetter, func(s saturated) float64 { return s.CPU[role] }))
 	}
-	return figures
+	return all
 }
 
 // system is the CPU of an order without that of the clients, in seconds.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -109,17 +108,4 @@ func settle(ctx context.Context, name string) (err error) {
 			return err
 		}
 	}
-}
-
-// absolute is a path that a process with another directory can use, of a file
-// that exists.
-func absolute(path string) (string, error) {
-	full, err := filepath.Abs(path)
-	if err == nil {
-		_, err = os.Stat(full)
-	}
-	if err != nil {
-		return "", fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
-	}
-	return full, nil
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
-	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -59,21 +57,17 @@ func (c clientsFor) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.Lo
 // fleet deploys shops as the conductor does: a process per unit, fresh servers.
 type fleet struct {
 	options
-	deployer *process.Deployer
+	deployer lab.Deployer
 	backings map[string]lab.Backing
 	dir      string
 }
 
 func newFleet(o options) (*fleet, error) {
-	own, err := os.Executable()
+	unit, err := trials.Unit(o.unit)
 	if err != nil {
 		return nil, err
 	}
-	unit, err := absolute(o.unit)
-	if err != nil {
-		return nil, err
-	}
-	scratch, err := leftovers.Claim(leftovers.Root()) // its label tells "cleave clean" that we live
+	deployer, err := trials.Deployer(unit)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +78,7 @@ func newFleet(o options) (*fleet, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	f := &fleet{options: o, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
-	f.deployer = process.New(unit, []string{own, janitorName}, []string{own, keeperName}, scratch.Label)
+	f := &fleet{options: o, deployer: deployer, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
 	for _, backing := range server.Backings(unit) {
 		f.backings[backing.Kind()] = backing
 	}
@@ -108,28 +101,24 @@ func (f *fleet) play(ctx context.Context, v lab.Variant) (result saturated, err 
 	if err != nil {
 		return result, err
 	}
-	dir, err := os.MkdirTemp(f.dir, "trial")
-	if err != nil {
-		return result, err
-	}
-	deployment, err := f.deployer.Deploy(ctx, introduce(layout, addresses), dir)
-	if err != nil {
-		return result, err
-	}
-	defer func() {
-		err = errors.Join(err, deployment.Stop())
-		if err != nil {
-			err = fmt.Errorf("%w %v", err, deployment.Logs())
+	err = trials.Play(ctx, f.deployer, introduce(layout, addresses), f.dir, services, func(o trials.Outcome) (err error) {
+		if result, err = f.perOrder(o); err != nil {
+			return err
 		}
-	}()
-	result, reports, err := f.work(ctx, deployment, services)
-	if err != nil {
-		return result, err
+		return f.check(ctx, v, addresses[assembly.ServiceDatabase])
+	})
+	return result, err
+}
+
+// perOrder is what the outcome of a trial is for each of its orders.
+func (f *fleet) perOrder(o trials.Outcome) (saturated, error) {
+	n := float64(f.orders)
+	result := saturated{Rate: n / o.Finished.ElapsedSeconds, CPU: map[string]float64{}}
+	for role, used := range o.Used.Roles {
+		result.CPU[role] = used.CPUSeconds / n
 	}
-	if err := count(reports, f.orders+f.warmUp(), &result); err != nil {
-		return result, err
-	}
-	return result, f.check(ctx, v, addresses[assembly.ServiceDatabase])
+	err := count(o.Reports, f.orders+f.warmUp(), &result)
+	return result, err
 }
 
 // warmUp is how many orders are placed before the first mark.
@@ -189,51 +178,6 @@ func introduce(layout lab.Layout, addresses map[string]string) lab.Layout {
 		}
 	}
 	return layout
-}
-
-// work is the trial between the marks, and what the units report after it.
-func (f *fleet) work(ctx context.Context, deployment lab.Deployment, services []lab.Service) (result saturated, reports []lab.UnitReport, err error) {
-	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
-		return result, nil, err
-	}
-	units := deployment.Units()
-	for _, service := range services {
-		units = append(units, service.Processes()...)
-	}
-	metering, err := meter.New().Watch(ctx, units)
-	if err != nil {
-		return result, nil, err
-	}
-	finished, err := between(ctx, deployment, metering)
-	metered, stopped := metering.Stop()
-	if err := errors.Join(err, stopped); err != nil {
-		return result, nil, err
-	}
-	n := float64(f.orders)
-	result = saturated{Rate: n / finished.ElapsedSeconds, CPU: map[string]float64{}}
-	for role, used := range metered.Roles {
-		result.CPU[role] = used.CPUSeconds / n
-	}
-	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		return result, nil, err
-	}
-	reports, err = deployment.Reports(ctx)
-	return result, reports, err
-}
-
-// between is what happens from mark to mark.
-func between(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
-	if err := metering.Mark(); err != nil {
-		return lab.Event{}, err
-	}
-	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		return lab.Event{}, err
-	}
-	finished, err := deployment.Await(ctx, lab.EventFinished)
-	if err != nil {
-		return lab.Event{}, err
-	}
-	return finished, metering.Mark()
 }
 
 // count adds up what the units have asked of their databases.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -19,7 +20,7 @@ type inside struct{ seconds, allocations float64 }
 
 // playInProcess measures the binding of components that share a process: the
 // interface itself. A call by it is held against a call of the method.
-func playInProcess(ctx context.Context, o options) ([]figure, error) {
+func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 	if err := nothingBetween(ctx); err != nil {
 		return nil, err
 	}
@@ -27,27 +28,30 @@ func playInProcess(ctx context.Context, o options) ([]figure, error) {
 	in := &shoppb.QuoteRequest{}
 	calls := 1000 * o.calls
 	says := func(c inside) string { return fmt.Sprintf("%.2f ns, %.3g allocations", 1e9*c.seconds, c.allocations) }
-	results, err := playRounds(ctx, o,
-		side[inside]{"in-process binding", func(ctx context.Context) (inside, error) { return throughBinding(ctx, idle, in, calls) }, says},
-		side[inside]{"direct call", func(ctx context.Context) (inside, error) { return direct(ctx, idle, in, calls) }, says})
+	results, err := figures.Play(ctx, o.taking(),
+		figures.Side[inside]{Name: "in-process binding", Says: says, Play: func(ctx context.Context, _ uint64) (inside, error) {
+			return throughBinding(ctx, idle, in, calls)
+		}},
+		figures.Side[inside]{Name: "direct call", Says: says, Play: func(ctx context.Context, _ uint64) (inside, error) {
+			return direct(ctx, idle, in, calls)
+		}})
 	if err != nil {
 		return nil, err
 	}
 	seconds := func(c inside) float64 { return c.seconds }
-	plainCall := plain("direct call, CPU", "s", lab.LowerIsBetter, each(results[1], seconds))
-	return []figure{
-		plainCall,
-		goals{must: 50e-9, stretch: plainCall.High, better: lab.LowerIsBetter}.of(plain("in-process binding, CPU per call", "s", lab.LowerIsBetter, each(results[0], seconds))),
+	directCall := figures.Median("direct call, CPU", "s", lab.LowerIsBetter, figures.Each(results[1], seconds))
+	return []figures.Figure{
+		directCall,
+		figures.Median("in-process binding, CPU per call", "s", lab.LowerIsBetter, figures.Each(results[0], seconds)).
+			To(figures.Goal{Must: 50e-9, Stretch: directCall.High}),
 		allocations(results[0]),
 	}, nil
 }
 
 // allocations must be none: a goal of zero.
-func allocations(trials []inside) figure {
-	f := plain("in-process binding, allocations per call", "1", lab.LowerIsBetter, each(trials, func(c inside) float64 { return c.allocations }))
-	none := 0.0
-	f.Must, f.Stretch = &none, &none
-	return f
+func allocations(trials []inside) figures.Figure {
+	counts := figures.Each(trials, func(c inside) float64 { return c.allocations })
+	return figures.Median("in-process binding, allocations per call", "1", lab.LowerIsBetter, counts).To(figures.Goal{})
 }
 
 // nothingBetween makes sure that a monolith's components know each other directly.

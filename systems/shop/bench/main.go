@@ -25,15 +25,13 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/control"
-	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/trials"
 )
 
-// What this program is besides, as the first argument: the janitor and the keepers
-// of deployments (see deploy/process), the clients of a deployed shop, and a trial of
-// a binding.
+// What this program is besides, as the first argument: the clients of a deployed
+// shop, a trial of a binding, and a part of a deployment (see trials.Part).
 const (
-	janitorName = "janitor"
-	keeperName  = "keeper"
 	clientsName = "clients"
 	callsName   = "calls"
 )
@@ -52,10 +50,15 @@ type options struct {
 	seed        uint64
 }
 
+// taking is how sides take turns.
+func (o options) taking() figures.Rounds {
+	return figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr}
+}
+
 // row is one comparison.
 type row struct {
 	name, about string
-	play        func(ctx context.Context, o options) ([]figure, error)
+	play        func(ctx context.Context, o options) ([]figures.Figure, error)
 }
 
 // rows are all comparisons.
@@ -75,11 +78,9 @@ func rows() []row {
 var errSkipped = errors.New("skipped")
 
 func main() {
-	if len(os.Args) > 2 {
-		if play := part(os.Args[1], os.Args[2:]); play != nil {
-			exitOn(play())
-			return
-		}
+	if play := part(os.Args[1:]); play != nil {
+		exitOn(play())
+		return
 	}
 	o := parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -87,25 +88,15 @@ func main() {
 	exitOn(bench(ctx, o))
 }
 
-// part is what a deployment starts this program for; nil: a person has.
-func part(name string, args []string) func() error {
-	switch name {
-	case janitorName:
-		return func() error { return process.Janitor(os.Stdin, args[0]) }
-	case keeperName:
-		return func() error {
-			grace, program, err := process.KeeperArguments(args)
-			if err != nil {
-				return err
-			}
-			return process.Keep(os.Stdin, os.Stdout, grace, program)
-		}
-	case clientsName:
-		return func() error { return runClients(control.NewChannel(os.Stdin, os.Stdout), args[0]) }
-	case callsName:
-		return func() error { return runCalls(args[0]) }
+// part is what this program was started for by itself; nil: a person has.
+func part(args []string) func() error {
+	switch {
+	case len(args) == 2 && args[0] == clientsName:
+		return func() error { return runClients(control.NewChannel(os.Stdin, os.Stdout), args[1]) }
+	case len(args) == 2 && args[0] == callsName:
+		return func() error { return runCalls(args[1]) }
 	}
-	return nil
+	return trials.Part(args)
 }
 
 // parse reads the flags.
@@ -141,20 +132,19 @@ func bench(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var all []figure
+	var all []figures.Figure
 	for _, r := range chosen {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.about)
-		figures, err := r.play(ctx, o)
+		some, err := r.play(ctx, o)
 		switch {
 		case errors.Is(err, errSkipped):
 			fmt.Fprintf(os.Stderr, "%s: %v\n", r.name, err)
 		case err != nil:
 			return fmt.Errorf("row %s (seed %d): %w", r.name, o.seed, err)
 		}
-		all = append(all, figures...)
+		all = append(all, some...)
 	}
-	printFigures(os.Stdout, all)
-	return writeFigures(o.out, all)
+	return figures.Publish(os.Stdout, o.out, all)
 }
 
 // rowNames are those of all rows, comma-separated.

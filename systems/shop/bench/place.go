@@ -58,7 +58,11 @@ func (p *place) fresh(ctx context.Context) (config database.Config, err error) {
 	name := fmt.Sprintf("trial_%d", p.made)
 	config = database.Config{Driver: p.driver, DSN: filepath.Join(p.dir, name)}
 	if p.server != nil {
-		if err := p.server.CreateDatabases(ctx, name); err != nil {
+		where, err := database.ParsePlace(p.server.URL())
+		if err == nil {
+			err = where.Create(ctx, name)
+		}
+		if err != nil {
 			return config, err
 		}
 		config.DSN = p.server.DSN(name)

@@ -9,24 +9,25 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // playStatements plays the row raw on one database after the other.
-func playStatements(ctx context.Context, o options) (all []figure, err error) {
+func playStatements(ctx context.Context, o options) (all []figures.Figure, err error) {
 	for name := range strings.SplitSeq(o.drivers, ",") {
-		figures, err := againstRaw(ctx, database.Driver(name), o)
+		some, err := againstRaw(ctx, database.Driver(name), o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, figures...)
+		all = append(all, some...)
 	}
 	return all, nil
 }
 
 // againstRaw plays all rounds on one kind of database, monolith and statements in
 // this process.
-func againstRaw(ctx context.Context, driver database.Driver, o options) (figures []figure, err error) {
+func againstRaw(ctx context.Context, driver database.Driver, o options) (all []figures.Figure, err error) {
 	place, err := newPlace(ctx, driver)
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
@@ -43,18 +44,21 @@ func againstRaw(ctx context.Context, driver database.Driver, o options) (figures
 	}
 	perSecond := func(took time.Duration, err error) (float64, error) { return float64(o.orders) / took.Seconds(), err }
 	says := func(rate float64) string { return fmt.Sprintf("%s %.0f orders/s", driver, rate) }
-	results, err := playRounds(ctx, o,
-		side[float64]{"monolith", func(ctx context.Context) (float64, error) { return perSecond(playMonolith(ctx, place, jobs, o)) }, says},
-		side[float64]{"raw", func(ctx context.Context) (float64, error) { return perSecond(playRaw(ctx, place, scripts, o)) }, says},
+	results, err := figures.Play(ctx, o.taking(),
+		figures.Side[float64]{Name: "monolith", Says: says, Play: func(ctx context.Context, _ uint64) (float64, error) {
+			return perSecond(playMonolith(ctx, place, jobs, o))
+		}},
+		figures.Side[float64]{Name: "raw", Says: says, Play: func(ctx context.Context, _ uint64) (float64, error) {
+			return perSecond(playRaw(ctx, place, scripts, o))
+		}},
 	)
 	if err != nil {
 		return nil, err
 	}
-	goal := goals{must: 0.7, stretch: 0.9, better: lab.HigherIsBetter}
-	ratio, err := goal.ratio(fmt.Sprintf("monolith / raw statements, %s", driver), results[0], results[1])
-	return []figure{
-		plain("monolith over HTTP, "+string(driver), "orders/s", lab.HigherIsBetter, results[0]),
-		plain("the same statements raw, "+string(driver), "orders/s", lab.HigherIsBetter, results[1]),
-		ratio,
+	ratio, err := figures.Ratio(fmt.Sprintf("monolith / raw statements, %s", driver), lab.HigherIsBetter, results[0], results[1])
+	return []figures.Figure{
+		figures.Median("monolith over HTTP, "+string(driver), "orders/s", lab.HigherIsBetter, results[0]),
+		figures.Median("the same statements raw, "+string(driver), "orders/s", lab.HigherIsBetter, results[1]),
+		ratio.To(figures.Goal{Must: 0.7, Stretch: 0.9}),
 	}, err
 }

@@ -1,0 +1,102 @@
+// Package figures is what the benchmarks behind `make bench-*` share: it plays
+// what they compare in rounds, makes figures of the values, holds each against
+// its goal, prints the table and writes the JSON that all of them write.
+//
+// A figure never stands alone: it has its unit, its range or interval, and the
+// number of rounds behind it. Two statistics are used. Median is of the rounds of
+// one side, with the least and the greatest of them; Ratio compares two sides
+// round by round and has the geometric mean of the rounds' ratios with its
+// interval. The package measures nothing itself and knows no system; what trials
+// of a system share is in internal/trials.
+//
+// Entry points: Play and Each for the rounds, Median and Ratio for the figures,
+// Figure.To for goals, Publish for table and file.
+package figures
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Confidence is the level of the intervals of ratios.
+const Confidence = 0.95
+
+// Figure is one line of the result of a benchmark. Its JSON is an element of the
+// list in results/bench.
+type Figure struct {
+	// Figure names what was measured, with the sides that it is about.
+	Figure string `json:"figure"`
+	// Value is a median or a ratio, Low and High the range or interval around it;
+	// see Median and Ratio.
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	// Unit is that of Value, Low, High and the goals: seconds ("s") and so on; "1"
+	// has none.
+	Unit string `json:"unit"`
+	// N is the number of rounds behind it; the meter has windows instead.
+	N      int           `json:"n"`
+	Better lab.Direction `json:"better"`
+	// Must and Stretch are the goals; both are null where the figure has none.
+	Must    *float64 `json:"must"`
+	Stretch *float64 `json:"stretch"`
+	// Note says what the name leaves open, for people.
+	Note string `json:"note,omitempty"`
+}
+
+// Goal is what a figure has to reach, and what it would be fine to reach, in the
+// unit of the figure.
+type Goal struct{ Must, Stretch float64 }
+
+// Median is a figure of one side: the median of its values with the least and the
+// greatest of them, one value per round, at least one, in the unit.
+func Median(name, unit string, better lab.Direction, values []float64) Figure {
+	return Figure{
+		Figure: name, Value: stats.Median(values), Low: slices.Min(values), High: slices.Max(values),
+		Unit: unit, N: len(values), Better: better,
+	}
+}
+
+// Ratio is a figure that compares two sides, whose values are paired by round: the
+// geometric mean of the rounds' ratios with its 95 % interval, of unit "1". It
+// needs two rounds and values above zero; see stats.PairedRatio.
+func Ratio(name string, better lab.Direction, numerator, denominator []float64) (Figure, error) {
+	r, err := stats.PairedRatio(numerator, denominator, Confidence)
+	if err != nil {
+		return Figure{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return Figure{Figure: name, Value: r.Value, Low: r.Low, High: r.High, Unit: "1", N: r.N, Better: better}, nil
+}
+
+// To is the figure with a goal.
+func (f Figure) To(goal Goal) Figure {
+	f.Must, f.Stretch = &goal.Must, &goal.Stretch
+	return f
+}
+
+// Reached says which goal the whole range or interval meets: "stretch", "must" or,
+// where not all of it does, "undecided", where none of it does, "missed". Without
+// a goal it is empty.
+func (f Figure) Reached() string {
+	if f.Must == nil || f.Stretch == nil {
+		return ""
+	}
+	worst, best := f.Low, f.High
+	meets := func(value, goal float64) bool { return value >= goal }
+	if f.Better == lab.LowerIsBetter {
+		worst, best = f.High, f.Low
+		meets = func(value, goal float64) bool { return value <= goal }
+	}
+	switch {
+	case meets(worst, *f.Stretch):
+		return "stretch"
+	case meets(worst, *f.Must):
+		return "must"
+	case meets(best, *f.Must):
+		return "undecided"
+	}
+	return "missed"
+}

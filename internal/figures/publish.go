@@ -1,0 +1,83 @@
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// Publish prints the table of all figures to out, writes them as JSON to the file
+// at path and says so.
+func Publish(out io.Writer, path string, all []Figure) error {
+	Print(out, all)
+	if err := Write(path, all); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "\nfigures written to", path)
+	return nil
+}
+
+// Print prints the table: a row per figure, its numbers in one unit that is easy
+// to read. Notes have a column where there are any. It is for people; programs
+// read what Write writes.
+func Print(out io.Writer, all []Figure) {
+	header := []string{"figure", "value", "low", "high", "unit", "n", "must", "stretch", "goal"}
+	noted := slices.ContainsFunc(all, func(f Figure) bool { return f.Note != "" })
+	if noted {
+		header = append(header, "note")
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join(header, "\t"))
+	for _, f := range all {
+		cells := f.cells()
+		if noted {
+			cells = append(cells, f.Note)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // a reader who left is no failure
+}
+
+// cells are those of the figure's row, without its note.
+func (f Figure) cells() []string {
+	unit, factor := figure.Scale(f.Value, f.Unit)
+	if unit == "" {
+		unit = f.Unit
+	}
+	number := func(value float64) string { return fmt.Sprintf("%.4g", value*factor) }
+	sign := map[lab.Direction]string{lab.HigherIsBetter: ">= ", lab.LowerIsBetter: "<= "}[f.Better]
+	goal := func(value *float64) string {
+		if value == nil {
+			return ""
+		}
+		return sign + number(*value)
+	}
+	return []string{
+		f.Figure, number(f.Value), number(f.Low), number(f.High), unit, fmt.Sprint(f.N),
+		goal(f.Must), goal(f.Stretch), f.Reached(),
+	}
+}
+
+// Write writes all figures as JSON, a list even where there is none, and makes the
+// folder where it is missing.
+func Write(path string, all []Figure) error {
+	text, err := json.MarshalIndent(append([]Figure{}, all...), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the figures: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the folder of the figures: %w", err)
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the figures: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// Package trials is what the benchmarks of systems share of a trial: the layout is
+// deployed as the conductor does it (deploy/process, meter), its job runs between
+// two marks of the meter, and everything is torn down.
+//
+// It makes no plan, keeps no record and plays nothing again: a trial that fails
+// ends a benchmark. What is measured and how often is the matter of the benchmark
+// and of internal/figures.
+//
+// Entry points: Deployer, and Part for its processes; Play for one trial.
+package trials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+// What a program that deploys is besides, as its first argument; see deploy/process.
+const (
+	janitorName = "janitor"
+	keeperName  = "keeper"
+)
+
+// Part is what a deployer of Deployer has started this program for, by its
+// arguments without the program's name; nil: something else has. A test binary that
+// deploys needs it too, in TestMain: else its janitor is all its tests again.
+func Part(args []string) func() error {
+	switch {
+	case len(args) == 2 && args[0] == janitorName:
+		return func() error { return process.Janitor(os.Stdin, args[1]) }
+	case len(args) > 0 && args[0] == keeperName:
+		return func() error {
+			grace, program, err := process.KeeperArguments(args[1:])
+			if err != nil {
+				return err
+			}
+			return process.Keep(os.Stdin, os.Stdout, grace, program)
+		}
+	}
+	return nil
+}
+
+// Unit is the path of cleave-unit as a process with another directory can use it.
+// The file must exist.
+func Unit(path string) (string, error) {
+	info, err := os.Stat(path) // of no path too: that would be the working directory
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// Deployer deploys cleave-unit, whose path is given, with this program as janitor
+// and keeper: its main function must begin with Part.
+func Deployer(unit string) (*process.Deployer, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the own program: %w", err)
+	}
+	scratch, err := leftovers.Claim(leftovers.Root()) // its label tells "cleave clean" that we live
+	if err != nil {
+		return nil, err
+	}
+	return process.New(unit, []string{own, janitorName}, []string{own, keeperName}, scratch.Label), nil
+}
+
+// Outcome is what a trial gave.
+type Outcome struct {
+	Finished lab.Event        // of the lead unit
+	Used     lab.Metered      // between the marks, by the units and the services' processes
+	Reports  []lab.UnitReport // what each unit reported at its end
+}
+
+// Play deploys a layout into a new folder below dir ("": where temporary files
+// go), runs its job and tears it down. The units are metered, and the processes of
+// the services beside them. judge gets the outcome while the services run; a trial
+// that it refuses is an error. Errors come with what the units have logged.
+func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, services []lab.Service, judge func(Outcome) error) (err error) {
+	if err := deployer.Preflight(layout); err != nil {
+		return err
+	}
+	private, err := os.MkdirTemp(dir, "cleave-bench-trial-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the trial: %w", err)
+	}
+	deployment, err := deployer.Deploy(ctx, layout, private)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(private))
+	}
+	defer func() {
+		err = errors.Join(err, deployment.Stop())
+		if logs := deployment.Logs(); err != nil && len(logs) > 0 {
+			err = fmt.Errorf("%w %v", err, logs)
+		}
+	}()
+	outcome, err := work(ctx, deployment, services)
+	if err != nil {
+		return err
+	}
+	return judge(outcome)
+}
+
+// work runs the job of a deployment between two marks and asks for the reports.
+func work(ctx context.Context, deployment lab.Deployment, services []lab.Service) (Outcome, error) {
+	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
+		return Outcome{}, err
+	}
+	units := deployment.Units()
+	for _, service := range services {
+		units = append(units, service.Processes()...)
+	}
+	metering, err := meter.New().Watch(ctx, units)
+	if err != nil {
+		return Outcome{}, err
+	}
+	finished, err := between(ctx, deployment, metering)
+	used, stopped := metering.Stop()
+	if why, absent := used.Total.Unavailable["cpu_seconds"]; absent {
+		stopped = errors.Join(stopped, fmt.Errorf("CPU time could not be metered: %s", why))
+	}
+	if err := errors.Join(err, stopped); err != nil {
+		return Outcome{}, err
+	}
+	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		return Outcome{}, err
+	}
+	reports, err := deployment.Reports(ctx)
+	return Outcome{Finished: finished, Used: used, Reports: reports}, err
+}
+
+// between is what happens from mark to mark.
+func between(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
+	if err := metering.Mark(); err != nil {
+		return lab.Event{}, err
+	}
+	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		return lab.Event{}, err
+	}
+	finished, err := deployment.Await(ctx, lab.EventFinished)
+	if err != nil {
+		return lab.Event{}, err
+	}
+	return finished, metering.Mark()
+}

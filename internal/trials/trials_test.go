@@ -1,0 +1,148 @@
+package trials
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// fake is a deployer and its one deployment: a unit that is this process, which
+// does as it is told and notes it.
+type fake struct {
+	fails string // the step that fails
+	steps []string
+	dir   string
+}
+
+var errFake = errors.New("fake failure")
+
+func (f *fake) step(name string) error {
+	f.steps = append(f.steps, name)
+	if f.fails == name {
+		return errFake
+	}
+	return nil
+}
+
+func (f *fake) Name() string                { return "fake" }
+func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
+func (f *fake) Units() []lab.Unit           { return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}} }
+func (f *fake) Command(c lab.Command) error { return f.step(string(c.Command)) }
+func (f *fake) Logs() map[string]string     { return map[string]string{"unit": "last words"} }
+func (f *fake) Stop() error                 { return errors.Join(f.step("tear down"), os.RemoveAll(f.dir)) }
+func (f *fake) Deploy(_ context.Context, _ lab.Layout, dir string) (lab.Deployment, error) {
+	f.dir = dir
+	return f, f.step("deploy")
+}
+
+func (f *fake) Await(_ context.Context, kind lab.EventKind) (lab.Event, error) {
+	return lab.Event{Event: kind, ElapsedSeconds: 2.5}, f.step("await " + string(kind))
+}
+
+func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
+	return []lab.UnitReport{{Unit: "unit"}}, f.step("reports")
+}
+
+// service is a backing service whose process is this one too.
+type service struct{ lab.Service }
+
+func (service) Processes() []lab.Unit {
+	return []lab.Unit{{Name: "server", Role: "server", PID: os.Getpid()}}
+}
+
+// whole is a trial without a failure, step by step.
+func whole() []string {
+	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge", "tear down"}
+}
+
+// play plays a trial of the fake in a folder that must be empty afterwards.
+func play(t *testing.T, f *fake, judge func(Outcome) error) error {
+	t.Helper()
+	dir := t.TempDir()
+	err := Play(t.Context(), f, lab.Layout{}, dir, []lab.Service{service{}}, judge)
+	if f.dir != "" && filepath.Dir(f.dir) != dir {
+		t.Errorf("the trial is in %s, want it below %s", f.dir, dir)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("the trial has left %v, %v", left, err)
+	}
+	return err
+}
+
+func TestPlay(t *testing.T) {
+	f := &fake{}
+	var got Outcome
+	if err := play(t, f, func(o Outcome) error { got = o; return f.step("judge") }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(f.steps, whole()) {
+		t.Errorf("steps %q, want %q", f.steps, whole())
+	}
+	if got.Finished.ElapsedSeconds != 2.5 || len(got.Reports) != 1 {
+		t.Errorf("outcome %+v, want the finish and the report of the unit", got)
+	}
+	if got.Used.WindowSeconds <= 0 || got.Used.Roles["core"].Units != 1 || got.Used.Roles["server"].Units != 1 {
+		t.Errorf("used %+v, want unit and server, between two marks", got.Used)
+	}
+}
+
+// TestPlayFails: whatever step fails, what was deployed is torn down, and nothing is
+// done that the step was needed for.
+func TestPlayFails(t *testing.T) {
+	for i, step := range whole() {
+		f := &fake{fails: step}
+		err := play(t, f, func(Outcome) error { return f.step("judge") })
+		if !errors.Is(err, errFake) {
+			t.Errorf("%s fails: %v", step, err)
+		}
+		deployed := slices.Index(whole(), "deploy") < i
+		want := slices.Clone(whole()[:i+1])
+		if deployed && step != "tear down" {
+			want = append(want, "tear down")
+		}
+		if !slices.Equal(f.steps, want) {
+			t.Errorf("%s fails: steps %q, want %q", step, f.steps, want)
+		}
+		if logged := err != nil && strings.Contains(err.Error(), "last words"); logged != deployed {
+			t.Errorf("%s fails: %v; logs in it: %v", step, err, logged)
+		}
+	}
+}
+
+func TestPart(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		part bool
+	}{
+		{[]string{"janitor", "folder"}, true}, {[]string{"keeper"}, true},
+		{nil, false}, {[]string{"janitor"}, false}, {[]string{"-rounds", "2"}, false},
+	} {
+		if part := Part(c.args); (part != nil) != c.part {
+			t.Errorf("%q: a part: %v, want %v", c.args, part != nil, c.part)
+		}
+	}
+	if err := Part([]string{"keeper"})(); err == nil || !strings.Contains(err.Error(), "not by hand") {
+		t.Errorf("a keeper of nothing: %v", err)
+	}
+}
+
+func TestUnit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, missing := range []string{"cleave-unit", "", "."} {
+		if _, err := Unit(missing); err == nil || !strings.Contains(err.Error(), "make build") {
+			t.Errorf("unit %q: %v, want what to do", missing, err)
+		}
+	}
+	if err := os.WriteFile("cleave-unit", nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := Unit("cleave-unit"); err != nil || !filepath.IsAbs(path) {
+		t.Errorf("unit %q, %v, want its absolute path", path, err)
+	}
+}
