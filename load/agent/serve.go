@@ -110,7 +110,12 @@ func readJob(lines *bufio.Reader) (*Job, error) {
 func (s *served) prepare(ctx context.Context) error {
 	var err error
 	if len(s.Files) > 0 {
-		if s.dir, err = os.MkdirTemp("", "cleave-agent-"); err != nil {
+		// A trial's private folder goes with the trial, even if this agent is killed.
+		private, alone := control.Dir()
+		if alone != nil {
+			private = "" // where temporary files go
+		}
+		if s.dir, err = os.MkdirTemp(private, "cleave-agent-"); err != nil {
 			return err
 		}
 		if err := s.unpack(s.dir); err != nil {

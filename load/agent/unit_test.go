@@ -76,8 +76,12 @@ func TestGeneratorUnit(t *testing.T) {
 	job := jobFor(t, "http://somewhere.test/?n=1")
 	job.Unit, job.Warmup, job.History = "front-door", 100*ms, "history.jsonl"
 	job.Await = Await{For: scenario.Duration(time.Minute), Path: "/healthz"}
+	job.Files = map[string][]byte{"times": nil}
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
+	if files, err := filepath.Glob(filepath.Join(dir, "cleave-agent-*", "times")); err != nil || len(files) != 1 {
+		t.Errorf("its files are %q, %v; want one in the trial's folder", files, err)
+	}
 	u.command(lab.CommandStart)
 	if elapsed := u.expect(lab.EventFinished).ElapsedSeconds; elapsed < 0.495 { // when the last flow is due
 		t.Errorf("finished after %g s", elapsed)
