@@ -199,6 +199,7 @@ func TestBadClientsGetProblems(t *testing.T) {
 			e.start("run", file, "--results", e.dir)
 			label := e.label()
 			address := until(t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
+			until(t, "there is a shop behind it", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
 			large := `{"customerId":1,"lines":[{"productId":1,"quantity":1}]}` + strings.Repeat(" ", 128<<10)
 			expectProblem(t, address, large, len(large), http.StatusRequestEntityTooLarge, "body-too-large")
 			expectProblem(t, address, `{"customerId":1,`, 100, http.StatusRequestTimeout, "request-timeout")
@@ -208,6 +209,13 @@ func TestBadClientsGetProblems(t *testing.T) {
 			expectNobody(t, label)
 		})
 	}
+}
+
+// answersOK reports whether a GET is answered with 200; a balancer answers without,
+// while nobody is behind it.
+func answersOK(url string) bool {
+	response, err := http.Get(url)
+	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
 // frontAddress is where the unit listens whose command line has a text in it.
