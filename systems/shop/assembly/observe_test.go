@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -95,19 +94,13 @@ func (s *running) end(t *testing.T) observation.Observations {
 	return observed
 }
 
-// loopback is an address that nobody listens on, one of many.
+// loopback is an address that nobody else takes during the test.
 func loopback(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		port := 23000 + rand.IntN(1000)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			defer func() { must(t, listener.Close()) }()
-			return listener.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
+	ports, err := launch.ReservePorts(1)
+	must(t, err)
+	t.Cleanup(ports.Close)
+	return launch.Loopback(ports.Numbers[0])
 }
 
 // do sends a request and returns the answer's status, header and order.
