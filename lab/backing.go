@@ -52,6 +52,15 @@ type Service interface {
 	Release() error
 }
 
+// Mortal is a Service that can end in mid-trial, which is then a failure of the trial
+// like the end of a unit.
+type Mortal interface {
+	Service
+	// Died returns a channel that gets an error when the service ends although nobody
+	// killed, restarted or released it: what it was, how it ended, and the end of its log.
+	Died() <-chan error
+}
+
 // ServiceVariable is the environment variable in which a unit gets the address
 // of a backing service: CLEAVE_SERVICE_DATABASE for "database".
 func ServiceVariable(service string) string {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -84,6 +85,52 @@ func (c *Conductor) closeBackings() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// deathError is that a backing service has ended in mid-trial.
+type deathError struct{ cause error }
+
+// Error implements error.
+func (d *deathError) Error() string { return d.cause.Error() }
+
+// Unwrap returns the cause.
+func (d *deathError) Unwrap() error { return d.cause }
+
+// watch returns a context that ends when a service ends by itself, or when stop is called.
+func (s services) watch(ctx context.Context) (watched context.Context, stop func()) {
+	watched, end := context.WithCancelCause(ctx)
+	for _, service := range s {
+		if mortal, can := service.(lab.Mortal); can {
+			go func() {
+				select {
+				case death := <-mortal.Died():
+					end(&deathError{death})
+				case <-watched.Done():
+				}
+			}()
+		}
+	}
+	return watched, func() { end(nil) }
+}
+
+// deathNotice is how long the news of a service's death may take in a trial that has
+// failed: clients can notice it before we do.
+const deathNotice = 200 * time.Millisecond
+
+// deathOr is the death of a service that a watched trial has had, else the error of the
+// trial, which may be nil: after a death all other errors are its consequences.
+func deathOr(watched context.Context, played error) error {
+	if played != nil {
+		select {
+		case <-watched.Done():
+		case <-time.After(deathNotice):
+		}
+	}
+	var death *deathError
+	if errors.As(context.Cause(watched), &death) {
+		return death
+	}
+	return played
 }
 
 // release ends the trial's use of all services, at once.

@@ -19,15 +19,17 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, err, nil
 	}
 	defer func() { cleanup = errors.Join(cleanup, services.release()) }()
+	ctx, unwatch := services.watch(ctx)
+	defer unwatch()
 	trial.Services = services.about()
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, services.introduce(s.layout), dir)
 	if err != nil {
-		return nil, fullDisk(e.Scratch, err), nil
+		return nil, fullDisk(e.Scratch, deathOr(ctx, err)), nil
 	}
 	trial.Units = len(deployment.Units())
 	reports, played := e.work(ctx, s.layout.Lead, deployment, services, host, trial)
-	played = fullDisk(e.Scratch, played)
+	played = fullDisk(e.Scratch, deathOr(ctx, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
@@ -36,7 +38,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, reports), trial.Faults)
 	}
 	if played == nil {
-		played = e.measure(ctx, s, left, trial)
+		played = deathOr(ctx, e.measure(ctx, s, left, trial))
 	}
 	cleanup = deployment.Stop()
 	return deployment.Logs(), played, cleanup

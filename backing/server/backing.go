@@ -66,7 +66,10 @@ func (b Backing) Fresh(ctx context.Context, spec lab.ServiceSpec, dir string) (l
 	return service{instance, spec.Name, folder}, nil
 }
 
-var _ lab.Restarter = service{}
+var (
+	_ lab.Restarter = service{}
+	_ lab.Mortal    = service{}
+)
 
 // service is a server during one trial.
 type service struct {
@@ -106,6 +109,9 @@ func (s service) Kill(string) error {
 
 // Restart implements lab.Restarter.
 func (s service) Restart(ctx context.Context, _ string) error { return s.instance.Restart(ctx) }
+
+// Died implements lab.Mortal.
+func (s service) Died() <-chan error { return s.instance.Died() }
 
 // Release implements lab.Service.
 func (s service) Release() error {

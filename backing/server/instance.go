@@ -36,6 +36,7 @@ type Instance struct {
 	mu       sync.Mutex
 	launcher *launch.Launcher
 	running  []*started
+	died     chan error // one: how the server ended when nobody had asked it to
 }
 
 // errPortTaken is a start that failed because somebody else has the port.
@@ -86,8 +87,28 @@ func (i *Instance) launch(ctx context.Context) error {
 		}
 		i.running = append(i.running, s)
 	}
-	return i.awaitReady(ctx)
+	if err := i.awaitReady(ctx); err != nil {
+		return err
+	}
+	go i.watch(i.running[len(i.running)-1])
+	return nil
 }
+
+// watch waits for the end of the server, and tells the first that nobody asked for.
+func (i *Instance) watch(main *started) {
+	<-main.ended
+	if main.doomed.Load() {
+		return
+	}
+	select {
+	case i.died <- fmt.Errorf("%s ended: %w; the end of its log: %s", i.Kind, main.outcome, lastLines(main.log, 5)):
+	default:
+	}
+}
+
+// Died returns a channel that gets how the server ended, with the end of its log, when
+// that was after it was ready and not by Kill, Restart, Reset or Stop.
+func (i *Instance) Died() <-chan error { return i.died }
 
 // awaitReady asks again and again until the server answers or has ended.
 func (i *Instance) awaitReady(ctx context.Context) error {
@@ -235,6 +256,9 @@ func (i *Instance) end(how syscall.Signal) error {
 // of their children is left.
 func (i *Instance) halt(how syscall.Signal) error {
 	family := i.family()
+	for _, s := range i.running {
+		s.doomed.Store(true)
+	}
 	for _, s := range slices.Backward(i.running) {
 		s.finish(how, stopWithin)
 		how = syscall.SIGKILL // what only helped the server has nothing to put in order

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type started struct {
 	log     string        // path of its log
 	ended   chan struct{} // closed when it is reaped
 	outcome error         // how it ended; read after ended is closed
+	doomed  atomic.Bool   // we end it ourselves
 }
 
 // command makes a command in the instance's folder that writes to the log and is

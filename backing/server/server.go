@@ -118,7 +118,7 @@ func Start(ctx context.Context, kind Kind, dir string, settings Settings) (*Inst
 	}
 	instance := &Instance{
 		Kind: kind, Version: installed.Version, StandIn: installed.StandIn,
-		dir: dir, settings: settings, program: program, path: installed.Path,
+		dir: dir, settings: settings, program: program, path: installed.Path, died: make(chan error, 1),
 	}
 	for attempt := 1; ; attempt++ {
 		err = instance.begin(ctx)

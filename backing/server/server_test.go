@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,7 +158,29 @@ func TestContentOutlivesCrashRestartAndReset(t *testing.T) {
 		must(t, instance.Reset(ctx))
 		t.Logf("reset in %v", time.Since(begin))
 		expect(t, instance, content, "after the reset", "a")
+		expectDeathIsTold(t, instance)
 	})
+}
+
+// expectDeathIsTold kills a server as somebody else would; what we did to it before is
+// no news.
+func expectDeathIsTold(t *testing.T, instance *Instance) {
+	t.Helper()
+	select {
+	case death := <-instance.Died():
+		t.Errorf("what we ended ourselves is told as %v", death)
+	default:
+	}
+	pid, _ := instance.serverPID()
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	select {
+	case death := <-instance.Died():
+		if want := string(instance.Kind) + " ended: signal: killed; the end of its log: "; !strings.HasPrefix(death.Error(), want) {
+			t.Errorf("its death is told as %q, want %q and the log", death, want)
+		}
+	case <-within(t).Done():
+		t.Error("nobody tells that it was killed")
+	}
 }
 
 // TestPostgresLeavesNoSharedMemory: it has none in /dev/shm, and the segment of
