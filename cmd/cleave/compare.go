@@ -63,7 +63,7 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	}
 	plan, err := flags.plan(command.Context(), args)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return refused(err)
 	}
 	return a.experiment(command, plan, &flags.experimentFlags)
 }
@@ -173,8 +173,9 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 	return v
 }
 
-// checkSystems finds mistakes in load and targets before anything is played, and
-// asks for consent to load what runs already. It packs the scenario's files.
+// checkSystems finds mistakes in load and targets before anything is played, and asks
+// for consent. What does not run yet cannot prove an owner's: where a list of those is
+// given, it is asked in the trial. It packs the scenario's files.
 func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir string) error {
 	var mistakes []error
 	for i, v := range s.Variants {
@@ -185,7 +186,7 @@ func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 			from, _ := p.Level(external.SearchFrom)
 			job.Rate, job.Users = max(rate, from), int(users)
 			_, work, err := checkLoad(job, dir)
-			if err == nil && v.Architecture == "url" {
+			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
 				_, err = work.Spec.Prepare(ctx)
 			}
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/load/agent"
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
@@ -67,15 +68,16 @@ type loadRun struct {
 func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	run, err := a.newLoadRun(ctx, what, flags)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return refused(err)
 	}
 	outcome, played := run.play(ctx)
 	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil) // as far as it was played
 	var limited *trial.ClientLimitError
+	var unreachable *engine.UnreachableError
 	switch {
 	case played != nil && ctx.Err() != nil:
 		played = withCode(exitInterrupted, "interrupted")
-	case errors.As(played, &limited):
+	case errors.As(played, &limited), errors.As(played, &unreachable) && unreachable.Own():
 		played = withCode(exitLoadNotReached, "%w", played)
 	}
 	if outcome.Results == nil {
@@ -90,6 +92,16 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 		return err
 	}
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
+}
+
+// refused is the error of a load that is not begun: this host lacks open files for it,
+// or the arguments are wrong.
+func refused(err error) error {
+	var files *trial.FilesError
+	if errors.As(err, &files) {
+		return withCode(exitMissingPart, "%w", err)
+	}
+	return withCode(exitBadPlan, "%w", err)
 }
 
 // newLoadRun checks everything and asks for consent.

@@ -275,8 +275,16 @@ type UnreachableError struct {
 	Cause  error
 }
 
+// Own reports whether this side was short of files, ports or memory: then nothing is
+// known of the target.
+func (u *UnreachableError) Own() bool { return outcomeOfConnect(u.Cause) == record.Exhausted }
+
 // Error names the target and asks the first questions.
 func (u *UnreachableError) Error() string {
+	if u.Own() {
+		return fmt.Sprintf("the generator cannot open its connections to %s: %v: that is a limit of this process or host, not of the target: "+
+			"use fewer connections, or raise the limit (files: ulimit -n; ports: sysctl net.ipv4.ip_local_port_range)", u.Target, u.Cause)
+	}
 	return fmt.Sprintf("no connection to %s: %v: is the server running, and is the address right?", u.Target, u.Cause)
 }
 

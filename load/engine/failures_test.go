@@ -271,3 +271,24 @@ func TestAServerThatStallsInItsAnswerTimesOut(t *testing.T) {
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.Timeout: 20})
 }
+
+// TestTheOwnLimitsAreNotTheTargets: without files, ports or memory of our own nothing
+// is known of the target.
+func TestTheOwnLimitsAreNotTheTargets(t *testing.T) {
+	for _, c := range []struct {
+		errno unix.Errno
+		own   bool
+		want  string
+	}{
+		{unix.EMFILE, true, "too many open files: that is a limit of this process or host, not of the target"},
+		{unix.ENFILE, true, "ulimit -n"},
+		{unix.EADDRNOTAVAIL, true, "ip_local_port_range"},
+		{unix.ENOBUFS, true, "not of the target"},
+		{unix.ECONNREFUSED, false, "is the server running"},
+	} {
+		err := &UnreachableError{Target: "127.0.0.1:80", Cause: os.NewSyscallError("connect", c.errno)}
+		if err.Own() != c.own || !strings.Contains(err.Error(), c.want) || c.own == strings.Contains(err.Error(), "is the server running") {
+			t.Errorf("%v is told as %q (own: %v), want %q", c.errno, err, err.Own(), c.want)
+		}
+	}
+}

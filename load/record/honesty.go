@@ -62,7 +62,7 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 		}
 	}
 	if n := s.Errors[Exhausted.String()]; n > 0 {
-		by = append(by, fmt.Sprintf("it ran out of ports, files or memory for %d operations: use fewer connections, or keep them open", n))
+		by = append(by, fmt.Sprintf("it ran out of ports, files or memory for %d operations: use fewer connections, keep them open, or raise ulimit -n", n))
 	}
 	if c := s.Closed; c != nil && c.Error > maxLittleError {
 		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users, c.Implied))

@@ -96,19 +96,37 @@ type inquiry struct {
 	files  map[string]*descriptorpb.FileDescriptorProto
 }
 
+// said is what a server answered, or the library in its place, without the library's
+// frame around it.
+type said struct{ *status.Status }
+
+// Error names code and message.
+func (s said) Error() string { return fmt.Sprintf("%s: %s", s.Code(), s.Message()) }
+
+// GRPCStatus lets the library find the code.
+func (s said) GRPCStatus() *status.Status { return s.Status }
+
 // fromServer finds methods by asking the server, in the newest dialect that it
 // speaks; the messages of both are the same.
 func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map[string]*method, error) {
+	const next = "switch reflection on in the server, or give its descriptors with --proto-set FILE " +
+		"(protoc --include_imports --descriptor_set_out FILE)"
 	var last error
 	for _, version := range []string{"v1", "v1alpha"} {
 		methods, err := ask(ctx, conn, version, names)
-		if status.Code(err) != codes.Unimplemented {
+		var answer said
+		switch {
+		case !errors.As(err, &answer):
 			return methods, err
+		case strings.Contains(answer.Message(), "unexpected HTTP status code"):
+			return nil, fmt.Errorf("what answers there is no gRPC server (%w): is the address right?", err)
+		case answer.Code() != codes.Unimplemented:
+			return nil, fmt.Errorf("the server was asked what %s is (gRPC reflection %s) and did not tell: %w: %s", strings.Join(names, ", "), version, err, next)
 		}
 		last = err
 	}
-	return nil, fmt.Errorf("the server does not describe itself (gRPC reflection): %w: give a file of descriptors "+
-		"made with protoc --include_imports --descriptor_set_out", last)
+	return nil, fmt.Errorf("the server does not describe itself, so nothing is known of %s (gRPC reflection was tried, v1 and v1alpha: %w): %s",
+		strings.Join(names, ", "), last, next)
 }
 
 // ask uses one version of the reflection service.
@@ -118,7 +136,7 @@ func ask(ctx context.Context, conn *grpc.ClientConn, version string, names []str
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		"/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
 	if err != nil {
-		return nil, err
+		return nil, said{status.Convert(err)}
 	}
 	r := &inquiry{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
 	services, err := r.services()
@@ -150,13 +168,13 @@ func ask(ctx context.Context, conn *grpc.ClientConn, version string, names []str
 func (r *inquiry) call(request *grpc_reflection_v1.ServerReflectionRequest) (*grpc_reflection_v1.ServerReflectionResponse, error) {
 	answer := new(grpc_reflection_v1.ServerReflectionResponse)
 	if err := r.stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, said{status.Convert(err)}
 	}
 	if err := r.stream.RecvMsg(answer); err != nil {
-		return nil, err
+		return nil, said{status.Convert(err)}
 	}
 	if e := answer.GetErrorResponse(); e != nil {
-		return nil, fmt.Errorf("%s: %s", codes.Code(e.GetErrorCode()), e.GetErrorMessage())
+		return nil, said{status.New(codes.Code(e.GetErrorCode()), e.GetErrorMessage())}
 	}
 	return answer, nil
 }

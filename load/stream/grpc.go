@@ -222,7 +222,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	err = conn.Invoke(ctx, method.path, message, &x.body, options...)
 	x.received = int64(len(x.body))
 	if err != nil && (!answered.Load() || ctx.Err() != nil || tooLarge(err)) {
-		x.fail(outcomeOfGRPC(err, w), err.Error())
+		x.fail(outcomeOfGRPC(err, w), said{status.Convert(err)}.Error())
 		return
 	}
 	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(before), lines(behind)...)

@@ -26,8 +26,12 @@ const (
 	DefaultPacing      = "exact"
 )
 
-// maxLoops bounds the loops of one process.
-const maxLoops = 64
+// What a load may ask for, so that a slip of the pen does not take the host's memory.
+const (
+	maxLoops       = 64      // of one process
+	maxConnections = 200_000 // of all agents; users have one each
+	maxStreams     = 10_000  // on one connection
+)
 
 // Spec is a load as a user gives it. It is plain data, which agents get as JSON.
 type Spec struct {
@@ -83,6 +87,9 @@ type Trial struct {
 func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 	t, err := s.Check()
 	if err != nil {
+		return nil, err
+	}
+	if err := t.checkFiles(); err != nil {
 		return nil, err
 	}
 	return t, t.admit(ctx)
@@ -147,10 +154,7 @@ func (s *Spec) fill() {
 // checkShares checks that the load can be shared out.
 func (t *Trial) checkShares() error {
 	s := &t.spec
-	what, n := "connections", s.Connections
-	if t.model.users > 0 {
-		what, n = "users", t.model.users
-	}
+	what, n := t.clients()
 	switch {
 	case s.Loops < 1 || s.Loops > maxLoops:
 		return fmt.Errorf("%d loops: use 1 to %d, at most one for each processor", s.Loops, maxLoops)
@@ -158,6 +162,10 @@ func (t *Trial) checkShares() error {
 		return fmt.Errorf("there is no part %d of %d", s.Part, s.Of)
 	case n < t.parts():
 		return fmt.Errorf("%d %s cannot be shared out among %d loops: use more of them, or fewer loops and agents", n, what, t.parts())
+	case n > maxConnections:
+		return fmt.Errorf("%d %s are too many: use at most %d", n, what, maxConnections)
+	case s.Streams < 0 || s.Streams > maxStreams:
+		return fmt.Errorf("%d streams on a connection: use 1 to %d", s.Streams, maxStreams)
 	case s.Timeout < 0:
 		return fmt.Errorf("the time limit %v is negative", time.Duration(s.Timeout))
 	case t.model.users > 0 && t.pacing.Lateness() > 0:

@@ -1,0 +1,47 @@
+package trial
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// clients is what holds connections to the target, and how many of them there are.
+func (t *Trial) clients() (what string, n int) {
+	if t.model.users > 0 {
+		return "users", t.model.users
+	}
+	return "connections", t.spec.Connections
+}
+
+// FilesError says that this process may not open as many files as a load needs.
+type FilesError struct {
+	What          string // connections or users
+	Asked, Needed int
+	Limit         uint64
+}
+
+// Error says how many there may be, and what to do.
+func (f *FilesError) Error() string {
+	return fmt.Sprintf("%d %s need %d open files, and a process may have %d here: raise it with ulimit -n %d, or use at most %d %s",
+		f.Asked, f.What, f.Needed, f.Limit, f.Needed, max(int(f.Limit)-otherFiles, 0), f.What)
+}
+
+// otherFiles is how many files a generator opens beside its connections: its loops',
+// its outputs, and connections that ask whether the target is there.
+const otherFiles = 40
+
+// checkFiles holds what the load needs against the hard limit; Go's runtime has raised
+// the soft one to it.
+func (t *Trial) checkFiles() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("read the limit of open files: %w", err)
+	}
+	what, n := t.clients()
+	n = (n + t.spec.Of - 1) / t.spec.Of
+	if needed := n + otherFiles; uint64(needed) > limit.Max {
+		return &FilesError{What: what, Asked: n, Needed: needed, Limit: limit.Max}
+	}
+	return nil
+}
