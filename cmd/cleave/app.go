@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -102,7 +103,7 @@ func deployers(own, unit, label string) map[string]lab.Deployer {
 
 // isTerminal reports whether w is a terminal that people look at.
 func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := plain.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 }
 

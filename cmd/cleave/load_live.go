@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/report/plain"
 )
 
 // shortest is the length of an interval that is shown: the rest of a second at
@@ -29,6 +30,7 @@ func (r *loadRun) progress() func(trial.Second) {
 	}
 	switch form {
 	case "terminal":
+		view.out = plain.Raw(r.story) // nothing that others wrote is drawn
 		return view.draw
 	case "plain":
 		return view.line

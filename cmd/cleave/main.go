@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/report/plain"
 )
 
 // version is set by the linker; see the Makefile.
@@ -26,13 +28,15 @@ func main() {
 	err := newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cleave: "+strings.ReplaceAll(err.Error(), "\n", "\n        "))
+		fmt.Fprintln(plain.NewWriter(os.Stderr), "cleave: "+strings.ReplaceAll(err.Error(), "\n", "\n        "))
 	}
 	os.Exit(exitCode(err))
 }
 
-// newRoot builds the command line on the given streams.
-func newRoot(in io.Reader, out, story io.Writer) *cobra.Command {
+// newRoot builds the command line on the given streams. What it shows steers no
+// terminal, wherever a text comes from; only an agent's protocol passes as it is.
+func newRoot(in io.Reader, rawOut, rawStory io.Writer) *cobra.Command {
+	out, story := plain.NewWriter(rawOut), plain.NewWriter(rawStory)
 	root := &cobra.Command{
 		Use:   "cleave",
 		Short: "measure what a software architecture costs",
@@ -54,7 +58,7 @@ plots. Results go to standard output, the story to standard error.`,
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(),
-		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.initCommand(), agentCommand(in, out),
+		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.initCommand(), agentCommand(in, rawOut),
 	)
 	return root
 }

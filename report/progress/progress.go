@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/plain"
 )
 
 // Form is how progress is shown.
@@ -33,7 +34,7 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	case JSON:
 		return &lines{encoder: json.NewEncoder(w), tracker: t}
 	default:
-		return &plain{w: w, tracker: t}
+		return &story{w: plain.NewWriter(w), tracker: t}
 	}
 }
 
@@ -122,13 +123,13 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// plain writes a line for every trial that has ended.
-type plain struct {
+// story writes a line for every trial that has ended.
+type story struct {
 	*tracker
 	w io.Writer
 }
 
-func (p *plain) Begin(plan lab.Plan, done int) {
+func (p *story) Begin(plan lab.Plan, done int) {
 	p.begin(plan, done)
 	fmt.Fprintf(p.w, "%s: %d trials in %d blocks%s\n", plan.Study.Name, len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
 }
@@ -140,16 +141,16 @@ func resumed(done int) string {
 	return fmt.Sprintf(", %d of them done before", done)
 }
 
-func (p *plain) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
+func (p *story) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
 
-func (p *plain) TrialEnded(trial lab.Trial) {
+func (p *story) TrialEnded(trial lab.Trial) {
 	p.endTrial(trial)
 	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftWords())
 }
 
-func (p *plain) Note(text string) { fmt.Fprintln(p.w, text) }
+func (p *story) Note(text string) { fmt.Fprintln(p.w, text) }
 
-func (p *plain) End() {}
+func (p *story) End() {}
 
 // outcome says in a few words how a trial went.
 func outcome(trial lab.Trial) string {
@@ -171,22 +172,23 @@ const clearLine = "\r\x1b[K"
 
 func (t *terminal) Begin(plan lab.Plan, done int) {
 	t.begin(plan, done)
-	fmt.Fprintf(t.w, "%s: %d trials in %d blocks%s\n", plan.Study.Name, len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
+	fmt.Fprintf(t.w, "%s: %d trials in %d blocks%s\n", plain.Text(plan.Study.Name), len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
 }
 
 func (t *terminal) TrialStarted(planned lab.PlannedTrial, _ int) {
 	t.startTrial(planned)
-	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned), planned.Variant, planned.Point, t.leftWords())
+	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned),
+		plain.Text(planned.Variant), plain.Text(planned.Point), t.leftWords())
 }
 
 func (t *terminal) TrialEnded(trial lab.Trial) {
 	t.endTrial(trial)
 	if !trial.Valid {
-		fmt.Fprintf(t.w, "%s%s: %s\n", clearLine, t.position(t.current), outcome(trial))
+		fmt.Fprintf(t.w, "%s%s: %s\n", clearLine, t.position(t.current), plain.Text(outcome(trial)))
 	}
 }
 
-func (t *terminal) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, text) }
+func (t *terminal) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
 
 func (t *terminal) End() { fmt.Fprint(t.w, clearLine) }
 
