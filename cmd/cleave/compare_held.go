@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -99,9 +98,8 @@ func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 			return withCode(exitInvariant, "%s did not give a right answer: %v", v.Name, sum.Problems)
 		}
 	}
-	if analysis.Trials.Valid == 0 {
-		trials, err := folder.Trials()
-		return errors.Join(err, withCode(noTrialCode(trials), "no trial counts: %s", firstReason(analysis)))
+	if err := allCounted(folder); err != nil {
+		return err
 	}
 	for _, c := range analysis.Comparisons {
 		if mustKnow && len(analysis.Metrics) > 0 && c.Metric == analysis.Metrics[0].Name && c.Verdict == lab.Undecided {
@@ -109,21 +107,4 @@ func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 		}
 	}
 	return nil
-}
-
-// noTrialCode is the exit code when no trial counts: the load was not achieved
-// where a generator reported at all.
-func noTrialCode(trials []lab.Trial) int {
-	if slices.ContainsFunc(trials, func(t lab.Trial) bool { return len(t.Audit.Figures) > 0 }) {
-		return exitLoadNotReached
-	}
-	return exitFailed
-}
-
-func firstReason(analysis lab.Analysis) string {
-	if len(analysis.Trials.Invalid) == 0 {
-		return "none was played"
-	}
-	first := analysis.Trials.Invalid[0]
-	return fmt.Sprintf("trial %d of %s: %s", first.Trial, first.Variant, first.Reason)
 }

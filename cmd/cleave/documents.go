@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies/published"
 )
@@ -72,7 +73,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if flags.json == "-" {
 		shown = a.story
 	}
-	err = report.Terminal(shown, concluded, report.Options{Colour: useColour(shown), Full: flags.full})
+	err = report.Terminal(plain.Raw(shown), concluded, report.Options{Colour: useColour(shown), Full: flags.full})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
 	return concluded, err

@@ -13,6 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
@@ -181,7 +183,7 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	case plan.Study.Explains():
 		return explainVerdict(folder, analysis, flags.mustKnow)
 	}
-	return verdict(analysis, flags.mustKnow)
+	return verdict(folder, analysis, flags.mustKnow)
 }
 
 func planOf(path string, data []byte, flags *experimentFlags, options study.Options) (lab.Plan, error) {
@@ -250,7 +252,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	return &run.Conductor{
 		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Progress: progress.New(a.story, form, time.Now), Scratch: scratch.Dir,
+		Progress: progress.New(plain.Raw(a.story), form, time.Now), Scratch: scratch.Dir,
 	}, nil
 }
 
@@ -290,14 +292,14 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 }
 
 // verdict turns what the analysis found into the command's error.
-func verdict(analysis lab.Analysis, mustKnow bool) error {
+func verdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
 	for _, v := range analysis.Variants {
 		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
 			return withCode(exitInvariant, "variant %s broke a rule of the system: %v", v.Name, sum.Problems)
 		}
 	}
-	if analysis.Trials.Valid == 0 {
-		return withCode(exitFailed, "no trial counts; the reasons are in the report")
+	if err := allCounted(folder); err != nil {
+		return err
 	}
 	for _, claim := range analysis.Claims {
 		if mustKnow && claim.Verdict == lab.ClaimUndecided {
@@ -305,4 +307,35 @@ func verdict(analysis lab.Analysis, mustKnow bool) error {
 		}
 	}
 	return nil
+}
+
+// allCounted is an error that names every variant of which no trial counts: the load
+// was not achieved where a generator has reported on all that failed, else they failed.
+func allCounted(folder *store.Folder) error {
+	plan, err := folder.Plan()
+	if err != nil {
+		return err
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return err
+	}
+	if len(trials) == 0 {
+		return withCode(exitFailed, "no trial counts: none was played")
+	}
+	code := exitLoadNotReached
+	if plan.Study.Load == nil {
+		code = exitFailed
+	}
+	var problems []error
+	for _, silent := range analysis.SilentVariants(plan.Study, trials) {
+		problems = append(problems, fmt.Errorf("%v", silent))
+		if len(silent.Last.Audit.Figures) == 0 {
+			code = exitFailed
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return withCode(code, "%w\nall of it is in %s", errors.Join(problems...), folder.Dir())
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,12 +56,8 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 
 // explainVerdict turns what an explanation found into the command's error.
 func explainVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
-	if err := verdict(analysis, mustKnow); err != nil && analysis.Trials.Valid > 0 {
+	if err := verdict(folder, analysis, mustKnow); err != nil {
 		return err
-	}
-	if analysis.Trials.Valid == 0 {
-		trials, err := folder.Trials()
-		return errors.Join(err, withCode(noTrialCode(trials), "no trial counts: %s", firstReason(analysis)))
 	}
 	if len(analysis.Waterfalls) == 0 {
 		return withCode(exitFailed, "no block holds every step of the way; the reasons are in the report")

@@ -14,14 +14,18 @@ import (
 // answer says in a few sentences what was found; each names the part of the
 // report that shows it. Undecided comparisons are told like decided ones.
 func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
-	if a.Trials.Valid == 0 {
-		return []lab.Sentence{{Text: fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.", a.Trials.Planned, len(a.Trials.Invalid)), Figure: "trust"}}
-	}
 	sentences := []lab.Sentence{}
 	add := func(text, part string) {
 		if text != "" {
 			sentences = append(sentences, lab.Sentence{Text: text, Figure: part})
 		}
+	}
+	for _, silent := range SilentVariants(e.study, e.in.Trials) {
+		add(silent.String(), "trust")
+	}
+	if a.Trials.Valid == 0 {
+		add(fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.", a.Trials.Planned, len(a.Trials.Invalid)), "trust")
+		return sentences
 	}
 	switch {
 	case e.study.Explains():
