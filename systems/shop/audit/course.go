@@ -26,12 +26,17 @@ const (
 // A saga takes its steps in the order in which they depend on each other, and undoes
 // them in the reverse one. With events a cancellation is told to all components at
 // once: among its compensations there is no order. In one transaction an order is
-// on record as confirmed before its steps, which nobody sees.
+// on record as confirmed before its steps, which nobody sees. Who cancels it may have
+// waited for that transaction's end: a cancellation comes after the confirmation by
+// the row that both change, and after no other step by the clock.
 func (c Coordination) chains() ([][]string, bool) {
 	var chains []string
 	switch c {
 	case ACID:
-		chains = []string{"confirmed reserved authorised captured committed shipped cancelled recalled restocked refunded"}
+		chains = []string{
+			"confirmed reserved authorised captured committed shipped recalled restocked refunded",
+			"confirmed cancelled recalled",
+		}
 	case Orchestrated:
 		chains = []string{
 			"pending reserved authorised captured committed shipped confirmed",
@@ -83,7 +88,7 @@ func (j *judge) checkCourses() {
 	after := predecessors()
 	var unproven error
 	for _, id := range j.ordersWithRows() {
-		moments := map[string]int64{}
+		found := map[string]place{}
 		for _, r := range j.rowsOf(id) {
 			entries, err := r.entries()
 			if err != nil {
@@ -93,11 +98,11 @@ func (j *judge) checkCourses() {
 				}
 			}
 			j.checkRow(id, r, entries, after)
-			for _, e := range slices.Backward(entries) { // the first of a kind counts
-				moments[e.word] = e.atUS
+			for at, e := range slices.Backward(entries) { // the first of a kind counts
+				found[e.word] = place{r.what, at, e.atUS}
 			}
 		}
-		j.checkChains(id, moments, chains)
+		j.checkChains(id, found, chains)
 	}
 	if unproven != nil {
 		j.unknown = append(j.unknown, fmt.Sprintf("in which order %d steps came is unknown; %s", j.counts["steps_unproven"], unproven))
@@ -168,18 +173,34 @@ func wrong(before, word string) string {
 	return when + ": without the step that comes before it, or twice"
 }
 
-// checkChains holds the moments of an order, by word, against what its coordination
-// promises. Equal moments prove nothing.
-func (j *judge) checkChains(id string, moments map[string]int64, chains [][]string) {
+// place is where an entry stands: in which journal, behind how many others, and its
+// moment.
+type place struct {
+	row  string
+	at   int
+	atUS int64
+}
+
+// checkChains holds the entries of an order, by word, against what its coordination
+// promises. Within a row their places tell, between rows their moments: a step that
+// begins when another is committed has read the clock later. Equal moments prove
+// nothing.
+func (j *judge) checkChains(id string, found map[string]place, chains [][]string) {
 	for _, chain := range chains {
 		before := ""
 		for _, word := range chain {
-			at, there := moments[word]
+			now, there := found[word]
 			if !there {
 				continue
 			}
-			if before != "" && at < moments[before] {
-				j.breach(7, "order %s was %s %d µs before it was %s: %s", id, word, moments[before]-at, before, misplaced(before, word))
+			last := found[before]
+			switch {
+			case before == "":
+			case now.row == last.row && now.at < last.at:
+				j.breach(7, "order %s: by its %s it was %s before it was %s: %s", id, now.row, word, before, misplaced(before, word))
+				return
+			case now.row != last.row && now.atUS < last.atUS:
+				j.breach(7, "order %s was %s %d µs before it was %s: %s", id, word, last.atUS-now.atUS, before, misplaced(before, word))
 				return
 			}
 			before = word

@@ -1,9 +1,13 @@
 package orders_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
@@ -52,4 +56,57 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		b.expectJournal(t, others[0].Order, "pending confirmed ")
 		b.expectJournal(t, others[1].Order, "pending confirmed cancelled ")
 	})
+}
+
+// TestJournalGoesByTheLock has one transaction write down a change of an order for
+// whose row another has waited since before: the journal has the changes in the order
+// in which the database granted the row, whatever the clock said.
+func TestJournalGoesByTheLock(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		b := open(t, fresh(t))
+		for wait := 20 * time.Millisecond; wait < time.Minute; wait *= 2 {
+			u := b.begin(t, fmt.Sprintf("waits-%d", wait.Milliseconds()), 100)
+			arrived := make(chan error, 1)
+			err := b.db.Do(t.Context(), func(ctx context.Context) error {
+				if _, err := b.Turn(ctx, u, &shoppb.Rejection{Kind: "declined"}); err != nil {
+					return err
+				}
+				go func() { arrived <- b.Arrive(t.Context(), u) }()
+				time.Sleep(wait) // for the other to read the clock; shown by the journal
+				_, err := b.Turn(ctx, u, &shoppb.Rejection{Kind: "declined"})
+				return err
+			})
+			if err := errors.Join(err, <-arrived); err != nil {
+				t.Fatal(err)
+			}
+			b.expectJournal(t, u.Order, "pending turned turned confirmed ")
+			if b.goesBack(t, u.Order) {
+				return
+			}
+		}
+		t.Error("no statement waited for the row: the test proves nothing")
+	})
+}
+
+// goesBack reports whether a moment in the journal of an order is earlier than the one
+// before it.
+func (b book) goesBack(t *testing.T, id string) bool {
+	t.Helper()
+	var journal string
+	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?", id); err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for _, moment := range regexp.MustCompile(`\d+`).FindAllString(journal, -1) {
+		at, err := strconv.Atoi(moment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at < last {
+			t.Logf("the clock goes back by %d µs: %s", last-at, journal)
+			return true
+		}
+		last = at
+	}
+	return false
 }
