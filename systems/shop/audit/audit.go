@@ -102,8 +102,11 @@ func (j *judge) verdict() lab.Audit {
 			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))
 		}
 	}
-	if j.counts["ok"] == 0 {
+	switch {
+	case j.counts["ok"] == 0:
 		j.unknown = append(j.unknown, "no order was accepted: nothing was tested")
+	case j.Drained && j.counts[string(shop.StateConfirmed)]+j.counts[string(shop.StateCancelled)] == 0:
+		j.unknown = append(j.unknown, "nothing was confirmed: that orders are carried out was not tested")
 	}
 	if !j.Drained && j.counts["stuck"] > 0 {
 		j.unknown = append(j.unknown, fmt.Sprintf("%d orders are not final and were not waited for", j.counts["stuck"]))

@@ -133,6 +133,11 @@ func TestBadIsFound(t *testing.T) {
 		{"a key with two orders", func(in *Input) { in.History[5].Order = "B" }, lab.AuditInvalid, `I11: key "a" was answered with 2 different orders`},
 		{"an answer that is not on record", func(in *Input) { in.History[0].Order, in.History[5].Order = "Z", "Z" }, lab.AuditInvalid, `I11: key "a" was answered with order Z`},
 		{"nothing accepted", func(in *Input) { *in = Input{Drained: true} }, lab.AuditUnknown, "no order was accepted"},
+		{"nothing confirmed", func(in *Input) {
+			rejected := in.State.Orders["C"]
+			history := in.History[2:3]
+			*in = Input{Drained: true, Coordination: Orchestrated, History: history, State: State{Orders: map[string]*Order{"C": rejected}, Lines: map[string][]Line{"C": in.State.Lines["C"]}}}
+		}, lab.AuditUnknown, "nothing was confirmed"},
 		{"not waited for", func(in *Input) {
 			in.Drained = false
 			in.State.Orders["C"].State = shop.StatePending
