@@ -53,6 +53,8 @@ type Leftover struct {
 	Addresses map[string]string
 	// Dir is the directory that the units shared.
 	Dir string
+	// Seed is the one that Layout was given.
+	Seed uint64
 	// Faults are what was done to the trial. The report of a unit that was killed
 	// tells of its last life only.
 	Faults []FaultRecord

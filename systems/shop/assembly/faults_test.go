@@ -168,12 +168,13 @@ type customers struct {
 	history []audit.Attempt
 }
 
-func (c *customers) remember(operation, key string, status int, order api.Order) {
+// remember notes an attempt that was sent at a time and answered now.
+func (c *customers) remember(attempt audit.Attempt, sent time.Time, order api.Order) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := int64(len(c.history))
-	attempt := audit.Attempt{ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeFail, Status: status, ActualNS: now, CompleteNS: now}
-	if status < 300 {
+	attempt.ID, attempt.Outcome = int64(len(c.history)), audit.OutcomeFail
+	attempt.ActualNS, attempt.CompleteNS = sent.UnixNano(), sent.Add(time.Since(sent)).UnixNano()
+	if attempt.Status < 300 {
 		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID, order.State, order.Version
 	}
 	c.history = append(c.history, attempt)
@@ -228,16 +229,22 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 		t.Error(err)
 		return order
 	}
+	attempt := audit.Attempt{Operation: operation, Key: key}
 	if key != "" {
+		if err := json.Unmarshal([]byte(body), &attempt.Asked); err != nil {
+			t.Error(err)
+		}
 		request.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
 	}
+	sent := time.Now()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
 		return order
 	}
 	err = json.NewDecoder(response.Body).Decode(&order)
-	c.remember(operation, key, response.StatusCode, order)
+	attempt.Status = response.StatusCode
+	c.remember(attempt, sent, order)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		t.Error(err)
 	}
@@ -304,13 +311,18 @@ func (s shopOf) judge(t *testing.T, open func(string) *database.DB, store docume
 // recorded is what is on record, and what clients were told.
 func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
 	t.Helper()
-	state, err := audit.Read(t.Context(), audit.Databases{
+	from := audit.Databases{
 		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
 		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
-	})
+		Catalog: open(shop.ComponentCatalog), Customers: open(shop.ComponentCustomers),
+	}
+	if s.design.Coordination == architecture.Choreographed {
+		from.Replica = from.Orders
+	}
+	state, err := audit.Read(t.Context(), from)
 	must(t, err)
 	return audit.Input{
-		Seed: shoptest.Seed(), History: clients.history, State: state, Drained: true,
+		Seed: shoptest.Seed(), Fresh: shoptest.Seed(), History: clients.history, UnixClock: true, State: state, Drained: true,
 		Coordination: audit.Coordination(s.design.Coordination),
 	}
 }

@@ -11,8 +11,9 @@
 // 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
 // those that it depends on, undone once and the last first, 8 states follow the
 // machine, 9 read models say what the tables say, 10 every change was told once to
-// all whom it concerns, and nothing else was, 11 a key keeps its order. (Rule 12 is
-// about reads during a trial.)
+// all whom it concerns, and nothing else was, 11 a key keeps its order, 13 every row
+// says what was asked for and what the shop began with. (Rule 12 is about reads during
+// a trial.)
 package audit
 
 import (
@@ -25,9 +26,14 @@ import (
 
 // Input is what a trial has left behind.
 type Input struct {
-	Seed    shop.Seed
+	Seed shop.Seed
+	// Fresh is what the shop began with: the seed, as a rule.
+	Fresh   Fresh
 	History []Attempt
-	State   State
+	// UnixClock says that the times of the history are those since 1970, as those on
+	// record are.
+	UnixClock bool
+	State     State
 	// Coordination is how the steps of the orders were coordinated, by units that
 	// share a clock: those of one host. Where it is empty the order of the steps, and
 	// so the verdict, is unknown.
@@ -44,6 +50,12 @@ type Input struct {
 	Inboxes map[string]Inbox
 }
 
+// Fresh says what products and customers are in a shop that nobody has used.
+type Fresh interface {
+	Product(id int64) shop.SeedProduct
+	Customer(id int64) shop.SeedCustomer
+}
+
 // Judge applies all rules.
 func Judge(in Input) lab.Audit {
 	j := &judge{Input: in, counts: map[string]int64{}, broken: map[int]int64{}}
@@ -51,6 +63,8 @@ func Judge(in Input) lab.Audit {
 	j.checkKeys()
 	j.checkOrders()
 	j.checkOrphans()
+	j.checkContent()
+	j.checkSeeded()
 	j.checkCourses()
 	j.checkMoney()
 	j.checkStock()
@@ -62,7 +76,7 @@ func Judge(in Input) lab.Audit {
 }
 
 // rules lists the numbers of the rules that are judged.
-func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11} }
+func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13} }
 
 // shownPerRule bounds the problems that are told one by one.
 const shownPerRule = 5

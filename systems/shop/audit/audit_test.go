@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,11 +24,12 @@ func good() Input {
 	}
 	return Input{
 		Seed:    shop.Seed{Customers: 2, Products: 2, Stock: 10, Balance: 1000},
-		Drained: true, Coordination: Orchestrated,
+		Fresh:   fresh{},
+		Drained: true, Coordination: Orchestrated, UnixClock: true,
 		History: []Attempt{
-			attempt(1, OperationCreate, "a", "A", shop.StateConfirmed, 1),
-			attempt(2, OperationCreate, "b", "B", shop.StateConfirmed, 1),
-			attempt(3, OperationCreate, "c", "C", shop.StateRejected, 1),
+			asked(attempt(1, OperationCreate, "a", "A", shop.StateConfirmed, 1), 1, Wanted{1, 2}, Wanted{2, 1}),
+			asked(attempt(2, OperationCreate, "b", "B", shop.StateConfirmed, 1), 2, Wanted{1, 1}),
+			asked(attempt(3, OperationCreate, "c", "C", shop.StateRejected, 1), 2, Wanted{9, 1}),
 			attempt(4, OperationRead, "", "B", shop.StateConfirmed, 1),
 			attempt(5, OperationCancel, "", "B", shop.StateCancelled, 2),
 			attempt(6, OperationCreate, "a", "A", shop.StateConfirmed, 1),
@@ -36,18 +38,19 @@ func good() Input {
 		},
 		State: State{
 			Orders: map[string]*Order{
-				"A": {"A", "a", 1, 300, shop.StateConfirmed, 1, "pending10confirmed15"},
-				"B": {"B", "b", 2, 100, shop.StateCancelled, 2, "pending20confirmed25cancelled30undone34"},
-				"C": {"C", "c", 2, 0, shop.StateRejected, 1, "pending36turned40rejected60"},
+				"A": {ID: "A", Key: "a", Customer: 1, TotalCents: 300, State: shop.StateConfirmed, Version: 2, Journal: "pending10confirmed15"},
+				"B": {ID: "B", Key: "b", Customer: 2, TotalCents: 100, State: shop.StateCancelled, Version: 3, Journal: "pending20confirmed25cancelled30undone34"},
+				"C": {ID: "C", Key: "c", Customer: 2, State: shop.StateRejected, Version: 2, Journal: "pending36turned40rejected60",
+					Rejection: Rejection{"unknown-product", "there is no product 9"}},
 			},
 			Lines: map[string][]Line{
-				"A": {{Product: 1, Quantity: 2, PriceCents: 100}, {Product: 2, Quantity: 1, PriceCents: 100}},
-				"B": {{Product: 1, Quantity: 1, PriceCents: 100}}, "C": {{Product: 9, Quantity: 1}},
+				"A": {{Product: 1, Quantity: 2, PriceCents: 100, Name: "thing 1"}, {Product: 2, Quantity: 1, PriceCents: 100, Name: "thing 2", Number: 1}},
+				"B": {{Product: 1, Quantity: 1, PriceCents: 100, Name: "thing 1"}}, "C": {{Product: 9, Quantity: 1}},
 			},
 			Reservations: map[string][]Line{
 				"A": {
 					{Product: 1, Quantity: 2, State: "committed", Journal: "reserved11committed13"},
-					{Product: 2, Quantity: 1, State: "committed", Journal: "reserved11committed13"},
+					{Product: 2, Quantity: 1, State: "committed", Journal: "reserved11committed13", Number: 1},
 				},
 				"B": {{Product: 1, Quantity: 1, State: "restocked", Journal: "reserved21committed23restocked32"}},
 			},
@@ -55,11 +58,31 @@ func good() Input {
 				"A": {{1, 300, "captured", "authorised12captured12"}},
 				"B": {{2, 100, "refunded", "captured22refunded33"}},
 			},
-			Shipments: map[string][]Shipment{"A": {{"Ann", "shipped", "shipped14"}}, "B": {{"Bob", "recalled", "shipped24recalled31"}}},
-			Stock:     []Stock{{1, 8, 0, 2}, {2, 9, 0, 1}},
+			Shipments: map[string][]Shipment{"A": {{"Ann", "shipped", "shipped14", "1 Lamp Street"}}, "B": {{"Bob", "recalled", "shipped24recalled31", "2 Lamp Street"}}},
+			Stock:     []Stock{{1, 8, 0, 2, 7}, {2, 9, 0, 1, 3}},
 			Accounts:  []Account{{1, 700, 0}, {2, 1000, 0}},
+			Products:  []Product{{1, "thing 1", "thing 1", 100}, {2, "thing 2", "thing 2", 100}},
+			Customers: []Customer{{1, "Ann", "1@example.org", "1 Lamp Street"}, {2, "Bob", "2@example.org", "2 Lamp Street"}},
 		},
 	}
+}
+
+// fresh is a shop in which everything costs a euro.
+type fresh struct{}
+
+func (fresh) Product(id int64) shop.SeedProduct {
+	return shop.SeedProduct{Name: fmt.Sprintf("thing %d", id), PriceCents: 100}
+}
+
+func (fresh) Customer(id int64) shop.SeedCustomer {
+	names := []string{"nobody", "Ann", "Bob"}
+	return shop.SeedCustomer{Name: names[id], Email: fmt.Sprintf("%d@example.org", id), Address: fmt.Sprintf("%d Lamp Street", id)}
+}
+
+// asked is an attempt with what it asked for.
+func asked(a Attempt, customer int64, lines ...Wanted) Attempt {
+	a.Asked = &Asked{Customer: customer, Lines: lines}
+	return a
 }
 
 func TestGoodIsValid(t *testing.T) {
@@ -103,7 +126,7 @@ func TestBadIsFound(t *testing.T) {
 		}, lab.AuditInvalid, "I4: account 1 has 50 cents held"},
 		{"stock is reserved", func(in *Input) {
 			in.State.Reservations["X"] = []Line{{Product: 2, Quantity: 4, State: "reserved", Journal: "reserved50"}}
-			in.State.Stock[1] = Stock{2, 5, 4, 1}
+			in.State.Stock[1] = Stock{2, 5, 4, 1, 3}
 		}, lab.AuditInvalid, "I4: product 2 has 4 reserved"},
 		{"money is gone", func(in *Input) { in.State.Accounts[0].BalanceCents = 600 }, lab.AuditInvalid, "I5: account 1: 600 balance + 0 held + 300 captured are not the 1000"},
 		{"refunded twice", func(in *Input) { in.State.Accounts[1].BalanceCents = 1100 }, lab.AuditInvalid, "I5: account 2"},
@@ -117,14 +140,16 @@ func TestBadIsFound(t *testing.T) {
 		{"an account is gone", func(in *Input) { in.State.Accounts = in.State.Accounts[:1] }, lab.AuditInvalid, "I5: there are 1 accounts of 2"},
 		{"captured from nobody", func(in *Input) { in.State.Accounts = in.State.Accounts[1:] }, lab.AuditInvalid, "I5: 300 cents were captured from customer 1"},
 		{"stock is gone", func(in *Input) { in.State.Stock[0].OnHand = 7 }, lab.AuditInvalid, "I6: product 1: 7 on hand + 0 reserved + 2 sold are not the 10"},
-		{"oversold", func(in *Input) { in.State.Stock[0] = Stock{1, -2, 0, 12} }, lab.AuditInvalid, "I6: product 1: -2 on hand"},
-		{"sold is not bought", func(in *Input) { in.State.Stock[0] = Stock{1, 7, 0, 3} }, lab.AuditInvalid, "I6: product 1: 0 reserved and 3 sold, but the orders have reserved 0 and bought 2"},
+		{"oversold", func(in *Input) { in.State.Stock[0] = Stock{1, -2, 0, 12, 7} }, lab.AuditInvalid, "I6: product 1: -2 on hand"},
+		{"sold is not bought", func(in *Input) { in.State.Stock[0] = Stock{1, 7, 0, 3, 7} }, lab.AuditInvalid, "I6: product 1: 0 reserved and 3 sold, but the orders have reserved 0 and bought 2"},
 		{"reserved something else", func(in *Input) { in.State.Reservations["A"][0].Product = 2 }, lab.AuditInvalid, "I6: order A has lines"},
 		{"confirmed without shipment", func(in *Input) { delete(in.State.Shipments, "A") }, lab.AuditInvalid, "I7: order A is confirmed and has no shipment"},
 		{"confirmed and not paid", func(in *Input) { delete(in.State.Payments, "A") }, lab.AuditInvalid, "I7: order A is confirmed and has no payment"},
 		{"cancelled and not refunded", func(in *Input) { in.State.Payments["B"][0].State = "captured" }, lab.AuditInvalid, "I7: order B is cancelled and its payment is captured"},
 		{"rejected and still reserved", func(in *Input) { in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "committed"}} }, lab.AuditInvalid, "I7: order C is rejected and its reservation is committed"},
-		{"rejected and shipped", func(in *Input) { in.State.Shipments["C"] = []Shipment{{"Cid", "shipped", "shipped50"}} }, lab.AuditInvalid, "I7: order C is rejected and its shipment is shipped"},
+		{"rejected and shipped", func(in *Input) {
+			in.State.Shipments["C"] = []Shipment{{"Bob", "shipped", "shipped50", "2 Lamp Street"}}
+		}, lab.AuditInvalid, "I7: order C is rejected and its shipment is shipped"},
 		{"paid for nothing", func(in *Input) { in.State.Payments["X"] = []Payment{{1, 300, "captured", "captured50"}} }, lab.AuditInvalid, "I7: there is a payment that is captured for order X"},
 		{"a state goes back", func(in *Input) { in.History[4].State = shop.StateConfirmed; in.History[3].State = shop.StateCancelled }, lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
 		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid, "I8: order B was seen confirmed (version 3) and later cancelled (version 2)"},
@@ -132,15 +157,17 @@ func TestBadIsFound(t *testing.T) {
 		{"a state nobody knows", func(in *Input) { in.State.Orders["C"].State = "lost" }, lab.AuditInvalid, `I8: order C has the state "lost"`},
 		{"a key with two orders", func(in *Input) { in.History[5].Order = "B" }, lab.AuditInvalid, `I11: key "a" was answered with 2 different orders`},
 		{"an answer that is not on record", func(in *Input) { in.History[0].Order, in.History[5].Order = "Z", "Z" }, lab.AuditInvalid, `I11: key "a" was answered with order Z`},
+		{"nobody said what was asked", func(in *Input) { in.History[0].Asked, in.History[5].Asked = nil, nil }, lab.AuditUnknown, "what was asked for is not in the history of 1 orders"},
 		{"nothing accepted", func(in *Input) { *in = Input{Drained: true} }, lab.AuditUnknown, "no order was accepted"},
 		{"nothing confirmed", func(in *Input) {
 			rejected := in.State.Orders["C"]
 			history := in.History[2:3]
-			*in = Input{Drained: true, Coordination: Orchestrated, History: history, State: State{Orders: map[string]*Order{"C": rejected}, Lines: map[string][]Line{"C": in.State.Lines["C"]}}}
+			*in = Input{Fresh: fresh{}, Drained: true, Coordination: Orchestrated, History: history, State: State{Orders: map[string]*Order{"C": rejected}, Lines: map[string][]Line{"C": in.State.Lines["C"]}}}
 		}, lab.AuditUnknown, "nothing was confirmed"},
 		{"not waited for", func(in *Input) {
 			in.Drained = false
-			in.State.Orders["C"].State = shop.StatePending
+			in.State.Orders["C"].State, in.State.Orders["C"].TotalCents = shop.StatePending, 100
+			in.State.Lines["C"][0].Name, in.State.Lines["C"][0].PriceCents = "thing 9", 100
 			in.History[2].State = shop.StatePending
 		}, lab.AuditUnknown, "1 orders are not final and were not waited for"},
 	}
@@ -162,7 +189,7 @@ func TestHarmless(t *testing.T) {
 	cases := map[string]func(in *Input){
 		"a timeout that was carried out": func(in *Input) { in.History[2].Outcome = OutcomeInfo; in.History[2].State = "" },
 		"a rejection that undid its steps": func(in *Input) {
-			in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "released", Journal: "reserved39released51"}}
+			in.State.Reservations["C"] = []Line{{Product: 9, Quantity: 1, State: "released", Journal: "reserved39released51"}}
 			in.State.Payments["C"] = []Payment{{0, 0, "voided", "voided50"}}
 		},
 		"an order forbidden before it came":   func(in *Input) { in.State.Payments["X"] = []Payment{{0, 0, "voided", "voided50"}} },

@@ -20,6 +20,7 @@ func journals(in *Input, of map[string]string) {
 		switch what {
 		case "record":
 			in.State.Orders[id].Journal = text
+			in.State.Orders[id].Version = int64(len(slices.DeleteFunc(words, beside)))
 		case "reservation":
 			rows := in.State.Reservations
 			rows[id] = orOne(rows[id])
@@ -185,9 +186,9 @@ func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
 func TestForbiddenBeforeItCame(t *testing.T) {
 	for state, want := range map[shop.State]lab.AuditVerdict{shop.StateRejected: lab.AuditValid, shop.StateCancelled: lab.AuditInvalid} {
 		in := good()
-		in.State.Shipments["C"] = []Shipment{{"", "recalled", "recalled50"}}
+		in.State.Shipments["C"] = []Shipment{{"", "recalled", "recalled50", ""}}
 		if state == shop.StateCancelled {
-			in.State.Shipments["B"] = []Shipment{{"", "recalled", "recalled31"}}
+			in.State.Shipments["B"] = []Shipment{{"", "recalled", "recalled31", ""}}
 		}
 		if got := Judge(in); got.Verdict != want {
 			t.Errorf("%s: %s: %q, want %s", state, got.Verdict, got.Problems, want)

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // Outcome is what a client knows after an attempt.
@@ -30,10 +31,10 @@ const (
 
 // Attempt is one line of a history. Times run on one monotonic clock.
 type Attempt struct {
-	ID        int64           `json:"id"`
-	Operation string          `json:"op"`
-	Key       string          `json:"key,omitempty"` // idempotency key, create only
-	Args      json.RawMessage `json:"args,omitempty"`
+	ID        int64  `json:"id"`
+	Operation string `json:"op"`
+	Key       string `json:"key,omitempty"`   // idempotency key, create only
+	Asked     *Asked `json:"asked,omitempty"` // create only
 	// Session names who reads in turn: within one, orders do not go back in time.
 	Session    string  `json:"session,omitempty"`
 	IntendedNS int64   `json:"intended_ns"`
@@ -46,6 +47,27 @@ type Attempt struct {
 	Version int64      `json:"version,omitempty"`
 	Status  int        `json:"status,omitempty"`
 	Error   string     `json:"error,omitempty"`
+}
+
+// Asked is the order that a client asked for.
+type Asked struct {
+	Customer int64    `json:"customerId"`
+	Lines    []Wanted `json:"lines"`
+}
+
+// Wanted is a line of it.
+type Wanted struct {
+	Product  int64 `json:"productId"`
+	Quantity int64 `json:"quantity"`
+}
+
+// AskedBy is what a request asks for.
+func AskedBy(in *shoppb.CreateOrderRequest) *Asked {
+	asked := &Asked{Customer: in.GetCustomerId()}
+	for _, line := range in.GetLines() {
+		asked.Lines = append(asked.Lines, Wanted{line.GetProductId(), line.GetQuantity()})
+	}
+	return asked
 }
 
 // check refuses a line that a history cannot have.

@@ -78,19 +78,19 @@ func (b *bench) play(random *rand.Rand, number int) {
 	var id string
 	for range 1 + number%2 {
 		created, err := service.CreateOrder(ctx, request)
-		id = b.note(audit.OperationCreate, request.IdempotencyKey, created.GetOrder(), err)
+		id = b.note(audit.OperationCreate, request, created.GetOrder(), err)
 	}
 	if number%4 == 0 && id != "" {
 		cancelled, err := service.CancelOrder(ctx, &shoppb.CancelOrderRequest{OrderId: id})
-		b.note(audit.OperationCancel, "", cancelled, err)
+		b.note(audit.OperationCancel, nil, cancelled, err)
 	}
 }
 
 // note records an attempt and returns the order's id.
-func (b *bench) note(operation, key string, order *shoppb.Order, err error) string {
+func (b *bench) note(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) string {
 	now := int64(len(b.history))
 	attempt := audit.Attempt{
-		ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
 		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Coordination: b.coordination, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state, Coordination: b.coordination, Drained: true})
 }
 
 const ordersPerMutant = 60

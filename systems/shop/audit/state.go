@@ -11,11 +11,14 @@ import (
 // Databases are where the components keep their tables: one and the same, or one
 // each.
 type Databases struct {
-	Orders, Inventory, Payments, Shipping *database.DB
+	Orders, Inventory, Payments, Shipping, Catalog, Customers *database.DB
+	// Replica is where the orders keep what they know of catalog and customers; nil
+	// where they ask these.
+	Replica *database.DB
 }
 
-// InOne is all components in one database.
-func InOne(db *database.DB) Databases { return Databases{db, db, db, db} }
+// InOne is all components in one database, without a replica.
+func InOne(db *database.DB) Databases { return Databases{db, db, db, db, db, db, nil} }
 
 // State is what the databases hold. The journal of a row lists the states that it
 // came into, each with its moment on the host's monotonic clock in microseconds.
@@ -27,6 +30,11 @@ type State struct {
 	Shipments    map[string][]Shipment
 	Stock        []Stock
 	Accounts     []Account
+	Products     []Product
+	Customers    []Customer
+	// What the orders know of them: without search names and mail addresses.
+	KnownProducts  []Product
+	KnownCustomers []Customer
 }
 
 // Order is an order on record.
@@ -37,13 +45,23 @@ type Order struct {
 	State      shop.State
 	Version    int64
 	Journal    string
+	Rejection  Rejection
+	CreatedUS  int64 // microseconds since 1970
+}
+
+// Rejection is why an order was rejected.
+type Rejection struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
 }
 
 // Line is what of a product an order wants or has reserved. State is that of a
-// reservation, as is Journal, PriceCents that of an order's line.
+// reservation, as is Journal; PriceCents and Name are those of an order's line.
 type Line struct {
 	Product, Quantity, PriceCents int64
 	State, Journal                string
+	Name                          string
+	Number                        int64 // from 0
 }
 
 // Payment is the payment of an order.
@@ -53,10 +71,23 @@ type Payment struct {
 }
 
 // Shipment is the shipment of an order.
-type Shipment struct{ Recipient, State, Journal string }
+type Shipment struct{ Recipient, State, Journal, Address string }
 
 // Stock is the stock of a product.
-type Stock struct{ Product, OnHand, Reserved, Sold int64 }
+type Stock struct{ Product, OnHand, Reserved, Sold, Version int64 }
+
+// Product is a product in the catalog.
+type Product struct {
+	ID               int64
+	Name, SearchName string
+	PriceCents       int64
+}
+
+// Customer is a customer on record.
+type Customer struct {
+	ID                   int64
+	Name, Email, Address string
+}
 
 // Account is the account of a customer.
 type Account struct{ Customer, BalanceCents, HeldCents int64 }
@@ -74,7 +105,11 @@ func Read(ctx context.Context, from Databases) (State, error) {
 	}{
 		{"orders", from.Orders, s.readOrders}, {"inventory", from.Inventory, s.readInventory},
 		{"payments", from.Payments, s.readPayments}, {"shipping", from.Shipping, s.readShipments},
+		{"catalog", from.Catalog, s.readProducts}, {"customers", from.Customers, s.readCustomers}, {"replica", from.Replica, s.readReplica},
 	} {
+		if part.db == nil {
+			continue
+		}
 		err := part.db.Snapshot(ctx, func(ctx context.Context) error { return part.read(ctx, part.db) })
 		if err != nil {
 			return State{}, fmt.Errorf("audit %s: %w", part.name, err)
@@ -86,41 +121,42 @@ func Read(ctx context.Context, from Databases) (State, error) {
 func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		o := &Order{}
-		if err := row.Scan(&o.ID, &o.Key, &o.Customer, &o.TotalCents, &o.State, &o.Version, &o.Journal); err != nil {
+		if err := row.Scan(&o.ID, &o.Key, &o.Customer, &o.TotalCents, &o.State, &o.Version, &o.Journal,
+			&o.Rejection.Kind, &o.Rejection.Detail, &o.CreatedUS); err != nil {
 			return err
 		}
 		s.Orders[o.ID] = o
 		return nil
-	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version, journal FROM orders")
+	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version, journal, rejection_kind, rejection_detail, created_unix_us FROM orders")
 	if err != nil {
 		return err
 	}
 	return db.Each(ctx, func(row database.Row) error {
 		var order string
 		var l Line
-		err := row.Scan(&order, &l.Product, &l.Quantity, &l.PriceCents)
+		err := row.Scan(&order, &l.Product, &l.Quantity, &l.PriceCents, &l.Name, &l.Number)
 		s.Lines[order] = append(s.Lines[order], l)
 		return err
-	}, "SELECT order_id, product_id, quantity, unit_price_cents FROM order_lines")
+	}, "SELECT order_id, product_id, quantity, unit_price_cents, name, line FROM order_lines ORDER BY order_id, line")
 }
 
 func (s *State) readInventory(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		var order string
 		var l Line
-		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State, &l.Journal)
+		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State, &l.Journal, &l.Number)
 		s.Reservations[order] = append(s.Reservations[order], l)
 		return err
-	}, "SELECT order_id, product_id, quantity, state, journal FROM reservations")
+	}, "SELECT order_id, product_id, quantity, state, journal, line FROM reservations ORDER BY order_id, line")
 	if err != nil {
 		return err
 	}
 	return db.Each(ctx, func(row database.Row) error {
 		var k Stock
-		err := row.Scan(&k.Product, &k.OnHand, &k.Reserved, &k.Sold)
+		err := row.Scan(&k.Product, &k.OnHand, &k.Reserved, &k.Sold, &k.Version)
 		s.Stock = append(s.Stock, k)
 		return err
-	}, "SELECT product_id, on_hand, reserved, sold FROM stock")
+	}, "SELECT product_id, on_hand, reserved, sold, version FROM stock")
 }
 
 func (s *State) readPayments(ctx context.Context, db *database.DB) error {
@@ -146,8 +182,44 @@ func (s *State) readShipments(ctx context.Context, db *database.DB) error {
 	return db.Each(ctx, func(row database.Row) error {
 		var order string
 		var p Shipment
-		err := row.Scan(&order, &p.Recipient, &p.State, &p.Journal)
+		err := row.Scan(&order, &p.Recipient, &p.State, &p.Journal, &p.Address)
 		s.Shipments[order] = append(s.Shipments[order], p)
 		return err
-	}, "SELECT order_id, recipient, state, journal FROM shipments")
+	}, "SELECT order_id, recipient, state, journal, address FROM shipments")
+}
+
+func (s *State) readProducts(ctx context.Context, db *database.DB) error {
+	return db.Each(ctx, func(row database.Row) error {
+		var p Product
+		err := row.Scan(&p.ID, &p.Name, &p.SearchName, &p.PriceCents)
+		s.Products = append(s.Products, p)
+		return err
+	}, "SELECT product_id, name, search_name, price_cents FROM products")
+}
+
+func (s *State) readCustomers(ctx context.Context, db *database.DB) error {
+	return db.Each(ctx, func(row database.Row) error {
+		var c Customer
+		err := row.Scan(&c.ID, &c.Name, &c.Email, &c.Address)
+		s.Customers = append(s.Customers, c)
+		return err
+	}, "SELECT customer_id, name, email, address FROM customers")
+}
+
+func (s *State) readReplica(ctx context.Context, db *database.DB) error {
+	err := db.Each(ctx, func(row database.Row) error {
+		var p Product
+		err := row.Scan(&p.ID, &p.Name, &p.PriceCents)
+		s.KnownProducts = append(s.KnownProducts, p)
+		return err
+	}, "SELECT product_id, name, price_cents FROM known_products")
+	if err != nil {
+		return err
+	}
+	return db.Each(ctx, func(row database.Row) error {
+		var c Customer
+		err := row.Scan(&c.ID, &c.Name, &c.Address)
+		s.KnownCustomers = append(s.KnownCustomers, c)
+		return err
+	}, "SELECT customer_id, name, address FROM known_customers")
 }

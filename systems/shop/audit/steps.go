@@ -66,8 +66,8 @@ func (j *judge) expect(order *Order, step string, states []string, done, undone 
 }
 
 // each is something of every row.
-func each[R any](rows []R, of func(R) string) []string {
-	all := make([]string, len(rows))
+func each[R, V any](rows []R, of func(R) V) []V {
+	all := make([]V, len(rows))
 	for i, row := range rows {
 		all[i] = of(row)
 	}

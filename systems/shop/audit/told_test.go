@@ -28,11 +28,12 @@ func goodEvents() Input {
 	}
 	in.Views = &Views{
 		Orders: map[string]OrderView{
-			"A": {Customer: "1", Key: "a", TotalCents: 300, State: "confirmed", Version: 1, Lines: []LineView{{2, 1, 100}, {1, 2, 100}}},
-			"B": {Customer: "2", Key: "b", TotalCents: 100, State: "cancelled", Version: 2, Lines: []LineView{{1, 1, 100}}},
-			"C": {Customer: "2", Key: "c", State: "rejected", Version: 1, Lines: []LineView{{9, 1, 0}}},
+			"A": {Customer: "1", Key: "a", TotalCents: 300, State: "confirmed", Version: 2, Lines: []LineView{{1, "thing 1", 2, 100}, {2, "thing 2", 1, 100}}},
+			"B": {Customer: "2", Key: "b", TotalCents: 100, State: "cancelled", Version: 3, Lines: []LineView{{1, "thing 1", 1, 100}}},
+			"C": {Customer: "2", Key: "c", State: "rejected", Version: 2, Lines: []LineView{{9, "", 1, 0}},
+				Rejection: Rejection{"unknown-product", "there is no product 9"}},
 		},
-		Stock: map[int64]StockView{1: {8, 0, 2}, 2: {9, 0, 1}},
+		Stock: map[int64]StockView{1: {8, 0, 2, 7}, 2: {9, 0, 1, 3}},
 	}
 	return in
 }
@@ -75,8 +76,8 @@ func TestBadEventsAreFound(t *testing.T) {
 		{"a line is missing", func(in *Input) { view(in, "A", func(v *OrderView) { v.Lines = v.Lines[:1] }) }, "I9: the read model says of order A"},
 		{"the total is another", func(in *Input) { view(in, "A", func(v *OrderView) { v.TotalCents++ }) }, "I9: the read model says of order A"},
 		{"an order is made up", func(in *Input) { in.Views.Orders["Z"] = OrderView{} }, "I9: the read model has order Z"},
-		{"old stock is shown", func(in *Input) { in.Views.Stock[1] = StockView{8, 2, 0} }, "I9: the read model says of product 1"},
-		{"a product is not shown", func(in *Input) { delete(in.Views.Stock, 2) }, "I9: the read model says of product 2"},
+		{"old stock is shown", func(in *Input) { in.Views.Stock[1] = StockView{8, 2, 0, 7} }, "I9: the read model says of product 1"},
+		{"a product is not shown", func(in *Input) { delete(in.Views.Stock, 2) }, "I9: product 2 is not in the read model"},
 		{"a product is made up", func(in *Input) { in.Views.Stock[3] = StockView{} }, "I9: the read model has 3 products"},
 		{"a change that nobody was told", func(in *Input) { delete(in.Inboxes["payments"].Had, "B/order.cancelled") }, "I10: order B is cancelled, and payments was never told order.cancelled"},
 		{"a step without its cause", func(in *Input) { delete(in.Inboxes["shipping"].Had, "A/payment.captured") }, "I10: order A is confirmed, and shipping was never told"},

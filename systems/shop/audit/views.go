@@ -24,14 +24,17 @@ type OrderView struct {
 	TotalCents int64      `json:"totalCents"`
 	State      string     `json:"state"`
 	Lines      []LineView `json:"lines"`
+	Rejection  Rejection  `json:"rejection"`
+	CreatedUS  int64      `json:"createdUnixUs"`
 	Version    int64      `json:"-"`
 }
 
 // LineView is a line of an order in the read model.
 type LineView struct {
-	Product    int64 `json:"productId"`
-	Quantity   int64 `json:"quantity"`
-	PriceCents int64 `json:"unitPriceCents"`
+	Product    int64  `json:"productId"`
+	Name       string `json:"name"`
+	Quantity   int64  `json:"quantity"`
+	PriceCents int64  `json:"unitPriceCents"`
 }
 
 // StockView is what the read model says of a product's stock.
@@ -39,6 +42,7 @@ type StockView struct {
 	OnHand   int64 `json:"onHand"`
 	Reserved int64 `json:"reserved"`
 	Sold     int64 `json:"sold"`
+	Version  int64 `json:"-"`
 }
 
 // ReadViews reads the documents of both read models, as they are named.
@@ -61,7 +65,7 @@ func ReadViews(ctx context.Context, store document.Store, orders, stock document
 		if err != nil {
 			return err
 		}
-		var view StockView
+		view := StockView{Version: d.Version}
 		err = json.Unmarshal(d.Body, &view)
 		views.Stock[product] = view
 		return err
@@ -98,11 +102,12 @@ func (j *judge) checkViews() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		want := j.wantedView(j.State.Orders[id])
 		got, shown := j.Views.Orders[id]
-		switch {
-		case !shown:
+		if !shown {
 			j.breach(9, "order %s is not in the read model", id)
-		case !got.is(want):
-			j.breach(9, "the read model says of order %s %+v, the orders %+v", id, got, want)
+			continue
+		}
+		for _, field := range got.differences(want) {
+			j.breach(9, "the read model says of order %s: %s", id, field)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.Views.Orders)) {
@@ -115,9 +120,14 @@ func (j *judge) checkViews() {
 
 func (j *judge) checkStockViews() {
 	for _, stock := range j.State.Stock {
-		want := StockView{OnHand: stock.OnHand, Reserved: stock.Reserved, Sold: stock.Sold}
-		if got, shown := j.Views.Stock[stock.Product]; !shown || got != want {
-			j.breach(9, "the read model says of product %d %+v, the stock %+v", stock.Product, got, want)
+		want := StockView{OnHand: stock.OnHand, Reserved: stock.Reserved, Sold: stock.Sold, Version: stock.Version}
+		got, shown := j.Views.Stock[stock.Product]
+		if !shown {
+			j.breach(9, "product %d is not in the read model", stock.Product)
+			continue
+		}
+		for _, field := range got.differences(want) {
+			j.breach(9, "the read model says of product %d: %s", stock.Product, field)
 		}
 	}
 	if shown := len(j.Views.Stock); shown > len(j.State.Stock) {
@@ -129,21 +139,46 @@ func (j *judge) checkStockViews() {
 func (j *judge) wantedView(order *Order) OrderView {
 	view := OrderView{
 		Customer: strconv.FormatInt(order.Customer, 10), Key: order.Key, TotalCents: order.TotalCents,
-		State: string(order.State), Version: order.Version,
+		State: string(order.State), Version: order.Version, Rejection: order.Rejection, CreatedUS: order.CreatedUS,
 	}
 	for _, line := range j.State.Lines[order.ID] {
-		view.Lines = append(view.Lines, LineView{Product: line.Product, Quantity: line.Quantity, PriceCents: line.PriceCents})
+		view.Lines = append(view.Lines, LineView{line.Product, line.Name, line.Quantity, line.PriceCents})
 	}
 	return view
 }
 
-// is reports whether two views say the same; lines may come in any order.
-func (v OrderView) is(other OrderView) bool {
-	same := v.Customer == other.Customer && v.Key == other.Key && v.TotalCents == other.TotalCents &&
-		v.State == other.State && v.Version == other.Version
-	return same && slices.Equal(sortedLines(v.Lines), sortedLines(other.Lines))
+// fields are those in which a view is not as it must be.
+type fields []string
+
+func (f *fields) compare(name string, got, want any) {
+	if got != want {
+		*f = append(*f, fmt.Sprintf("%s is %#v, want %#v", name, got, want))
+	}
 }
 
-func sortedLines(lines []LineView) []LineView {
-	return slices.SortedFunc(slices.Values(lines), func(a, b LineView) int { return int(a.Product - b.Product) })
+func (v OrderView) differences(want OrderView) (all fields) {
+	all.compare("customer", v.Customer, want.Customer)
+	all.compare("idempotencyKey", v.Key, want.Key)
+	all.compare("totalCents", v.TotalCents, want.TotalCents)
+	all.compare("state", v.State, want.State)
+	all.compare("rejection.kind", v.Rejection.Kind, want.Rejection.Kind)
+	all.compare("rejection.detail", v.Rejection.Detail, want.Rejection.Detail)
+	all.compare("createdUnixUs", v.CreatedUS, want.CreatedUS)
+	all.compare("version", v.Version, want.Version)
+	all.compare("number of lines", len(v.Lines), len(want.Lines))
+	for i := range min(len(v.Lines), len(want.Lines)) {
+		all.compare("productId", v.Lines[i].Product, want.Lines[i].Product)
+		all.compare("name", v.Lines[i].Name, want.Lines[i].Name)
+		all.compare("quantity", v.Lines[i].Quantity, want.Lines[i].Quantity)
+		all.compare("unitPriceCents", v.Lines[i].PriceCents, want.Lines[i].PriceCents)
+	}
+	return all
+}
+
+func (v StockView) differences(want StockView) (all fields) {
+	all.compare("onHand", v.OnHand, want.OnHand)
+	all.compare("reserved", v.Reserved, want.Reserved)
+	all.compare("sold", v.Sold, want.Sold)
+	all.compare("version", v.Version, want.Version)
+	return all
 }

@@ -223,7 +223,8 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 		return opened[name]
 	}
 	from := audit.Databases{Orders: of(shop.ComponentOrders), Inventory: of(shop.ComponentInventory),
-		Payments: of(shop.ComponentPayments), Shipping: of(shop.ComponentShipping)}
+		Payments: of(shop.ComponentPayments), Shipping: of(shop.ComponentShipping),
+		Catalog: of(shop.ComponentCatalog), Customers: of(shop.ComponentCustomers)}
 	if err != nil {
 		return err
 	}

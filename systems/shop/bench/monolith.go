@@ -66,9 +66,9 @@ func judge(ctx context.Context, from audit.Databases, how architecture.Coordinat
 	}
 	history := make([]audit.Attempt, len(jobs))
 	for n, job := range jobs {
-		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Outcome: audit.OutcomeOK}
+		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
 	}
-	judged := audit.Judge(audit.Input{Seed: seed(), History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
+	judged := audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}

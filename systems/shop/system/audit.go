@@ -51,16 +51,21 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	}
 	defer func() { err = errors.Join(err, databases.close()) }()
 	// The units have ended: what is not final now, will not be.
-	in.Seed, in.Drained = seed(p, 0), true
-	in.State, err = audit.Read(ctx, audit.Databases{
-		Orders: databases[shop.ComponentOrders], Inventory: databases[shop.ComponentInventory],
-		Payments: databases[shop.ComponentPayments], Shipping: databases[shop.ComponentShipping],
-	})
+	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
+	in.Fresh = in.Seed
+	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return in, err
 	}
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err != nil {
+	from := audit.Databases{
+		Orders: databases[shop.ComponentOrders], Inventory: databases[shop.ComponentInventory],
+		Payments: databases[shop.ComponentPayments], Shipping: databases[shop.ComponentShipping],
+		Catalog: databases[shop.ComponentCatalog], Customers: databases[shop.ComponentCustomers],
+	}
+	if design.Coordination == architecture.Choreographed {
+		from.Replica = from.Orders
+	}
+	if in.State, err = audit.Read(ctx, from); err != nil {
 		return in, err
 	}
 	in.Coordination = audit.Coordination(design.Coordination)

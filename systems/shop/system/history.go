@@ -25,6 +25,12 @@ type attempt struct {
 	Noted     struct {
 		Key   string `json:"key"`
 		Order string `json:"order"`
+		// What was ordered: one product or two.
+		Customer int64 `json:"customer,string"`
+		Quantity int64 `json:"quantity,string"`
+		Product  int64 `json:"product,string"`
+		Left     int64 `json:"left,string"`
+		Right    int64 `json:"right,string"`
 	} `json:"noted"`
 
 	line int64
@@ -50,13 +56,27 @@ func readAttempts(path string) (all []attempt, err error) {
 	return all, nil
 }
 
+// asked is what the client ordered; nil where it was not noted.
+func (a attempt) asked() *audit.Asked {
+	if a.Noted.Customer == 0 {
+		return nil
+	}
+	asked := &audit.Asked{Customer: a.Noted.Customer}
+	for _, product := range []int64{a.Noted.Product, a.Noted.Left, a.Noted.Right} {
+		if product != 0 {
+			asked.Lines = append(asked.Lines, audit.Wanted{Product: product, Quantity: a.Noted.Quantity})
+		}
+	}
+	return asked
+}
+
 // readHistory reads it in the words of the audit, all loads on one clock.
 func readHistory(path string) ([]audit.Attempt, error) {
 	attempts, err := readAttempts(path)
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {
 		all[i] = audit.Attempt{
-			ID: a.line, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order,
+			ID: a.line, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order, Asked: a.asked(),
 			IntendedNS: a.Begun + a.Intended, ActualNS: a.Begun + a.Sent, CompleteNS: a.Begun + a.Finished,
 			Outcome: audit.Outcome(a.End), Error: a.Outcome,
 		}

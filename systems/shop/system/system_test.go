@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -206,14 +207,17 @@ func played(t *testing.T, history string) lab.Leftover {
 		t.Fatal(err)
 	}
 	const id = "0199aaaa-0000-7000-8000-000000000001"
+	fresh := seed(point(nil), 1)
+	product, customer := fresh.Product(1), fresh.Customer(1)
+	price := strconv.FormatInt(product.PriceCents, 10)
 	for _, statement := range []string{
-		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, 200, 'confirmed', '', '', 2, 1, NULL, 'confirmed1')`,
-		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, 'x', 1, 200)`,
+		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, ` + price + `, 'confirmed', '', '', 1, 1, NULL, 'confirmed1')`,
+		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, '` + product.Name + `', 1, ` + price + `)`,
 		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + id + `', 0, 1, 1, 'committed', 'reserved2committed4')`,
 		`UPDATE stock SET on_hand = on_hand - 1, sold = sold + 1 WHERE product_id = 1`,
-		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, 200, 'captured', 'captured3')`,
-		`UPDATE accounts SET balance_cents = balance_cents - 200 WHERE customer_id = 1`,
-		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', 'a', 'b', 'shipped5')`,
+		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, ` + price + `, 'captured', 'captured3')`,
+		`UPDATE accounts SET balance_cents = balance_cents - ` + price + ` WHERE customer_id = 1`,
+		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', '` + customer.Name + `', '` + customer.Address + `', 'shipped5')`,
 	} {
 		if _, err := db.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -222,12 +226,12 @@ func played(t *testing.T, history string) lab.Leftover {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address}, Reports: []lab.UnitReport{{Unit: RoleGenerator}}}
+	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address}, Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
 }
 
 // line is a line of the generator's history.
 func line(key, end string) string {
-	return fmt.Sprintf(`{"operation":"create order","end":%q,"outcome":"ok","intended_ns":1,"sent_ns":2,"finished_ns":3,"noted":{"key":%q}}`+"\n", end, key)
+	return fmt.Sprintf(`{"operation":"create order","end":%q,"outcome":"ok","intended_ns":1,"sent_ns":2,"finished_ns":3,"noted":{"key":%q,"customer":"1","product":"1","quantity":"1"}}`+"\n", end, key)
 }
 
 func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
@@ -241,6 +245,8 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 	}{
 		"all is well":        {line("k1", "ok"), good, nil, lab.AuditValid, ""},
 		"an order was lost":  {line("k1", "ok") + line("k2", "ok"), good, nil, lab.AuditInvalid, "I1"},
+		"another customer":   {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"2"`, 1), good, nil, lab.AuditInvalid, "orders.customer_id is 1, want 2"},
+		"nobody knows what":  {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"0"`, 1), good, nil, lab.AuditUnknown, "what was asked for"},
 		"out of nowhere":     {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
 		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown, "the generator, not the shop"},
 		"shop too slow":      {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},

@@ -28,27 +28,29 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	case cancelled > 0:
 		right = object{"status": "2xx", "body": []string{`re:"state": ?"(confirmed|rejected)"`}}
 	}
-	order := func(lines ...object) object {
+	order := func(products ...string) object {
+		note, lines := []string{"key", "order", "customer", "quantity"}, []object{}
+		for _, product := range products {
+			note = append(note, product)
+			lines = append(lines, object{"productId": "${" + product + "}", "quantity": "${quantity}"})
+		}
 		return object{
 			"name": operation, "request": "POST /orders", "headers": object{"Idempotency-Key": "${key}"},
 			"json":    object{"customerId": "${customer}", "lines": lines},
 			"expect":  right,
 			"extract": object{"order": object{"json": "orderId"}},
-			"note":    []string{"key", "order"},
+			"note":    note,
 		}
-	}
-	line := func(product string) object {
-		return object{"productId": "${" + product + "}", "quantity": "${quantity}"}
 	}
 	flow := func(name string, weight float64, steps ...object) object {
 		return object{"name": name, "weight": weight, "steps": steps}
 	}
-	flows := []object{flow("one line", 100-cancelled, order(line("product")))}
+	flows := []object{flow("one line", 100-cancelled, order("product"))}
 	if half := filled.Products / 2; half > 0 { // the two products of an order differ
-		flows = append(flows, flow("two lines", 100-cancelled, order(line("left"), line("right"))))
+		flows = append(flows, flow("two lines", 100-cancelled, order("left", "right")))
 	}
 	if cancelled > 0 {
-		regretted := order(line("product"))
+		regretted := order("product")
 		regretted["think"] = regret
 		flows = append(flows, flow("regretted", 2*cancelled, regretted, object{
 			"name": "cancel order", "request": "POST /orders/${order}/cancel", "expect": object{"status": "200, 202, 409"},

@@ -153,14 +153,14 @@ func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.remember(audit.OperationCreate, request.IdempotencyKey, created.GetOrder())
+	b.remember(audit.OperationCreate, request, created.GetOrder())
 	return created.GetOrder().GetOrderId()
 }
 
-func (b *bench) remember(operation, key string, order *shoppb.Order) {
+func (b *bench) remember(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order) {
 	now := int64(len(b.history))
 	b.history = append(b.history, audit.Attempt{
-		ID: now, Operation: operation, Key: key, Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
 		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
 	})
 }
@@ -171,7 +171,7 @@ func (b *bench) cancel(t *testing.T, id string) {
 	cancelled, err := b.orders.CancelOrder(t.Context(), &shoppb.CancelOrderRequest{OrderId: id})
 	switch {
 	case err == nil:
-		b.remember(audit.OperationCancel, "", cancelled)
+		b.remember(audit.OperationCancel, nil, cancelled)
 	case !shop.IsKind(err, shop.Conflict):
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), History: b.history, State: state, Coordination: audit.Choreographed, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state, Coordination: audit.Choreographed, Drained: true})
 }
 
 // TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some

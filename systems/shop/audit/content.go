@@ -1,0 +1,267 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// clockSlack is how far the wall clock may be set while a trial lasts before moments
+// on record seem wrong.
+const clockSlack = time.Minute
+
+// checkContent holds what is on record of every order against what its client asked
+// for and what the shop began with: rule 13.
+func (j *judge) checkContent() {
+	asked := j.asked()
+	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
+		order := j.State.Orders[id]
+		j.checkRequest(order, asked[order.Key])
+		total := j.checkLines(order)
+		j.checkReason(order, total)
+		j.checkVersion(order)
+		if order.State.Final() {
+			j.checkStepsOf(order)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.State.Lines)) {
+		if j.State.Orders[id] == nil {
+			j.breach(13, "order %s has order_lines and is not on record", id)
+		}
+	}
+	if n := j.counts["content_unknown"]; n > 0 {
+		j.unknown = append(j.unknown, fmt.Sprintf("what was asked for is not in the history of %d orders", n))
+	}
+}
+
+// column notes a value that is not the one that it must be. whose is a row's owner,
+// such as "order 17"; column is "table.column".
+func (j *judge) column(whose, column string, got, want any) {
+	if got != want {
+		j.breach(13, "%s: %s is %#v, want %#v", whose, column, got, want)
+	}
+}
+
+// request is what clients have asked for with a key, and when: nanoseconds.
+type request struct {
+	what        *Asked
+	first, last int64
+	answered    bool
+}
+
+// asked gathers what was asked for by key. A key that was refused may have come with
+// other content: it does not count where another attempt does.
+func (j *judge) asked() map[string]request {
+	found := map[string]request{}
+	for _, a := range j.History {
+		if a.Operation != OperationCreate || a.Outcome == OutcomeFail {
+			continue
+		}
+		r, known := found[a.Key]
+		if !known {
+			r = request{a.Asked, a.ActualNS, a.CompleteNS, false}
+		}
+		r.what = cmp.Or(r.what, a.Asked)
+		r.first, r.last = min(r.first, a.ActualNS), max(r.last, a.CompleteNS)
+		r.answered = r.answered || a.Outcome == OutcomeOK
+		found[a.Key] = r
+	}
+	return found
+}
+
+// checkRequest compares an order with what was asked for.
+func (j *judge) checkRequest(order *Order, r request) {
+	whose := "order " + order.ID
+	if r.what == nil {
+		j.counts["content_unknown"]++
+		return
+	}
+	j.column(whose, "orders.customer_id", order.Customer, r.what.Customer)
+	lines := j.State.Lines[order.ID]
+	if len(lines) != len(r.what.Lines) {
+		j.breach(13, "%s: there are %d order_lines, asked for were %d", whose, len(lines), len(r.what.Lines))
+		return
+	}
+	for i, line := range lines {
+		j.column(whose, "order_lines.line", line.Number, int64(i))
+		j.column(whose, "order_lines.product_id", line.Product, r.what.Lines[i].Product)
+		j.column(whose, "order_lines.quantity", line.Quantity, r.what.Lines[i].Quantity)
+	}
+	created := order.CreatedUS * int64(time.Microsecond)
+	early, late := r.first-int64(clockSlack), r.last+int64(clockSlack)
+	if j.UnixClock && (created < early || r.answered && created > late) {
+		j.breach(13, "%s: orders.created_unix_us is %d, its client asked at %d and had the answer at %d",
+			whose, order.CreatedUS, r.first/1000, r.last/1000)
+	}
+}
+
+// checkLines compares the prices and names of an order's lines, and their sum, with the
+// catalog, and returns that sum. An order that was rejected before it was priced has
+// none of them.
+func (j *judge) checkLines(order *Order) (total int64) {
+	lines := j.State.Lines[order.ID]
+	priced := order.State != shop.StateRejected || order.TotalCents != 0
+	for _, line := range lines {
+		priced = priced || line.Name != "" || line.PriceCents != 0
+		total += line.Quantity * j.Fresh.Product(line.Product).PriceCents
+	}
+	if !priced {
+		return total
+	}
+	whose := "order " + order.ID
+	for _, line := range lines {
+		product := j.Fresh.Product(line.Product)
+		j.column(whose, "order_lines.name", line.Name, product.Name)
+		j.column(whose, "order_lines.unit_price_cents", line.PriceCents, product.PriceCents)
+	}
+	j.column(whose, "orders.total_cents", order.TotalCents, total)
+	return total
+}
+
+// checkReason judges why an order was rejected, and that no other one has a reason.
+func (j *judge) checkReason(order *Order, total int64) {
+	whose := "order " + order.ID
+	if order.State != shop.StateRejected {
+		if order.State.Final() {
+			j.column(whose, "orders.rejection_kind", order.Rejection.Kind, "")
+			j.column(whose, "orders.rejection_detail", order.Rejection.Detail, "")
+		}
+		return
+	}
+	reasons := j.reasons(order, total)[shop.Kind(order.Rejection.Kind)]
+	if reasons == nil {
+		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose, order.Rejection.Kind)
+		return
+	}
+	if !slices.Contains(reasons, order.Rejection.Detail) {
+		j.breach(13, "%s: orders.rejection_detail is %q, which is no reason of kind %s for this order", whose, order.Rejection.Detail, order.Rejection.Kind)
+	}
+}
+
+// reasons are those for which an order that costs so much may be rejected, in the words
+// that its customer is told, by kind.
+func (j *judge) reasons(order *Order, total int64) map[shop.Kind][]string {
+	lines := j.State.Lines[order.ID]
+	found := map[shop.Kind][]string{
+		shop.Declined: {fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)},
+	}
+	if order.Customer > j.Seed.Customers {
+		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer), fmt.Sprintf("customer %d has no account", order.Customer)}
+	}
+	for there, line := range lines {
+		if line.Product > j.Seed.Products {
+			found[shop.UnknownProduct] = append(found[shop.UnknownProduct], fmt.Sprintf("there is no product %d", line.Product))
+		}
+		short := fmt.Sprintf("the shelf holds %d of the %d lines", there, len(lines))
+		if len(lines) == 1 {
+			short = fmt.Sprintf("product %d: the shelf does not hold %d", line.Product, line.Quantity)
+		}
+		found[shop.OutOfStock] = append(found[shop.OutOfStock], short)
+	}
+	return found
+}
+
+// checkVersion counts the states that an order came into: each is a version. Where the
+// journal does not tell, checkCourses says so.
+func (j *judge) checkVersion(order *Order) {
+	entries, err := row{what: record, state: string(order.State), journal: order.Journal}.entries()
+	if err != nil {
+		return
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return beside(e.word) })
+	j.column("order "+order.ID, "orders.version", order.Version, int64(len(entries)))
+}
+
+// checkStepsOf compares what is on record of the steps of a final order with the order:
+// rules 5 and 6 compare the sums of those that are not rejected.
+func (j *judge) checkStepsOf(order *Order) {
+	whose := "order " + order.ID
+	lines, reserved := j.State.Lines[order.ID], j.State.Reservations[order.ID]
+	if !forbidden(reserved) && len(reserved) > 0 {
+		if len(lines) != len(reserved) {
+			j.breach(13, "%s: there are %d reservations of %d order_lines", whose, len(reserved), len(lines))
+			return
+		}
+		for i, r := range reserved {
+			j.column(whose, "reservations.line", r.Number, lines[i].Number)
+			j.column(whose, "reservations.product_id", r.Product, lines[i].Product)
+			j.column(whose, "reservations.quantity", r.Quantity, lines[i].Quantity)
+		}
+	}
+	for _, p := range j.State.Payments[order.ID] {
+		if order.State == shop.StateRejected && p.Customer == 0 && p.AmountCents == 0 {
+			continue // it was forbidden before it came
+		}
+		j.column(whose, "payments.customer_id", p.Customer, order.Customer)
+		j.column(whose, "payments.amount_cents", p.AmountCents, order.TotalCents)
+	}
+	for _, s := range j.State.Shipments[order.ID] {
+		if s.Recipient == "" && s.Address == "" && !strings.Contains(s.Journal, shipmentDone) {
+			continue // it was forbidden before it came
+		}
+		customer := j.Fresh.Customer(order.Customer)
+		j.column(whose, "shipments.recipient", s.Recipient, customer.Name)
+		j.column(whose, "shipments.address", s.Address, customer.Address)
+	}
+}
+
+// forbidden reports whether a reservation was given back before it came.
+func forbidden(rows []Line) bool {
+	return len(rows) == 1 && rows[0].Product == 0 && rows[0].Quantity == 0 && rows[0].Number == 0
+}
+
+// checkSeeded compares what nobody changes with what the shop began with: catalog and
+// customers, and whose the stock and the accounts are. Rule 13.
+func (j *judge) checkSeeded() {
+	products := map[string][]Product{"products": j.State.Products}
+	customers := map[string][]Customer{"customers": j.State.Customers}
+	if len(j.State.KnownProducts)+len(j.State.KnownCustomers) > 0 {
+		products["known_products"], customers["known_customers"] = j.State.KnownProducts, j.State.KnownCustomers
+	}
+	for table, rows := range products {
+		j.checkIDs(table+".product_id", j.Seed.Products, each(rows, func(p Product) int64 { return p.ID }))
+		for _, p := range rows {
+			whose, want := "product "+strconv.FormatInt(p.ID, 10), j.Fresh.Product(p.ID)
+			j.column(whose, table+".name", p.Name, want.Name)
+			j.column(whose, table+".price_cents", p.PriceCents, want.PriceCents)
+			if table == "products" {
+				j.column(whose, table+".search_name", p.SearchName, strings.ToLower(want.Name))
+			}
+		}
+	}
+	for table, rows := range customers {
+		j.checkIDs(table+".customer_id", j.Seed.Customers, each(rows, func(c Customer) int64 { return c.ID }))
+		for _, c := range rows {
+			whose, want := "customer "+strconv.FormatInt(c.ID, 10), j.Fresh.Customer(c.ID)
+			j.column(whose, table+".name", c.Name, want.Name)
+			j.column(whose, table+".address", c.Address, want.Address)
+			if table == "customers" {
+				j.column(whose, table+".email", c.Email, want.Email)
+			}
+		}
+	}
+	j.checkIDs("stock.product_id", j.Seed.Products, each(j.State.Stock, func(s Stock) int64 { return s.Product }))
+	j.checkIDs("accounts.customer_id", j.Seed.Customers, each(j.State.Accounts, func(a Account) int64 { return a.Customer }))
+}
+
+// checkIDs wants each id from 1 on in a column, once.
+func (j *judge) checkIDs(column string, count int64, ids []int64) {
+	present := map[int64]bool{}
+	for _, id := range ids {
+		present[id] = true
+	}
+	for id := int64(1); id <= count; id++ {
+		if !present[id] {
+			j.breach(13, "%s: there is no %d", column, id)
+		}
+	}
+	if more := int64(len(ids)) - count; more > 0 {
+		j.breach(13, "%s: there are %d more than the %d of the beginning", column, more, count)
+	}
+}
