@@ -33,7 +33,7 @@ type changedColumn struct {
 	verdict lab.AuditVerdict
 }
 
-// judgedColumns are the columns that the audit judges.
+// judgedColumns are the columns that the audit judges. Long because it is a table.
 func judgedColumns() map[string]changedColumn {
 	const confirmed, rejected = "state = 'confirmed'", "state = 'rejected'"
 	const unproven = "in which order 1 steps came is unknown"
@@ -105,7 +105,7 @@ func judgedColumns() map[string]changedColumn {
 func unjudgedColumns() map[string]string {
 	return map[string]string{
 		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits counts those that are not as sagas that are left",
-		"stock.version":         "only puts in order what is told of a product; several changes in one transaction are one version. Where documents show it, it is compared with theirs",
+		"stock.version":         "puts in order what is told of a product, and several changes in one transaction are one version: only documents have something to compare it with, and are",
 	}
 }
 
