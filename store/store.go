@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -32,6 +33,10 @@ const (
 	logsDir         = "logs"
 	latestLink      = "latest"
 )
+
+// maxDocument is how much of a file is read, in bytes. The largest trials, of
+// hundreds of units, have some megabytes.
+const maxDocument = 256 << 20
 
 // Folder is a result folder.
 type Folder struct {
@@ -212,7 +217,7 @@ func (f *Folder) writeJSON(name string, value any) error {
 }
 
 func (f *Folder) readJSON(name string, value any) error {
-	data, err := os.ReadFile(f.Path(name))
+	data, err := inputfile.Read(f.Path(name), maxDocument)
 	if err != nil {
 		return fmt.Errorf("read result folder: %w", err)
 	}

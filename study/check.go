@@ -55,10 +55,10 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // checkSystem holds points, names and claims against the system.
 func (f *File) checkSystem(r *reader) {
 	if len(f.Study.Points) == 0 {
-		r.Problem(1, "the study needs points (or factors)")
+		r.Problem(f.lines.top, "the study needs points (or factors)")
 	}
 	if len(f.Study.Points) > maxPoints {
-		r.Problem(1, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
+		r.Problem(f.lines.top, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
 	}
 	for _, p := range f.Study.Points {
 		f.checkPoint(r, p)

@@ -54,9 +54,9 @@ type Quick struct {
 
 // lines remembers where things stand in the file, for later messages.
 type lines struct {
-	system, baseline, noiseFloor, quick int
-	variants, points                    map[string]int
-	claims, trends, faults              []int
+	top, system, baseline, noiseFloor, quick int
+	variants, points                         map[string]int
+	claims, trends, faults                   []int
 }
 
 // namePattern is what variants, points and studies may be called: names appear
@@ -96,9 +96,11 @@ func Defaults() lab.Design {
 
 func (f *File) read(r *reader, root *yaml.Node) {
 	s := &f.Study
+	f.lines.top = root.Line
+	var schema, name int // lines
 	r.object(root, "the study", fields{
-		"schema":   r.text("schema", &s.Schema),
-		"name":     r.text("name", &s.Name),
+		"schema":   at(&schema, r.text("schema", &s.Schema)),
+		"name":     at(&name, r.text("name", &s.Name)),
 		"title":    r.text("title", &s.Title),
 		"question": r.text("question", &s.Question),
 		"source":   r.text("source", &s.Source),
@@ -117,10 +119,10 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")
 	if s.Schema != "" && s.Schema != lab.StudySchema {
-		r.Problem(root.Line, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
+		r.Problem(schema, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
 	if s.Name != "" && !namePattern.MatchString(s.Name) {
-		r.Problem(root.Line, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+		r.Problem(name, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 // maxTrials bounds the plan.
 const maxTrials = 100_000
 
-// Options are what the command line changes in a study. Zero values change nothing.
+// Options are what the command line changes in a study. Nil changes nothing.
 type Options struct {
 	Quick  bool
-	Scale  float64 // multiplies scaled parameters
-	Blocks int
+	Scale  *float64 // multiplies scaled parameters
+	Blocks *int
 	Points []string
 	Seed   *uint64
 	// Knobs returns the knobs to be turned in a variant besides its own, which they
@@ -48,11 +48,14 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		}
 		s.Load = hasten(s.Load, f.Quick.Load)
 	}
-	if o.Scale != 0 {
-		s.Design.Scale = o.Scale
+	if o.Scale != nil {
+		s.Design.Scale = *o.Scale
 	}
-	if o.Blocks != 0 {
-		s.Design.Blocks = o.Blocks
+	if o.Blocks != nil {
+		s.Design.Blocks = *o.Blocks
+	}
+	if s.Design.Blocks < 1 || s.Design.Blocks > maxBlocks {
+		return s, Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, maxBlocks)}}
 	}
 	if o.Seed != nil {
 		s.Design.Seed = *o.Seed
@@ -227,7 +230,7 @@ func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 			}
 		}
 		if len(plan.Trials) > maxTrials {
-			return plan, fmt.Errorf("the plan has more than %d trials: choose fewer blocks, points or variants", maxTrials)
+			return plan, Problems{{Message: fmt.Sprintf("the plan has more than %d trials: choose fewer blocks, points or variants", maxTrials)}}
 		}
 	}
 	return plan, nil

@@ -16,7 +16,7 @@ import (
 
 // Limits of a study file.
 const (
-	maxBytes = 256 << 10
+	MaxBytes = 256 << 10
 	maxDepth = 8
 	maxNodes = 20_000
 	maxText  = 2_000 // bytes in one text
@@ -26,7 +26,7 @@ const (
 func format() yamlfile.Format {
 	return yamlfile.Format{
 		Kind: "study", Schema: lab.StudySchema,
-		MaxBytes: maxBytes, MaxDepth: maxDepth, MaxNodes: maxNodes,
+		MaxBytes: MaxBytes, MaxDepth: maxDepth, MaxNodes: maxNodes,
 	}
 }
 
@@ -90,6 +90,8 @@ func (r *reader) text(what string, into *string) func(*yaml.Node) {
 			r.Problem(node.Line, "%s is %s, expected a text", what, kindOf(node))
 		case len(node.Value) > maxText:
 			r.Problem(node.Line, "%s has %d bytes, at most %d are allowed", what, len(node.Value), maxText)
+		case node.Tag == "!!null", strings.TrimSpace(node.Value) == "":
+			r.Problem(node.Line, "%s is empty, expected a text", what)
 		default:
 			*into = strings.TrimSpace(node.Value)
 		}
@@ -168,12 +170,15 @@ func (r *reader) share(what string, into *float64) func(*yaml.Node) {
 	}
 }
 
+// longest is the longest time span: sums of some still fit a time.Duration.
+const longest = 7 * 24 * time.Hour
+
 // duration returns a reader of a time span, into seconds.
 func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		span, err := time.ParseDuration(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 {
-			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m", what, show(node))
+		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > longest {
+			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node), longest.Hours())
 			return
 		}
 		*into = span.Seconds()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,7 +116,7 @@ func TestBuiltInStudyHasTheParameterSetsOfItsSource(t *testing.T) {
 func TestResolveAppliesOptions(t *testing.T) {
 	file := parseBuiltIn(t)
 	seed := uint64(7)
-	s, err := file.Resolve(study.Options{Scale: 0.01, Blocks: 4, Points: []string{"s2", "s1"}, Seed: &seed})
+	s, err := file.Resolve(study.Options{Scale: new(0.01), Blocks: new(4), Points: []string{"s2", "s1"}, Seed: &seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +151,16 @@ func TestQuickNarrowsRestrictedVariantsAndTwins(t *testing.T) {
 	}
 }
 
-func TestResolveRefusesUnknownPointsAndScales(t *testing.T) {
+func TestResolveRefusesUnknownPointsScalesAndBlocks(t *testing.T) {
 	file := parseBuiltIn(t)
 	for want, options := range map[string]study.Options{
 		`there is no point "s10" (did you mean "s1"?)`: {Points: []string{"s10"}},
-		"scale is -1": {Scale: -1},
+		"scale is -1":     {Scale: new(-1.0)},
+		"scale is 0":      {Scale: new(0.0)},
+		"scale is NaN":    {Scale: new(math.NaN())},
+		"blocks is -1":    {Blocks: new(-1)},
+		"blocks is 0":     {Blocks: new(0)},
+		"blocks is 1001,": {Blocks: new(1001)},
 	} {
 		if _, err := file.Resolve(options); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Resolve(%+v): %v, want it to say %q", options, err, want)

@@ -82,6 +82,9 @@ func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
 	case node.Anchor != "": // there are no aliases without one
 		r.Problem(node.Line, "anchors and aliases are not allowed in %s files", r.Kind)
 		return false
+	case node.Style&yaml.TaggedStyle != 0:
+		r.Problem(node.Line, "the tag %s: tags are not allowed in %s files", node.Tag, r.Kind)
+		return false
 	case depth > r.MaxDepth:
 		r.Problem(node.Line, "nested deeper than %d levels", r.MaxDepth)
 		return false

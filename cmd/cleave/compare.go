@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/agent"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -126,11 +127,12 @@ func readSystems(args []string) ([]external.Definition, error) {
 }
 
 func readSystem(argument string) (external.Definition, error) {
-	data, err := os.ReadFile(argument)
+	data, err := inputfile.Read(argument, external.MaxFile)
+	_, missing := os.Stat(argument)
 	switch {
 	case err == nil:
 		return external.Parse(argument, data)
-	case strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
+	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
 		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
 	}
 	return external.Inline(argument)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
 	"github.com/cleave-lab/cleave/study"
@@ -99,7 +100,7 @@ func (f *compareFlags) load() (lab.Load, string, error) {
 	_, err = newGenerator(load.Objective)
 	note(err)
 	if f.request.allow != "" {
-		text, err := os.ReadFile(f.request.allow)
+		text, err := inputfile.Read(f.request.allow, consent.MaxList)
 		note(err)
 		load.Consent = string(text)
 	}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/fault"
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/report/analysis"
@@ -33,7 +35,7 @@ type experimentFlags struct {
 	seed      uint64
 	results   string
 	resume    string
-	progress  string
+	progress  progressFlag
 	planOnly  bool
 	mustKnow  bool
 	documents documentFlags
@@ -56,15 +58,22 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of order and random choices (default: the study's)")
 	flags.StringVar(&f.results, "results", "results", "folder for results")
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
-	flags.StringVar(&f.progress, "progress", "auto", "how progress is shown: auto, plain or json")
+	f.progress = "auto"
+	flags.Var(&f.progress, "progress", "how progress is shown: auto, plain or json")
 	flags.BoolVar(&f.planOnly, "plan", false, "print the plan as JSON and play nothing")
 	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
 	f.documents.register(command)
 }
 
-// options are what the flags change in the study. The seed counts only when given.
+// options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Quick: f.quick, Scale: f.scale, Blocks: f.blocks, Points: f.points}
+	o := study.Options{Quick: f.quick, Points: f.points}
+	if command.Flags().Changed("scale") {
+		o.Scale = &f.scale
+	}
+	if command.Flags().Changed("blocks") {
+		o.Blocks = &f.blocks
+	}
 	if command.Flags().Changed("seed") {
 		o.Seed = &f.seed
 	}
@@ -109,7 +118,7 @@ order with the same seeds, into a new folder.`,
 			if folder, err := store.Open(args[0]); err == nil {
 				return a.repeat(command, folder, &flags)
 			}
-			data, err := os.ReadFile(args[0])
+			data, err := inputfile.Read(args[0], study.MaxBytes)
 			if err != nil {
 				return withCode(exitBadPlan, "read the study file: %w", err)
 			}
@@ -230,10 +239,6 @@ func (a app) openFolder(plan lab.Plan, flags *experimentFlags) (*store.Folder, l
 
 // conductor joins the rooms that play the plan; only the store is missing.
 func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
-	form, err := a.progressForm(flags.progress)
-	if err != nil {
-		return nil, err
-	}
 	scratch, err := leftovers.Claim(leftovers.Root())
 	if err != nil {
 		return nil, err
@@ -252,7 +257,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	return &run.Conductor{
 		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Progress: progress.New(plain.Raw(a.story), form, time.Now), Scratch: scratch.Dir,
+		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch.Dir,
 	}, nil
 }
 
@@ -265,16 +270,32 @@ func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, 
 	return errors.Join(conductor.Play(ctx, plan), leftovers.Scratch{Dir: conductor.Scratch}.Release())
 }
 
-func (a app) progressForm(name string) (progress.Form, error) {
+// progressFlag is the name of a form in which progress is shown.
+type progressFlag string
+
+// String implements pflag.Value.
+func (p *progressFlag) String() string { return string(*p) }
+
+// Type implements pflag.Value.
+func (p *progressFlag) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (p *progressFlag) Set(name string) error {
+	if known := []string{"auto", "plain", "json"}; !slices.Contains(known, name) {
+		return fmt.Errorf("expected %s", strings.Join(known, ", "))
+	}
+	*p = progressFlag(name)
+	return nil
+}
+
+func (a app) progressForm(name progressFlag) progress.Form {
 	switch {
 	case name == "json":
-		return progress.JSON, nil
+		return progress.JSON
 	case name == "auto" && isTerminal(a.story):
-		return progress.Terminal, nil
-	case name == "auto", name == "plain":
-		return progress.Plain, nil
+		return progress.Terminal
 	}
-	return progress.Plain, withCode(exitBadPlan, "--progress is %q, expected auto, plain or json", name)
+	return progress.Plain
 }
 
 // adviseResume says how to go on, as the last line of the story.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -56,14 +57,14 @@ func (a app) init(kind, path string, force bool) error {
 	}
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK // waits for no reader of a pipe
 	}
 	file, err := os.OpenFile(path, mode, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return withCode(exitBadPlan, "%s is there already: give another name, or replace it with --force", path)
 	}
 	if err != nil {
-		return err
+		return withCode(exitBadPlan, "write the %s: %w: give another path", kind, err)
 	}
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Close()); err != nil {

@@ -11,12 +11,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// Limits of files that flags name, in bytes. A body is kept whole, and sent whole
+// with every request.
+const (
+	maxBody         = 16 << 20
+	maxCertificates = 1 << 20
+	maxProtoSet     = 16 << 20
 )
 
 // read turns the flags into a spec and the objective. All mistakes are named.
@@ -71,7 +80,7 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	if misplaced := slices.DeleteFunc(forURL(), func(name string) bool { return !f.given(name) }); len(misplaced) > 0 {
 		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s", strings.Join(misplaced, ", --"), what)
 	}
-	text, err := os.ReadFile(what)
+	text, err := inputfile.Read(what, scenario.MaxBytes)
 	if err != nil {
 		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/", err)
 	}
@@ -230,18 +239,18 @@ func (f *loadFlags) spikeOf(l *scenario.Load) error {
 // readFiles reads the files that flags name.
 func (f *loadFlags) readFiles(s *trial.Spec) error {
 	var mistakes []error
-	file := func(flag, path string) []byte {
+	file := func(flag, path string, most int64) []byte {
 		if path == "" {
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := inputfile.Read(path, most)
 		if err != nil {
 			mistakes = append(mistakes, fmt.Errorf("--%s: %w", flag, err))
 		}
 		return text
 	}
-	s.Roots, s.ProtoSet = file("ca", f.ca), file("proto-set", f.protoSet)
-	if f.allowed = string(file("allow", f.allow)); f.allowed != "" {
+	s.Roots, s.ProtoSet = file("ca", f.ca, maxCertificates), file("proto-set", f.protoSet, maxProtoSet)
+	if f.allowed = string(file("allow", f.allow, consent.MaxList)); f.allowed != "" {
 		var err error
 		s.Guard.Allowed, err = consent.ReadList(strings.NewReader(f.allowed), f.allow)
 		mistakes = append(mistakes, err)
@@ -255,7 +264,7 @@ func loadBody(text string) ([]byte, error) {
 	if !isFile {
 		return []byte(text), nil
 	}
-	body, err := os.ReadFile(path)
+	body, err := inputfile.Read(path, maxBody)
 	if err != nil {
 		return nil, fmt.Errorf("--body: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
@@ -24,6 +25,12 @@ const EventSecond lab.EventKind = "second"
 // for them; the data is a list of record.Row as gob, which costs half of JSON, in
 // base64. When the load is finished they are all there.
 const EventRows lab.EventKind = "rows"
+
+// Limits of a job's own file, and of a file that is packed into a job, in bytes.
+const (
+	maxJob    = 512 << 20
+	maxPacked = 256 << 20
+)
 
 // Job is what an agent is to do.
 type Job struct {
@@ -97,7 +104,7 @@ func ParseJob(text string) (Job, error) {
 	data := []byte(text)
 	if path, is := strings.CutPrefix(text, "@"); is {
 		var err error
-		if data, err = os.ReadFile(path); err != nil {
+		if data, err = inputfile.Read(path, maxJob); err != nil {
 			return Job{}, fmt.Errorf("job: %w", err)
 		}
 	}
@@ -143,7 +150,7 @@ func (j Job) Pack() (Job, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(j.Spec.Dir, path)
 		}
-		text, err := os.ReadFile(path)
+		text, err := inputfile.Read(path, maxPacked)
 		j.Files[name] = text
 		return name, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // Limits of an allow list.
 const (
-	maxList     = 64 << 10 // bytes
+	MaxList     = 64 << 10 // bytes
 	maxEntries  = 100
 	minToken    = 16 // characters
 	maxToken    = 128
@@ -69,12 +69,12 @@ func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 
 // ReadList reads an allow list and names all mistakes with their line.
 func ReadList(in io.Reader, name string) ([]Permission, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxList+1))
+	text, err := io.ReadAll(io.LimitReader(in, MaxList+1))
 	if err != nil {
 		return nil, fmt.Errorf("allow list %s: %w", name, err)
 	}
-	if len(text) > maxList {
-		return nil, fmt.Errorf("allow list %s: longer than %d bytes", name, maxList)
+	if len(text) > MaxList {
+		return nil, fmt.Errorf("allow list %s: longer than %d bytes", name, MaxList)
 	}
 	var file struct {
 		Allow []entry `yaml:"allow"`

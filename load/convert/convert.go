@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -65,29 +64,24 @@ type Options struct {
 	// Group is the thread group of a test plan to convert; empty means all, if
 	// their loads agree, otherwise the first.
 	Group string
-	// Beside is the folder of the input, for data files that it refers to; nil
-	// means that they are not read.
+	// Beside is the folder of the input, for data files that it refers to, which
+	// are read whole; nil means that they are not read.
 	Beside fs.FS
 }
 
 // ReadFile converts a file. Data files that it refers to are read from its
 // folder and below, from nowhere else.
 func ReadFile(path string, options Options) (Conversion, error) {
-	file, err := os.Open(path)
+	data, err := inputfile.Read(path, maxRecording)
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert: %w", err)
 	}
-	defer func() { _ = file.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(file, maxRecording+1))
-	if err != nil {
-		return Conversion{}, fmt.Errorf("convert %s: %w", path, err)
-	}
-	folder, err := os.OpenRoot(filepath.Dir(path))
+	folder, err := inputfile.Folder(filepath.Dir(path), maxData)
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert %s: %w", path, err)
 	}
 	defer func() { _ = folder.Close() }() // only read
-	options.Beside = folder.FS()
+	options.Beside = folder
 	return Convert(filepath.Base(path), data, options)
 }
 

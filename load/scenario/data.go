@@ -10,10 +10,11 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/inputfile"
 )
 
 // Limits of a data file.
@@ -89,25 +90,20 @@ func (t *table) read(folder string, d Data) (err error) {
 	if !filepath.IsLocal(name) {
 		return fmt.Errorf("file %q: it must be in the folder of the scenario", name)
 	}
-	file, err := os.OpenInRoot(folder, name)
+	root, err := inputfile.Folder(folder, maxDataBytes)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", filepath.Join(folder, name), errors.Unwrap(err))
+		return fmt.Errorf("open the folder of %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	file, err := root.Open(name)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	about, err := file.Stat()
-	switch {
-	case err != nil:
-		return err
-	case !about.Mode().IsRegular():
-		return fmt.Errorf("%s is no file", name)
-	case about.Size() > maxDataBytes:
-		return fmt.Errorf("%s has %d bytes, at most %d are read", name, about.Size(), maxDataBytes)
-	}
-	input := io.LimitReader(file, maxDataBytes) // it may grow
 	if d.CSV != "" {
-		err = t.readCSV(input)
+		err = t.readCSV(file)
 	} else {
-		err = t.readLines(input)
+		err = t.readLines(file)
 	}
 	if err == nil && len(t.rows) == 0 {
 		err = errors.New("there are no rows")

@@ -96,7 +96,7 @@ func TestDataThatIsRefused(t *testing.T) {
 		{"outside by a link", "link.csv", "", "path escapes"},
 		{"absolute", filepath.Join(folder, "outside.csv"), "", "in the folder of the scenario"},
 		{"missing", "missing.csv", "", "no such file"},
-		{"folder", ".", "", "is no file"},
+		{"folder", ".", "", "is a folder"},
 		{"large", "large.csv", "", "at most 67108864 are read"},
 		{"empty", "empty.csv", "", "the file is empty"},
 		{"no rows", "header.csv", "a,b\n", "there are no rows"},

@@ -10,7 +10,7 @@ import (
 
 // Limits of a scenario file.
 const (
-	maxBytes = 4 << 20
+	MaxBytes = 4 << 20
 	maxDepth = 40
 	maxNodes = 200_000
 )
@@ -19,7 +19,7 @@ const (
 func format() yamlfile.Format {
 	return yamlfile.Format{
 		Kind: "scenario", Schema: Schema,
-		MaxBytes: maxBytes, MaxDepth: maxDepth, MaxNodes: maxNodes,
+		MaxBytes: MaxBytes, MaxDepth: maxDepth, MaxNodes: maxNodes,
 	}
 }
 

@@ -64,7 +64,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"alias", head + "values: &a {x: {uuid: {}}}\ndata: *a", "anchors and aliases"},
 		{"deep", head + "flows: " + strings.Repeat("[", 50) + strings.Repeat("]", 50), "nested deeper"},
 		{"too many values", head + "flows: [" + strings.Repeat("1,", maxNodes) + "]", "more than 200000 values"},
-		{"too large", head + "#" + strings.Repeat("x", maxBytes), "at most 4194304 are read"},
+		{"too large", head + "#" + strings.Repeat("x", MaxBytes), "at most 4194304 are read"},
 		{"key twice", head + "name: y\nflows: []", `"name" twice`},
 		{"missing keys", "seed: 1", `needs the key "flows"`},
 		{"number as a list", head + "seed: [1]\nflows: []", "expected a whole number from 0 on"},

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
@@ -30,7 +30,7 @@ func within(dir, path string) string {
 // it; without one the load ends a mean gap after the last arrival, so that its
 // rate is the recorded one.
 func (m *model) replay(path string, duration time.Duration) error {
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path, maxReplay)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
@@ -72,6 +72,7 @@ func mostInASecond(times []time.Duration) float64 {
 
 // Limits of a file of arrivals.
 const (
+	maxReplay   = 16 << 30 // bytes; it is read piece by piece
 	maxArrivals = 50_000_000
 	maxLine     = 1 << 20 // bytes
 )

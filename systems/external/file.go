@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -24,8 +24,8 @@ const Schema = "cleave-system/1"
 // readyTimeout is how long a system may take to become ready, unless it says.
 const readyTimeout = 30 * time.Second
 
-// maxFile bounds system and compose files, in bytes.
-const maxFile = 256 << 10
+// MaxFile bounds system and compose files, in bytes.
+const MaxFile = 256 << 10
 
 // namePattern is what systems may be called: names appear in paths and reports.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
@@ -82,8 +82,8 @@ func (a *argv) UnmarshalYAML(node *yaml.Node) error {
 // Parse reads a system file. Its own folder is where relative paths start from.
 // All mistakes are named at once.
 func Parse(path string, data []byte) (Definition, error) {
-	if len(data) > maxFile {
-		return Definition{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, len(data), maxFile)
+	if len(data) > MaxFile {
+		return Definition{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, len(data), MaxFile)
 	}
 	var f file
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -135,11 +135,11 @@ func (f *file) definition(folder string) (Definition, []error) {
 	d.Dir = within(folder, f.Dir)
 	if f.Compose != "" {
 		path := within(folder, f.Compose)
-		text, err := readSmall(path)
+		text, err := inputfile.Read(path, MaxFile)
 		if err != nil {
 			mistake("compose: %w", err)
 		}
-		d.Compose = &lab.Compose{Text: text, Dir: filepath.Dir(path)}
+		d.Compose = &lab.Compose{Text: string(text), Dir: filepath.Dir(path)}
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes
@@ -151,18 +151,6 @@ func within(folder, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(folder, path)
-}
-
-func readSmall(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), maxFile)
-	}
-	if err != nil {
-		return "", err
-	}
-	data, err := os.ReadFile(path)
-	return string(data), err
 }
 
 // complete fills in defaults and finds mistakes.
