@@ -88,7 +88,7 @@ func unwritable(path string, err error) error {
 
 // Open opens an existing result folder.
 func Open(dir string) (*Folder, error) {
-	if _, err := os.Stat(filepath.Join(dir, planFile)); err != nil {
+	if about, err := os.Stat(filepath.Join(dir, planFile)); err != nil || !about.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir, planFile)
 	}
 	resolved, err := filepath.EvalSymlinks(dir)

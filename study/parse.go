@@ -23,7 +23,7 @@ import (
 const (
 	maxVariants = 100
 	maxPoints   = 1000
-	maxBlocks   = 1000
+	MaxBlocks   = 1000
 	maxClaims   = 200
 	maxRepeats  = 10
 )
@@ -233,7 +233,7 @@ func (f *File) readTrends(r *reader, node *yaml.Node) {
 func (f *File) readDesign(r *reader, node *yaml.Node) {
 	d := &f.Study.Design
 	r.object(node, "design", fields{
-		"blocks":             r.whole("blocks", 1, maxBlocks, &d.Blocks),
+		"blocks":             r.whole("blocks", 1, MaxBlocks, &d.Blocks),
 		"seed":               r.seed(&d.Seed),
 		"margin":             r.share("margin", &d.Margin),
 		"confidence":         r.share("confidence", &d.Confidence),
@@ -291,7 +291,7 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 	q := &Quick{Scale: 1, Blocks: f.Study.Design.Blocks}
 	r.object(node, "quick", fields{
 		"scale":             r.number("scale", 1e-6, 1, &q.Scale),
-		"blocks":            r.whole("blocks", 1, maxBlocks, &q.Blocks),
+		"blocks":            r.whole("blocks", 1, MaxBlocks, &q.Blocks),
 		"points":            r.texts("points", &q.Points),
 		"restricted_points": r.texts("restricted_points", &q.RestrictedPoints),
 		"load": func(n *yaml.Node) {

@@ -54,8 +54,8 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	if o.Blocks != nil {
 		s.Design.Blocks = *o.Blocks
 	}
-	if s.Design.Blocks < 1 || s.Design.Blocks > maxBlocks {
-		return s, Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, maxBlocks)}}
+	if s.Design.Blocks < 1 || s.Design.Blocks > MaxBlocks {
+		return s, Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, MaxBlocks)}}
 	}
 	if o.Seed != nil {
 		s.Design.Seed = *o.Seed

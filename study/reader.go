@@ -170,15 +170,16 @@ func (r *reader) share(what string, into *float64) func(*yaml.Node) {
 	}
 }
 
-// longest is the longest time span: sums of some still fit a time.Duration.
-const longest = 7 * 24 * time.Hour
+// Longest is the longest time span of an experiment: sums of some still fit a
+// time.Duration.
+const Longest = 7 * 24 * time.Hour
 
 // duration returns a reader of a time span, into seconds.
 func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		span, err := time.ParseDuration(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > longest {
-			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node), longest.Hours())
+		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > Longest {
+			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node), Longest.Hours())
 			return
 		}
 		*into = span.Seconds()

@@ -78,8 +78,8 @@ func (f *checkFlags) plan() (lab.Plan, error) {
 	if f.seed > 0 {
 		s.Design.Seed = f.seed
 	}
-	if f.orders < 1 {
-		return lab.Plan{}, fmt.Errorf("--orders is %d: use at least 1", f.orders)
+	if f.orders < 1 || f.orders > shopsystem.MaxOrders {
+		return lab.Plan{}, fmt.Errorf("--orders is %d: use 1 to %d", f.orders, shopsystem.MaxOrders)
 	}
 	var mistakes []error
 	for _, name := range f.names() {

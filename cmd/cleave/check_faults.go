@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
@@ -59,8 +60,8 @@ func parseFault(text string) (lab.Fault, error) {
 // span is a time in seconds.
 func span(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no time span such as 2s or 500ms", text)
+	if err != nil || d < 0 || d > study.Longest {
+		return 0, fmt.Errorf("%q is no time span such as 2s or 500ms, at most %.0fh", text, study.Longest.Hours())
 	}
 	return d.Seconds(), nil
 }

@@ -104,9 +104,7 @@ func (f *compareFlags) load() (lab.Load, string, error) {
 		note(err)
 		load.Consent = string(text)
 	}
-	if f.duration < time.Second || f.warmUp < 0 {
-		note(errors.New("--duration must be at least 1s, and --warm-up not negative"))
-	}
+	note(f.checkDesign(f.margin, f.duration, f.warmUp))
 	_, load.Cores, err = f.pin()
 	note(err)
 	return load, dir, errors.Join(mistakes...)

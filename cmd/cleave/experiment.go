@@ -80,6 +80,24 @@ func (f *experimentFlags) options(command *cobra.Command) study.Options {
 	return o
 }
 
+// checkDesign finds mistakes in the numbers of an experiment without a study file.
+func (f *experimentFlags) checkDesign(margin float64, duration, warmUp time.Duration) error {
+	var mistakes []error
+	if f.blocks < 1 || f.blocks > study.MaxBlocks {
+		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks))
+	}
+	if !(margin >= 0 && margin < 1) {
+		mistakes = append(mistakes, fmt.Errorf("--margin is %g, expected a share from 0 to below 1", margin))
+	}
+	if duration < time.Second || duration > study.Longest {
+		mistakes = append(mistakes, fmt.Errorf("--duration is %v, expected 1s to %.0fh", duration, study.Longest.Hours()))
+	}
+	if warmUp < 0 || warmUp > study.Longest {
+		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh", warmUp, study.Longest.Hours()))
+	}
+	return errors.Join(mistakes...)
+}
+
 func (a app) reproduceCommand() *cobra.Command {
 	var flags experimentFlags
 	command := &cobra.Command{

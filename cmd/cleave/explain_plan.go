@@ -100,12 +100,7 @@ func (f *explainFlags) mistakes() error {
 	if !(f.rate > 0 && f.rate <= 1e5) {
 		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected orders per second above 0", f.rate))
 	}
-	if f.duration < time.Second || f.warmUp < 0 {
-		mistakes = append(mistakes, errors.New("--duration must be at least 1s, and --warm-up not negative"))
-	}
-	if f.blocks < 1 {
-		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected at least 1", f.blocks))
-	}
+	mistakes = append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))
 	if _, err := newGenerator(f.objective); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("--objective: %w", err))
 	}

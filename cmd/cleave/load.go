@@ -46,6 +46,7 @@ are not followed. An operation without --expect-body, --expect-json or
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			flags.given = command.Flags().Changed
+			flags.value = func(name string) string { return command.Flag(name).Value.String() }
 			return a.load(command.Context(), args[0], flags)
 		},
 	}

@@ -13,6 +13,7 @@ import (
 // loadFlags are the flags of load.
 type loadFlags struct {
 	given func(flag string) bool
+	value func(flag string) string // as text
 
 	// when flows begin
 	rate, arrivals, ramp, steps, spike, replay string

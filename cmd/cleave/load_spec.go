@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/search"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -48,14 +49,30 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	limit, err := f.limit()
 	note(err)
 	note(f.outputs.check(f))
+	for _, name := range notZero() {
+		if value := f.value(name); f.given(name) && (value == "0" || value == "0s") {
+			note(fmt.Errorf("--%s is %s: leave it out for the default, or give a value above zero", name, value))
+		}
+	}
 	if f.given("seed") || s.Scenario.Seed == 0 {
 		s.Scenario.Seed = max(f.seed, 1)
 	}
 	return s, limit, errors.Join(mistakes...)
 }
 
+// notZero are flags whose zero would be the default, though somebody wrote it.
+func notZero() []string {
+	return []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"}
+}
+
 // limit reads the objective and what needs one.
 func (f *loadFlags) limit() (objective.Objective, error) {
+	if f.given("resolution") && !f.search {
+		return objective.Objective{}, errors.New("--resolution belongs to --search")
+	}
+	if !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution) {
+		return objective.Objective{}, fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution, search.FinestResolution, search.CoarsestResolution)
+	}
 	if f.search && (f.objective == "" || f.rate == "") {
 		return objective.Objective{}, errors.New("--search needs --objective, and --rate to begin with")
 	}

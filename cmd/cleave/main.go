@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +14,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // version is set by the linker; see the Makefile.
@@ -47,13 +50,15 @@ plots. Results go to standard output, the story to standard error.`,
 		Version:       version + commit(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          arguments(cobra.NoArgs),
+		Args:          knownCommand,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(story)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitBadPlan, "%w", err) })
+	root.SetFlagErrorFunc(badFlag)
+	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
+	root.SetHelpCommand(helpCommand())
 	app := app{out: out, story: story}
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
@@ -75,6 +80,63 @@ func commit() string {
 		}
 	}
 	return ""
+}
+
+// badFlag explains a mistake in a flag.
+func badFlag(command *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	var known []string
+	command.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	return withCode(exitBadPlan, "%w%s: see cleave help %s", err, yamlfile.Suggest(unknown.GetSpecifiedName(), known), command.Name())
+}
+
+// emptyFlags refuses flags that were given without a value: what a variable of a
+// script does not hold must not become the default. An empty body is one.
+func emptyFlags(command *cobra.Command) error {
+	var mistakes []error
+	command.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, is := f.Value.(pflag.SliceValue); is {
+			value = strings.Join(list.GetSlice(), "")
+		}
+		if value == "" && f.Name != "body" {
+			mistakes = append(mistakes, fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name))
+		}
+	})
+	if err := errors.Join(mistakes...); err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	return nil
+}
+
+// knownCommand refuses what is no command.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, command := range root.Commands() {
+		known = append(known, command.Name())
+	}
+	return withCode(exitBadPlan, "there is no command %q%s: see cleave help", args[0], yamlfile.Suggest(args[0], known))
+}
+
+// helpCommand shows the help of a command. The library's own ends well when there is
+// no such command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "say more about a command",
+		RunE: func(help *cobra.Command, args []string) error {
+			command, rest, err := help.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return knownCommand(help.Root(), rest)
+			}
+			return command.Help()
+		},
+	}
 }
 
 // arguments refuses a wrong number of arguments with the exit code for it.

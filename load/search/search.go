@@ -63,8 +63,8 @@ func (o Options) check() (Options, error) {
 	switch {
 	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
 		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in order", o.Start, o.Min, o.Max)
-	case !(o.Resolution >= 1.002 && o.Resolution <= 2):
-		return o, fmt.Errorf("search to a ratio of %g: use between 1.002 and 2", o.Resolution)
+	case !(o.Resolution >= FinestResolution && o.Resolution <= CoarsestResolution):
+		return o, fmt.Errorf("search to a ratio of %g: use between %g and %g", o.Resolution, FinestResolution, CoarsestResolution)
 	case o.MaxProbes < 1:
 		return o, fmt.Errorf("search with %d probes: use at least one", o.MaxProbes)
 	case o.Votes < 1 || o.Votes%2 == 0:
@@ -86,6 +86,9 @@ type search struct {
 	low   float64 // the highest rate that passed, below high; zero: none yet
 	high  float64 // the lowest rate above low that failed; infinite: none yet
 }
+
+// FinestResolution and CoarsestResolution bound the ratio to which is searched.
+const FinestResolution, CoarsestResolution = 1.002, 2.0
 
 // Run searches the capacity: doubles the rate until it fails, bisects the
 // logarithm of the rate until the bracket is narrow, decides by the median of

@@ -20,6 +20,9 @@ const (
 // DefaultDuration is how long flows are begun when nothing says so.
 const DefaultDuration = 10 * time.Second
 
+// longest bounds every time of a load, so that sums of some are times too.
+const longest = 7 * 24 * time.Hour
+
 // model is a scenario.Load that was understood.
 type model struct {
 	open          schedule.Schedule // of an open loop
@@ -44,6 +47,8 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 		return m, fmt.Errorf("%s exclude one another: give one of them", strings.Join(given, " and "))
 	case m.duration < 0:
 		return m, fmt.Errorf("the duration %v is not above zero", m.duration)
+	case m.duration > longest:
+		return m, fmt.Errorf("the duration %v is longer than %.0fh", m.duration, longest.Hours())
 	case l.Users != 0:
 		return m, m.closed(l)
 	case l.Think != 0 || l.RampUp != 0:
@@ -79,6 +84,8 @@ func (m *model) closed(l scenario.Load) error {
 	switch {
 	case m.users < 0 || m.think < 0 || m.rampUp < 0:
 		return fmt.Errorf("%d users, think time %v, ramp-up %v: none may be negative", m.users, m.think, m.rampUp)
+	case m.think > longest:
+		return fmt.Errorf("the think time %v is longer than %.0fh", m.think, longest.Hours())
 	case m.rampUp >= m.duration:
 		return fmt.Errorf("the ramp-up of %v is not shorter than the load of %v", m.rampUp, m.duration)
 	case l.Arrivals != "":

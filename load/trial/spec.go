@@ -168,6 +168,8 @@ func (t *Trial) checkShares() error {
 		return fmt.Errorf("%d streams on a connection: use 1 to %d", s.Streams, maxStreams)
 	case s.Timeout < 0:
 		return fmt.Errorf("the time limit %v is negative", time.Duration(s.Timeout))
+	case time.Duration(s.Timeout) > longest:
+		return fmt.Errorf("the time limit %v is longer than %.0fh", time.Duration(s.Timeout), longest.Hours())
 	case t.model.users > 0 && t.pacing.Lateness() > 0:
 		return fmt.Errorf("pacing %s belongs to an open loop: users act when they have thought", t.pacing)
 	}
@@ -189,6 +191,8 @@ func (t *Trial) checkProtocol() error {
 		return errors.New("loops are for plain HTTP/1.1: everything else uses all processors already")
 	case s.Streams != 0 && !t.streams():
 		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at a time")
+	case s.Streams < 0:
+		return fmt.Errorf("%d streams: use at least one", s.Streams)
 	case len(s.ProtoSet) > 0 && !grpc:
 		return errors.New("gRPC descriptors are given, but no step calls a method")
 	}

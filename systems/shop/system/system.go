@@ -63,7 +63,7 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: PerMinute, Summary: "orders per minute of an open loop", Max: 6e6, Optional: true},
 			{Name: Users, Summary: "users of a closed loop", Max: 1e4, Optional: true},
 			{Name: SearchFrom, Summary: "orders per second at which the search for the capacity begins", Max: 1e5, Optional: true},
-			{Name: Orders, Summary: "so many orders, as fast as they are answered", Max: maxOrders, Optional: true},
+			{Name: Orders, Summary: "so many orders, as fast as they are answered", Max: MaxOrders, Optional: true},
 			{Name: Over, Summary: "seconds over which these orders become due, evenly (0: all at once)", Max: longest, Optional: true},
 			{Name: Customers, Summary: "customers of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Products, Summary: "products of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
@@ -224,8 +224,8 @@ func (s System) generator(v lab.Variant, p lab.Point, filled shop.Seed, d archit
 }
 
 const (
-	// maxOrders bounds a load that is counted.
-	maxOrders = 1e6
+	// MaxOrders bounds a load that is counted.
+	MaxOrders = 1_000_000
 	// longest is the limit, in seconds, of a load that is counted.
 	longest = 3600
 )

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestFilesThatAreNoneAreRefused would wait for ever at a pipe, and fill the memory
+// from a device or a file without end.
+func TestFilesThatAreNoneAreRefused(t *testing.T) {
+	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
+	device := func(path string) error { return os.Symlink("/dev/zero", path) }
+	large := func(path string) error {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+		return os.Truncate(path, maxDocument+1)
+	}
+	read := map[string]func(*Folder) error{
+		planFile:        func(f *Folder) error { _, err := f.Plan(); return err },
+		environmentFile: func(f *Folder) error { _, err := f.Environment(); return err },
+		filepath.Join(trialsDir, "0001", trialFile): func(f *Folder) error { _, err := f.Trials(); return err },
+	}
+	for name, attempt := range read {
+		for want, put := range map[string]func(string) error{"is a pipe": pipe, "is a device": device, "bytes, at most": large} {
+			f := create(t)
+			if err := f.Save(trial(1, 1, true), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(f.Path(name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(f.Path(name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := attempt(f); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v, want it to say %q", name, err, want)
+			}
+		}
+	}
+	f := create(t)
+	if err := os.Remove(f.Path(planFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := pipe(f.Path(planFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "is no result folder") {
+		t.Errorf("a folder with a pipe for its plan: %v", err)
+	}
+}
+
+// memoryPerByte bounds what reading may allocate for each byte of a file.
+const memoryPerByte, memoryOfRead = 2000, 1 << 20
+
+// bounded fails where reading takes more memory than its input accounts for.
+func bounded(t *testing.T, data []byte, read func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	read()
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(len(data)*memoryPerByte+memoryOfRead) {
+		t.Errorf("%d bytes made it allocate %d", len(data), used)
+	}
+}
+
+// FuzzPlan: any plan.json is read or refused with its name, and what was read is the
+// same after it was written and read again.
+func FuzzPlan(f *testing.F) {
+	fine, err := marshal(plan())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"schema":"cleave-plan/9"}`, `{"schema":"cleave-plan/1","trials":[{"number":-1}]}`,
+		`{"schema":"cleave-plan/1","created":"0000-00-00"}`, `{"schema":"cleave-plan/1","study":{"design":{"blocks":1e99}}}`,
+		`{"schema":"cleave-plan/1","study":{"points":[{"levels":{"rate":1e308}}]}}`, strings.Repeat(`{"study":`, 11000)} {
+		f.Add([]byte(text))
+	}
+	folder := &Folder{dir: f.TempDir()}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		bounded(t, data, func() {
+			readTwice(t, folder, planFile, data, func() (any, error) { return folder.Plan() })
+		})
+	})
+}
+
+// FuzzTrial does the same with trial.json.
+func FuzzTrial(f *testing.F) {
+	whole := trial(1, 1, true)
+	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5}, map[string]string{"database": "sqlite"}
+	whole.Audit.Problems = []string{"order 7 is lost"}
+	fine, err := marshal(whole)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"number":1e99}`, `{"point":{"levels":{"":-0}}}`,
+		`{"started":"9999-12-31T23:59:59.999999999+23:59"}`, `{"metered":{"units":[null,{"unit":{"pid":-1}}]}}`, `{"\u0000":"\ud800"}`} {
+		f.Add([]byte(text))
+	}
+	folder := &Folder{dir: f.TempDir()}
+	if err := os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		bounded(t, data, func() {
+			readTwice(t, folder, filepath.Join(trialsDir, "0001", trialFile), data, func() (any, error) {
+				trials, err := folder.Trials()
+				if err == nil && len(trials) != 1 {
+					t.Fatalf("%d trials in one file", len(trials))
+				}
+				if err != nil {
+					return lab.Trial{}, err
+				}
+				return trials[0], nil
+			})
+		})
+	})
+}
+
+// readTwice reads a file with this content, writes what was read, and reads that.
+func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func() (any, error)) {
+	t.Helper()
+	if err := os.WriteFile(folder.Path(name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, err := read()
+	if err != nil {
+		if !strings.Contains(err.Error(), folder.Path(name)) {
+			t.Errorf("%v does not name the file", err)
+		}
+		return
+	}
+	written, err := marshal(first)
+	if err != nil {
+		t.Fatalf("what was read cannot be written: %v", err)
+	}
+	if err := os.WriteFile(folder.Path(name), written, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, err := read()
+	if err != nil {
+		t.Fatalf("what was written cannot be read: %v\n%s", err, written)
+	}
+	again, err := marshal(second)
+	if err != nil || !bytes.Equal(written, again) {
+		t.Errorf("read again, it changed: %v\n%s\n%s", err, written, again)
+	}
+}
