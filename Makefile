@@ -47,6 +47,12 @@ test: ## install what is missing, then lint and run all tests
 web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report
 	cd $(WEB) && npm test --silent
 
+FUZZTIME ?= 10m
+
+.PHONY: fuzz
+fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each)
+	@scripts/fuzz.sh $(FUZZTIME)
+
 .PHONY: lint
 lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \

@@ -3,21 +3,39 @@ package convert
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// fuzz converts whatever comes: never a crash, and what is converted can be
-// parsed and compiled.
+// What a conversion may allocate, in bytes, and for each byte of its input: nobody
+// makes it hold much more than he sends.
+const memoryOfConversion, memoryPerByte = 32 << 20, 64 << 10
+
+// fuzz converts whatever comes: never a crash, in bounded memory, with notes of one
+// line each, and what is converted can be parsed and compiled.
 func fuzz(f *testing.F, format string, fixtures ...string) {
 	for _, name := range fixtures {
 		f.Add(read(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		c, err := Convert("fuzz", data, Options{Format: format})
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfConversion+memoryPerByte*len(data)) {
+			t.Errorf("%d bytes made it allocate %d", len(data), used)
+		}
 		if err != nil {
 			return
+		}
+		for _, note := range c.NotConverted {
+			if text := note.String(); strings.ContainsFunc(text, unicode.IsControl) || note.What == "" {
+				t.Errorf("note %q", text)
+			}
 		}
 		text, err := c.YAML("fuzz")
 		if err != nil {
@@ -57,7 +75,16 @@ func columnsOf(c *Conversion) string {
 	return header + "\n" + row + "\n"
 }
 
-func FuzzHAR(f *testing.F) { fuzz(f, HAR, "shop.har") }
+func FuzzHAR(f *testing.F) {
+	for _, entry := range []string{
+		`{"request":{"method":"GET","url":"http://a/b?c=d","headers":[{"name":"X","value":"y"}]},"response":{"status":200,"content":{"text":"{\"a\":1}","mimeType":"application/json"}}}`,
+		`{"startedDateTime":"2026-01-01T00:00:00Z","time":1e308,"request":{"method":"POST","url":"http://a/${x}","postData":{"text":"a=b","params":[{"name":"a","value":"b"}]}},"response":{"status":-1}}`,
+		`{"request":{"method":"GET /","url":"\u0000"}}`, `{}`, `null`,
+	} {
+		f.Add([]byte(`{"log":{"entries":[` + entry + `]}}`))
+	}
+	fuzz(f, HAR, "shop.har")
+}
 
 func FuzzOpenAPI(f *testing.F) { fuzz(f, OpenAPI, "shop.openapi.yaml", "shop.swagger.json") }
 

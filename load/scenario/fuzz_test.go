@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FuzzParse: no file makes the reader panic, and one that is accepted can be
-// written, read again and played.
+// FuzzParse: every mistake stands at a line of the file and has words; what is
+// accepted can be written, read again and played.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"shop.yaml", "mistakes.yaml"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -21,11 +22,24 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	f.Add("schema: cleave-scenario/1\nname: x\nflows: [{name: y, steps: [{request: GET /, json: {a: [1.5, null]}, note: []}]}]")
+	const head = "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\n"
+	for _, rest := range []string{
+		"flows: [{name: a, steps: [{request: GET /}]}]", "flows: [{name: a, steps: [{request: 'GET /${v}', expect: {status: 2xx}}]}]\nvalues: {v: {integer: {from: 1, to: 9}}}",
+		"flows: []", "data: {d: {csv: ../../etc/passwd}}", "load: {rate: 1e308, duration: 2562047h}", "name: !foo x", "values: {v: {text: {length: 99999999}}}",
+	} {
+		f.Add(head + rest)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := Parse("x.yaml", []byte(text))
 		if err != nil {
-			if strings.TrimSpace(err.Error()) == "" {
-				t.Error("an error without words")
+			var problems Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("%v is no list of problems", err)
+			}
+			for _, p := range problems {
+				if p.File != "x.yaml" || p.Line < 0 || p.Line > len(text)+1 || strings.TrimSpace(p.Message) == "" {
+					t.Errorf("problem %+v", p)
+				}
 			}
 			return
 		}

@@ -1,0 +1,132 @@
+package stream
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
+
+// answers are frames that a server may send in answer to the first request: right,
+// nearly right and wrong.
+func answers(f *testing.F, body []byte, last ...hpack.HeaderField) {
+	head := fields(append([]hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: "application/grpc"}}, last...)...)
+	whole := slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, endStream, 1, body...))
+	trailers := fields(hpack.HeaderField{Name: "grpc-status", Value: "0"})
+	for _, frames := range [][]byte{
+		nil, whole, whole[:len(whole)-1],
+		slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, 0, 1, body...), frame(headersFrame, endHeaders|endStream, 1, trailers...)),
+		slices.Concat(frame(headersFrame, 0, 1, head...), frame(dataFrame, 0, 1)), // interrupted
+		frame(headersFrame, endHeaders|endStream, 1, 0x3f, 0xff, 0xff, 0xff, 0xff, 0x7f),
+		frame(headersFrame, endHeaders, 1, 0x40, 0x7f, 0xff, 0xff, 0xff, 0x7f, 'x'),
+		frame(headersFrame, endHeaders, 3, head...), frame(headersFrame, endHeaders, 0, head...),
+		frame(dataFrame, endStream, 1, body...), frame(resetFrame, 0, 1, code(8)...), frame(goAwayFrame, 0, 0, make([]byte, 8)...),
+		frame(settingsFrame, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff), frame(settingsFrame, 0, 0, 0, 3, 0, 0, 0, 0), frame(settingsFrame, 1, 0, 1),
+		frame(9, 0, 1), frame(5, endHeaders, 1, 0, 0, 0, 2), frame(8, 0, 1, 0, 0, 0, 0), {0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1},
+	} {
+		f.Add(frames)
+	}
+}
+
+// fields is a header block.
+func fields(all ...hpack.HeaderField) []byte {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, one := range all {
+		_ = encoder.WriteField(one) // into memory
+	}
+	return block.Bytes()
+}
+
+// serveBytes is a server of HTTP/2 at a Unix socket that says this in answer to the
+// first request on a connection, and then no more.
+func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
+	f.Helper()
+	listener, err := net.Listen("unix", filepath.Join(f.TempDir(), "socket"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				_, _ = conn.Write(frame(settingsFrame, 0, 0))
+				_ = readFrames(conn, func(conn net.Conn, _ uint32) error {
+					_, _ = conn.Write(*said.Load())
+					return errDone
+				})
+				if conn.(*net.UnixConn).CloseWrite() == nil {
+					_, _ = io.Copy(io.Discard, conn)
+				}
+			}()
+		}
+	}()
+	return listener.Addr()
+}
+
+// What one operation may allocate, in bytes: for the load around it, a message of
+// gRPC that is announced and never comes among it, and for each byte that it is sent.
+const memoryOfLoad, memoryPerByte = 64 << 20, 4096
+
+// fuzz holds what must be true whatever a server says: the operation ends, with the
+// connection and not by its time limit, is recorded once, and takes bounded memory.
+func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
+	var said atomic.Pointer[[]byte]
+	address := serveBytes(f, &said)
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		said.Store(&frames)
+		r := load(t, address)
+		r.open(1)
+		r.config.Connections, r.config.Timeout = 1, time.Minute
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		results, _ := r.run()
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfLoad+memoryPerByte*len(frames)) {
+			t.Errorf("%d bytes made it allocate %d", len(frames), used)
+		}
+		ended := int64(0)
+		for _, outcome := range record.Outcomes() {
+			ended += results.Count(record.All, outcome)
+		}
+		if late := results.Count(record.All, record.Timeout) + results.Count(record.All, record.Unfinished); ended != 1 || late > 0 {
+			t.Errorf("of one operation %d ended, %d of them by the clock", ended, late)
+		}
+	})
+}
+
+// FuzzHTTP2 answers a request of HTTP/2 with any frames.
+func FuzzHTTP2(f *testing.F) {
+	answers(f, []byte(`{"ok":true}`), hpack.HeaderField{Name: "content-length", Value: "11"})
+	fuzz(f, func(t *testing.T, address net.Addr) *rig {
+		r := newRig(t, HTTP2, "http://shop.test", address)
+		r.step().Expect.Body = []string{"ok"}
+		return r
+	})
+}
+
+// FuzzGRPC answers a call of gRPC with any frames, and so with any messages.
+func FuzzGRPC(f *testing.F) {
+	answers(f, []byte{0, 0, 0, 0, 2, 8, 1})
+	f.Add(slices.Concat(frame(headersFrame, endHeaders, 1, fields(hpack.HeaderField{Name: ":status", Value: "200"}, hpack.HeaderField{Name: "content-type", Value: "application/grpc"})...),
+		frame(dataFrame, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 8, 1))) // a message of 4 GiB
+	fuzz(f, func(t *testing.T, address net.Addr) *rig {
+		r := newCall(t, "http://shop.test", address)
+		r.config.ProtoSet = protoSet(t)
+		return r
+	})
+}
