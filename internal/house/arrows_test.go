@@ -49,7 +49,7 @@ func rules() []rule {
 			"a study file is parsed and expanded without knowing systems, deployers or results"},
 		{"studies", noun, nil, []string{"stats"},
 			"the built-in studies are files with their published figures, not code"},
-		{"systems", []string{"lab", "inputfile", "control", "binding", "backing"}, any, []string{"launch"},
+		{"systems", []string{"lab", "inputfile", "yamlfile", "control", "binding", "backing"}, any, []string{"launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
 		{"systems/big/bigtest", []string{"lab", "control", "launch", "systems/big"}, any, nil,
 			"the stand-in for a deployer in tests starts units as the deployer does"},

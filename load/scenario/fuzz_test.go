@@ -32,15 +32,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := Parse("x.yaml", []byte(text))
 		if err != nil {
-			var problems Problems
-			if !errors.As(err, &problems) {
-				t.Fatalf("%v is no list of problems", err)
-			}
-			for _, p := range problems {
-				if p.File != "x.yaml" || p.Line < 0 || p.Line > len(text)+1 || strings.TrimSpace(p.Message) == "" {
-					t.Errorf("problem %+v", p)
-				}
-			}
+			checkProblems(t, err, len(text)+1)
 			return
 		}
 		plan, err := file.Compile(t.TempDir())
@@ -73,6 +65,20 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkProblems holds that every mistake stands at a line of the file and has words.
+func checkProblems(t *testing.T, err error, lines int) {
+	t.Helper()
+	var problems Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("%v is no list of problems", err)
+	}
+	for _, p := range problems {
+		if p.File != "x.yaml" || p.Line < 0 || p.Line > lines || strings.TrimSpace(p.Message) == "" {
+			t.Errorf("problem %+v", p)
+		}
+	}
 }
 
 // heavy reports whether a scenario makes texts that would slow fuzzing down, or

@@ -241,6 +241,11 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 		"open quote":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x", "inside quotes"},
 		"negative core":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]", "cores has -1"},
 		"ready path":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}", `ready.path is "health"`},
+		"tag":             {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/", "system.yaml:2: the tag !x"},
+		"anchor":          {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/", "system.yaml:2: anchors"},
+		"two documents":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\n---\na: b", "more than one document"},
+		"large core":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [9999]", "cores has 9999"},
+		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: 2562047h}", "at most 24h"},
 		"ready timeout":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}", "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {

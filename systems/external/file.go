@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -16,16 +15,28 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // Schema versions system files.
 const Schema = "cleave-system/1"
 
-// readyTimeout is how long a system may take to become ready, unless it says.
-const readyTimeout = 30 * time.Second
+// readyTimeout is how long a system may take to become ready, unless it says;
+// longestReady bounds what it may say.
+const (
+	readyTimeout = 30 * time.Second
+	longestReady = 24 * time.Hour
+)
 
-// MaxFile bounds system and compose files, in bytes.
-const MaxFile = 256 << 10
+// maxCore is the highest number of a processor that the kernel's sets have by default.
+const maxCore = 1023
+
+// Limits of a system file; the first, in bytes, is also that of a compose file.
+const (
+	MaxFile  = 256 << 10
+	maxDepth = 8
+	maxNodes = 20_000
+)
 
 // namePattern is what systems may be called: names appear in paths and reports.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
@@ -82,16 +93,17 @@ func (a *argv) UnmarshalYAML(node *yaml.Node) error {
 // Parse reads a system file. Its own folder is where relative paths start from.
 // All mistakes are named at once.
 func Parse(path string, data []byte) (Definition, error) {
-	if len(data) > MaxFile {
-		return Definition{}, fmt.Errorf("%s has %d bytes, at most %d are read", path, len(data), MaxFile)
+	whole := yamlfile.Reader{File: path, Format: yamlfile.Format{
+		Kind: "system", Schema: Schema, MaxBytes: MaxFile, MaxDepth: maxDepth, MaxNodes: maxNodes,
+	}}
+	whole.Root(data)
+	if err := whole.Problems.OrNil(); err != nil {
+		return Definition{}, err
 	}
 	var f file
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&f); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("the file is empty; start with: schema: %s", Schema)
-		}
 		return Definition{}, inWords(path, err)
 	}
 	folder, err := filepath.Abs(filepath.Dir(path))
@@ -176,8 +188,8 @@ func (d *Definition) complete() (mistakes []error) {
 		mistake("%s must be in url and in command or env, or in neither", portMark)
 	}
 	for _, core := range d.Cores {
-		if core < 0 {
-			mistake("cores has %d, expected numbers from 0 on", core)
+		if core < 0 || core > maxCore {
+			mistake("cores has %d, expected numbers from 0 to %d", core, maxCore)
 		}
 	}
 	switch {
@@ -185,6 +197,8 @@ func (d *Definition) complete() (mistakes []error) {
 		d.Ready.Timeout = readyTimeout.Seconds()
 	case d.Ready.Timeout < 0:
 		mistake("ready.timeout is negative")
+	case d.Ready.Timeout > longestReady.Seconds():
+		mistake("ready.timeout is %g s, expected at most %.0fh", d.Ready.Timeout, longestReady.Hours())
 	}
 	if d.Ready.Path != "" && !strings.HasPrefix(d.Ready.Path, "/") {
 		mistake("ready.path is %q, expected a path such as /health", d.Ready.Path)
