@@ -1,0 +1,94 @@
+package study_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// FuzzParse: every mistake stands at a line of the file and has words; a study
+// without one resolves, expands to a bounded plan, and is the same after it was
+// written and read as JSON, as result folders keep it.
+func FuzzParse(f *testing.F) {
+	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\nbaseline: a\nvariants: {a: {architecture: threads}, b: {architecture: http}}\n"
+	for _, rest := range []string{
+		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}", "factors: {neighbourhoods: [1, 2], workers: [2, 1e1], pings: [1]}\ndesign: {blocks: 1000, noise_floor: [a]}",
+		"points: {p: {pings: .inf}}", "design: {trial_timeout: 2562047h}", "name: ''", "title: !foo x", "points: {? [a] : b}", "notes: [a, b, {c: d}]", "<<: {a: b}",
+	} {
+		f.Add([]byte(head + rest))
+	}
+	for _, path := range []string{"testdata/every-mistake.yaml", "../studies/rego2021.yaml"} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := study.Parse("fuzz.yaml", data, systems())
+		if err != nil {
+			var problems study.Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("%v is no list of problems", err)
+			}
+			for _, p := range problems {
+				if p.File != "fuzz.yaml" || p.Line < 0 || p.Line > len(data)+1 || strings.TrimSpace(p.Message) == "" {
+					t.Errorf("problem %+v", p)
+				}
+			}
+			return
+		}
+		resolved, err := file.Resolve(study.Options{})
+		if err != nil {
+			t.Fatalf("a study that parses does not resolve: %v", err)
+		}
+		plan, err := study.Expand(resolved, "full", time.Unix(0, 0))
+		if len(plan.Trials) > 100_000 && err == nil {
+			t.Errorf("a plan of %d trials", len(plan.Trials))
+		}
+		written, err := json.Marshal(resolved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back lab.Study
+		if err := json.Unmarshal(written, &back); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := json.Marshal(back); err != nil || !bytes.Equal(written, again) {
+			t.Errorf("read back, the study is another (%v):\n%s\n%s", err, written, again)
+		}
+	})
+}
+
+// TestMistakesStandAtTheirLine: a name is not where the file begins, and an empty
+// text is none.
+func TestMistakesStandAtTheirLine(t *testing.T) {
+	for name, want := range map[string]string{
+		"name: ''":         "own.yaml:3: name is empty, expected a text",
+		"name:":            "own.yaml:3: name is empty, expected a text",
+		"name: ~":          "own.yaml:3: name is empty, expected a text",
+		"name: My Study":   `own.yaml:3: name is "My Study"`,
+		"name: !foo study": "own.yaml:3: the tag !foo",
+		"name: x\nschema":  "own.yaml:4: the study has the key \"schema\" twice",
+	} {
+		_, err := study.Parse("own.yaml", []byte("# A comment.\nschema: cleave-study/1\n"+strings.Replace(name, "schema", "schema: x", 1)+"\ntitle: t\n"), systems())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	_, err := study.Parse("own.yaml", []byte("title: t\nname: x\nschema: cleave-study/9\n"), systems())
+	if err == nil || !strings.Contains(err.Error(), `own.yaml:3: schema is "cleave-study/9"`) {
+		t.Errorf("%v, want the line of the schema", err)
+	}
+	_, err = study.Parse("own.yaml", []byte("design: {trial_timeout: 2562047h}"), systems())
+	if err == nil || !strings.Contains(err.Error(), "at most 168h") {
+		t.Errorf("%v, want a limit of time spans", err)
+	}
+}
