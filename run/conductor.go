@@ -96,7 +96,7 @@ const shownProblems = 3
 
 // Preflight refuses a plan of which this host cannot carry every part, before
 // anything is started. The part that needs most is named first. Its error is a
-// MissingPartError, or a PlanError where the plan asks for faults that cannot be.
+// MissingPartError, or a PlanError where the plan asks for what cannot be.
 func (c *Conductor) Preflight(plan lab.Plan) error {
 	e := experiment{Conductor: c, plan: plan}
 	var problems []shortcoming
@@ -109,12 +109,12 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		seen[key] = true
 		setting, err := e.setting(planned)
 		if err == nil {
-			if refused := c.checkFaults(plan.Study.Faults, setting.layout); refused != nil {
-				return &PlanError{fmt.Errorf("%s: %w", key, refused)}
-			}
-			err = errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout))
+			err = c.checkFaults(plan.Study.Faults, setting.layout)
 		}
 		if err != nil {
+			return &PlanError{fmt.Errorf("%s: %w", key, err)}
+		}
+		if err := errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout)); err != nil {
 			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
 		}
 	}

@@ -289,6 +289,16 @@ func TestWhatEndsTheExperiment(t *testing.T) {
 	}
 }
 
+func TestWhatNoHostCanPlayIsAMistakeOfThePlan(t *testing.T) {
+	c := (&rooms{}).conductor(t)
+	impossible := plan(1)
+	impossible.Trials[0].Point = "nowhere"
+	var refused *PlanError
+	if err := c.Preflight(impossible); !errors.As(err, &refused) || !strings.Contains(err.Error(), `no point "nowhere"`) {
+		t.Errorf("Preflight: %v, want a PlanError about the point", err)
+	}
+}
+
 func TestPreflightFailureIsAMissingPart(t *testing.T) {
 	r := &rooms{preflight: errors.New("too few files")}
 	c := r.conductor(t)

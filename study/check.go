@@ -60,12 +60,20 @@ func (f *File) checkSystem(r *reader) {
 	if len(f.Study.Points) > maxPoints {
 		r.Problem(f.lines.top, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
 	}
+	seen := map[string]bool{}
 	for _, p := range f.Study.Points {
+		if seen[p.Name] {
+			r.Problem(f.lines.points[p.Name], "there are two points %q", p.Name)
+		}
+		seen[p.Name] = true
 		f.checkPoint(r, p)
 	}
 	f.checkVariantName(r, f.lines.baseline, "baseline", f.Study.Baseline)
 	for _, name := range f.Study.Design.NoiseFloor {
 		f.checkVariantName(r, f.lines.noiseFloor, "noise_floor", name)
+		if twin := name + TwinSuffix; f.lines.variants[twin] > 0 {
+			r.Problem(f.lines.variants[twin], "variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)
+		}
 	}
 	f.checkPointNames(r, f.lines.noiseFloor, "noise_floor_points", f.Study.Design.NoiseFloorPoints)
 	for i, t := range f.Study.Trends {

@@ -83,6 +83,15 @@ func TestMistakesStandAtTheirLine(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
+	const whole = "schema: cleave-study/1\nname: x\ntitle: t\nsystem: big\nbaseline: a\nvariants: {a: {architecture: threads}, a.twin: {architecture: http}}\n"
+	for rest, want := range map[string]string{
+		"factors: {neighbourhoods: [1], workers: [2], pings: [1, 1]}":                        `own.yaml:7: there are two points "neighbourhoods1-workers2-pings1"`,
+		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}\ndesign: {noise_floor: [a]}": "own.yaml:6: variant a.twin has the name of the twin",
+	} {
+		if _, err := study.Parse("own.yaml", []byte(whole+rest), systems()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", rest, err, want)
+		}
+	}
 	_, err := study.Parse("own.yaml", []byte("title: t\nname: x\nschema: cleave-study/9\n"), systems())
 	if err == nil || !strings.Contains(err.Error(), `own.yaml:3: schema is "cleave-study/9"`) {
 		t.Errorf("%v, want the line of the schema", err)

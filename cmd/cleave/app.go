@@ -68,10 +68,13 @@ func systemOf(plan lab.Plan) (lab.System, error) {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"", plan.Study.Name)
 	}
 	generator, err := newGenerator(plan.Study.Load.Objective)
-	if plan.Study.System == shop.Name {
-		return shopsystem.System{Generator: generator, Load: *plan.Study.Load, Spans: os.Getenv(spansVariable)}, err
+	if err != nil {
+		return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
 	}
-	return external.System{Generator: generator, Load: *plan.Study.Load}, err
+	if plan.Study.System == shop.Name {
+		return shopsystem.System{Generator: generator, Load: *plan.Study.Load, Spans: os.Getenv(spansVariable)}, nil
+	}
+	return external.System{Generator: generator, Load: *plan.Study.Load}, nil
 }
 
 func systemInfos() map[string]lab.SystemInfo {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,8 @@ run own.yaml --resume ''                         | --resume is empty
 run own.yaml --block 3                           | unknown flag: --block (did you mean "blocks"?)
 run own.yaml own.yaml                            | accepts 1 arg
 run huge.yaml --plan                             | more than 100000 trials
+run objective.yaml                               | the load of own: objective, column 1: unknown metric "nonsense"
+run pointless.yaml                               | needs one of rate, per_minute
 run                                              | accepts 1 arg
 run ''                                           | no such file
 run pipe                                         | pipe is a pipe, expected a regular file
@@ -194,10 +197,16 @@ func hostileFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	const study = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: big\nbaseline: a\nvariants:\n  a: {architecture: threads}\n  b: {architecture: http}\n"
-	levels := strings.Repeat("10, ", 100)
+	const shop = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n  a: {architecture: monolith}\n"
+	var levels []string
+	for n := range 60 {
+		levels = append(levels, strconv.Itoa(n+1))
+	}
 	for name, text := range map[string]string{
 		"own.yaml":           study + "points:\n  p: {neighbourhoods: 1, workers: 2, pings: 1}\n",
-		"huge.yaml":          study + "design: {blocks: 1000}\nfactors:\n  neighbourhoods: [" + levels[:len(levels)-2] + "]\n  workers: [2]\n  pings: [1]\n",
+		"huge.yaml":          study + "design: {blocks: 1000}\nfactors:\n  neighbourhoods: [" + strings.Join(levels, ", ") + "]\n  workers: [2]\n  pings: [1]\n",
+		"objective.yaml":     shop + "points: {p: {orders: 5}}\nload: {objective: nonsense}\n",
+		"pointless.yaml":     shop + "points: {p: {rate: 0}}\nload: {duration: 1s}\n",
 		"large.yaml":         study + "#" + strings.Repeat("x", 262145-len(study)-1),
 		"piped.yaml":         "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\ndata: {d: {csv: pipe}}\nflows: [{name: y, steps: [{request: GET /}]}]\n",
 		"piped-compose.yaml": "schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1\ncompose: pipe\n",

@@ -1,9 +1,13 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -329,5 +333,26 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 			t.Errorf("%s was read: %v", name, c.Beside)
 		}
 		wantNote(t, &c, "only files in the test plan's folder are read")
+	}
+}
+
+// TestPipesAreNotRead would wait for ever for somebody who writes to the pipe.
+func TestPipesAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", "users.csv")+prop("variableNames", "user"), "")+sampler("A", "/${user}", "")))
+	err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "plan.jmx"), []byte(text), 0o600),
+		syscall.Mkfifo(filepath.Join(dir, "users.csv"), 0o600), syscall.Mkfifo(filepath.Join(dir, "pipe.har"), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadFile(filepath.Join(dir, "plan.jmx"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNote(t, &c, "users.csv is a pipe, expected a regular file")
+	if _, err := ReadFile(filepath.Join(dir, "pipe.har"), Options{}); err == nil || !strings.Contains(err.Error(), "is a pipe") {
+		t.Errorf("a pipe as the input: %v", err)
 	}
 }
