@@ -48,10 +48,11 @@ web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the repor
 	cd $(WEB) && npm test --silent
 
 FUZZTIME ?= 10m
+FUZZ     ?= .
 
 .PHONY: fuzz
-fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each)
-	@scripts/fuzz.sh $(FUZZTIME)
+fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each, FUZZ=pattern)
+	@scripts/fuzz.sh $(FUZZTIME) "$(FUZZ)"
 
 .PHONY: lint
 lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck

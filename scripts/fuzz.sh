@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Runs the fuzz tests of all that reads bytes of strangers, one after the other, each
 # for a time. What they find is kept in the testdata/fuzz of the package: from then
-# on, go test repeats it. Usage: scripts/fuzz.sh [10m]
+# on, go test repeats it. Usage:
+# scripts/fuzz.sh [10m] [PATTERN], where only lines of the list with the pattern count.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=${1:-10m}
+pattern=${2:-.}
 # A reader without bounds must fail rather than take the host's memory: in KiB. What
 # Go reserves and does not use counts too.
 memory=$((6 << 20))
@@ -21,9 +23,11 @@ targets=(
   "HTTP/1 answer   binding/leanhttp  FuzzParseResponse"
   "HTTP/2 engine   load/stream    FuzzHTTP2"
   "gRPC engine     load/stream    FuzzGRPC"
+  "gRPC message    load/stream    FuzzMessage"
   "gRPC server     binding/grpcunary FuzzServer"
   "gRPC client     binding/grpcunary FuzzClient"
 )
+mapfile -t targets < <(printf '%s\n' "${targets[@]}" | grep -e "$pattern")
 mkdir -p bin/fuzz
 bin=$PWD/bin/fuzz
 echo "${#targets[@]} fuzz tests, $each each:"

@@ -2,16 +2,24 @@ package stream
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"math"
 	"net"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -78,9 +86,9 @@ func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
 	return listener.Addr()
 }
 
-// What one operation may allocate, in bytes: for the load around it, a message of
-// gRPC that is announced and never comes among it, and for each byte that it is sent.
-const memoryOfLoad, memoryPerByte = 64 << 20, 4096
+// What may be allocated, in bytes: for a load of one operation, for a message by
+// itself, and for each byte that comes.
+const memoryOfLoad, memoryOfMessage, memoryPerByte = 64 << 20, 1 << 20, 4096
 
 // fuzz holds what must be true whatever a server says: the operation ends, with the
 // connection and not by its time limit, is recorded once, and takes bounded memory.
@@ -128,5 +136,39 @@ func FuzzGRPC(f *testing.F) {
 		r := newCall(t, "http://shop.test", address)
 		r.config.ProtoSet = protoSet(t)
 		return r
+	})
+}
+
+// FuzzMessage writes any message of an answer as JSON, of a method with a plain
+// answer and of one whose answer nests: it is JSON, or an error that names the method.
+func FuzzMessage(f *testing.F) {
+	nested, err := proto.Marshal(structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{
+		structpb.NewNumberValue(math.Inf(1)), structpb.NewStringValue("\u2028</script>"), structpb.NewNullValue(),
+	}}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, message := range [][]byte{nil, {8, 1}, {8, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, nested, {0x1a, 2, 0xff, 0xfe}, {0x0b, 0x0b, 0x0b}} {
+		f.Add(message)
+	}
+	f.Add(bytes.Repeat([]byte{0x32, 0x7f, 0x0a, 0x7d}, 4000))
+	types := dynamicpb.NewTypes(protoregistry.GlobalFiles)
+	f.Fuzz(func(t *testing.T, message []byte) {
+		for _, out := range []proto.Message{&grpc_health_v1.HealthCheckResponse{}, &structpb.Value{}} {
+			m := method{path: "/a.B/C", out: out.ProtoReflect().Descriptor(), types: types}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			text, err := m.decode(message)
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfMessage+memoryPerByte*len(message)) {
+				t.Errorf("%d bytes made it allocate %d", len(message), used)
+			}
+			switch {
+			case err != nil && !strings.Contains(err.Error(), m.path):
+				t.Errorf("%v does not name the method", err)
+			case err == nil && !json.Valid(text):
+				t.Errorf("%q is no JSON", text)
+			}
+		}
 	})
 }
