@@ -28,6 +28,10 @@ targets=(
   "gRPC client     binding/grpcunary FuzzClient"
 )
 mapfile -t targets < <(printf '%s\n' "${targets[@]}" | grep -e "$pattern")
+if [ "${#targets[@]}" -eq 0 ]; then
+  echo "no fuzz test matches $pattern: see the list in $0" >&2
+  exit 2
+fi
 mkdir -p bin/fuzz
 bin=$PWD/bin/fuzz
 echo "${#targets[@]} fuzz tests, $each each:"
