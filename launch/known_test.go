@@ -3,43 +3,83 @@ package launch
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-func TestTheStartIsTheKernels(t *testing.T) {
-	l, process := launcher(t), newEcho(t)
-	must(t, l.Start(process.command))
-	pid := process.command.Process.Pid
-	got, err := StartOf(pid)
+// idOf is the ID of a process of this namespace, from the kernel's own table.
+func idOf(t *testing.T, pid int) ID {
+	t.Helper()
+	own, err := Own()
 	must(t, err)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	must(t, err)
-	if want := strings.Fields(string(text))[21]; got != want { // the 22nd, proc_pid_stat(5)
-		t.Errorf("process %d was started at %q, want %s", pid, got, want)
+	return ID{Place: own.Place, PID: pid, Start: strings.Fields(string(text))[21]} // the 22nd, proc_pid_stat(5)
+}
+
+func TestAProcessKnowsItself(t *testing.T) {
+	own, err := Own()
+	must(t, err)
+	if want := idOf(t, os.Getpid()); own != want {
+		t.Errorf("this process is %v, want %v", own, want)
+	}
+	if read, ok := ParseID(own.String()); !ok || read != own {
+		t.Errorf("%q is read as %v (%t)", own, read, ok)
 	}
 }
 
-func TestAProcessIsKnownByNumberAndStart(t *testing.T) {
+func TestWhatIsNoIDIsRefused(t *testing.T) {
+	own, err := Own()
+	must(t, err)
+	for _, text := range []string{
+		"", "x", "1-1", "-5", "lost+found", "../" + own.String(), own.String() + "/", own.String() + "\n", " " + own.String(),
+		strings.ToUpper("abcdef01") + "-1-1", "abcdef01-0-1", "abcdef01--1", "abcdef01-1-", "abcdef01-99999999999-1", "abcdef01-+1-1",
+	} {
+		if id, ok := ParseID(text); ok {
+			t.Errorf("%q is read as %v", text, id)
+		}
+	}
+}
+
+func TestTheFateOfAProcess(t *testing.T) {
 	l, process := launcher(t), newEcho(t)
 	must(t, l.Start(process.command))
-	pid := process.command.Process.Pid
-	start, err := StartOf(pid)
-	must(t, err)
-	if !Runs(pid, start) {
-		t.Error("a process that runs is not known")
-	}
-	for name, other := range map[string]string{"a later one": "1", "none": "", "one more digit": start + "0"} {
-		if Runs(pid, other) {
-			t.Errorf("%s: a process that started at %q is taken for that of %s", name, other, start)
+	id := idOf(t, process.command.Process.Pid)
+	elsewhere, later := id, id
+	elsewhere.Place, later.Start = "00000000", id.Start+"0"
+	for name, c := range map[string]struct {
+		id   ID
+		want Fate
+	}{
+		"one that runs":                      {id, Running},
+		"an earlier one of its number":       {later, Ended},
+		"one of its number in another place": {elsewhere, Unknown},
+	} {
+		if got := c.id.Fate(); got != c.want {
+			t.Errorf("%s: %v has fate %d, want %d", name, c.id, got, c.want)
 		}
 	}
 	must(t, process.command.Process.Kill())
 	_ = process.command.Wait() // it was killed
-	if Runs(pid, start) {
-		t.Error("a process that has ended runs")
+	if got := id.Fate(); got != Ended {
+		t.Errorf("a process that was reaped has fate %d", got)
 	}
-	if _, err := StartOf(pid); err == nil {
-		t.Error("a process that has ended has a start")
+	if got := elsewhere.Fate(); got != Unknown {
+		t.Errorf("a number that nobody has here says nothing of another place, but it has fate %d", got)
 	}
+}
+
+func TestAProcessThatWaitsToBeReapedHasEnded(t *testing.T) {
+	process := exec.Command("sleep", "60")
+	must(t, process.Start())
+	id := idOf(t, process.Process.Pid)
+	must(t, process.Process.Kill())
+	must(t, unix.Waitid(unix.P_PID, id.PID, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	if got := id.Fate(); got != Ended {
+		t.Errorf("its fate is %d, want ended", got)
+	}
+	_ = process.Wait() // it was killed
 }

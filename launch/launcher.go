@@ -3,7 +3,7 @@
 //
 // It does not watch, stop or clean up: whoever launches a process waits for it.
 //
-// Entry points: NewLauncher for starting, StartOf and Runs for telling apart.
+// Entry points: NewLauncher for starting, Own and ParseID for telling apart.
 package launch
 
 import (

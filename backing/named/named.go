@@ -14,7 +14,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -99,44 +98,70 @@ func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Se
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.clean(ctx); err != nil {
+	if _, _, err := b.clean(ctx); err != nil {
+		return nil, err
+	}
+	owner, err := owner()
+	if err != nil {
 		return nil, err
 	}
 	return service{
-		backing: b, prefix: owner() + strconv.FormatInt(b.trials.Add(1), 10) + "_",
+		backing: b, prefix: owner + strconv.FormatInt(b.trials.Add(1), 10) + "_",
 		about: about + ", run by the user: not metered, not fresh",
 	}, nil
 }
 
-// Clean removes what processes that are gone have left on servers, and names it.
-func Clean(ctx context.Context, servers map[string]Backing) (removed []string, err error) {
+// Clean removes what processes that are gone have left on servers, and names it. What
+// is of processes of which that cannot be told from here is unclear, and stays.
+func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []string, err error) {
 	for _, kind := range slices.Sorted(maps.Keys(servers)) {
 		b := servers[kind]
 		if kind != b.server.name {
 			continue // the server has another kind, too
 		}
-		names, failed := b.clean(ctx)
+		names, others, failed := b.clean(ctx)
 		for _, name := range names {
-			removed = append(removed, fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host))
+			removed = append(removed, b.where(name))
+		}
+		for _, name := range others {
+			unclear = append(unclear, b.where(name)+": whether the cleave that made it still runs cannot be told from here: "+
+				"it belongs to another host or container, or to a time before the last start of this host")
 		}
 		err = errors.Join(err, failed)
 	}
-	return removed, err
+	return removed, unclear, err
+}
+
+// where names what is on a server.
+func (b Backing) where(name string) string {
+	return fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host)
 }
 
 // clean does so with one.
-func (b Backing) clean(ctx context.Context) (removed []string, err error) {
+func (b Backing) clean(ctx context.Context) (removed, unclear []string, err error) {
+	fates := map[string]launch.Fate{} // by name: a server may ask for one twice
 	err = b.remove(ctx, func(name string) bool {
-		gone := ownerIsGone(name)
-		if gone && !slices.Contains(removed, name) {
-			removed = append(removed, name)
+		owner, ours := ownerOf(name)
+		if !ours {
+			return false
 		}
-		return gone
+		if _, known := fates[name]; !known {
+			fates[name] = owner.Fate()
+		}
+		return fates[name] == launch.Ended
 	})
+	for _, name := range slices.Sorted(maps.Keys(fates)) {
+		switch fates[name] {
+		case launch.Ended:
+			removed = append(removed, name)
+		case launch.Unknown:
+			unclear = append(unclear, name)
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("remove what is left of earlier runs on the %s server at %s: %w", b.server.name, b.address.Host, err)
 	}
-	return removed, err
+	return removed, unclear, err
 }
 
 // service is what a trial has on a server: all whose names have a prefix.
@@ -172,19 +197,17 @@ func (s service) Release() error {
 	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }
 
-// owner is what the names of all that is this process's begin with: its number and
-// when it was started.
-func owner() string {
-	start, _ := launch.StartOf(os.Getpid()) // without one no name is taken for a dead process's
-	return fmt.Sprintf("cleave_%d_%s_", os.Getpid(), start)
+// owner is what the names of all that is this process's begin with.
+func owner() (string, error) {
+	own, err := launch.Own()
+	return "cleave_" + strings.ReplaceAll(own.String(), "-", "_") + "_", err
 }
 
-// ownerIsGone reports whether the process that made what has this name is no more.
-func ownerIsGone(name string) bool {
-	parts := regexp.MustCompile(`^cleave_(\d+)_(\d+)_`).FindStringSubmatch(name)
+// ownerOf is the process that made what has this name.
+func ownerOf(name string) (owner launch.ID, ours bool) {
+	parts := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_`).FindStringSubmatch(name)
 	if parts == nil {
-		return false
+		return launch.ID{}, false
 	}
-	pid, err := strconv.Atoi(parts[1])
-	return err == nil && !launch.Runs(pid, parts[2])
+	return launch.ParseID(strings.Join(parts[1:], "-"))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -19,18 +20,20 @@ type Backing struct {
 	name     string // what studies call it
 	kind     Kind
 	settings Settings
+	scratch  string
 }
 
 var _ lab.Backing = Backing{}
 
 // Backings are those that studies can name. unit is the path of cleave-unit, which
-// is also the NATS server.
-func Backings(unit string) []Backing {
-	nats := Settings{NATSCommand: []string{unit, string(NATS)}}
+// is also the NATS server, label marks all processes, and scratch is the directory below
+// which Fresh gets its folders.
+func Backings(unit, label, scratch string) []Backing {
+	settings := Settings{Label: label, NATSCommand: []string{unit, string(NATS)}}
 	return []Backing{
-		{string(MariaDB), MariaDB, Settings{}}, {string(Postgres), Postgres, Settings{}},
-		{string(RabbitMQ), RabbitMQ, Settings{}}, {RabbitMQClassic, RabbitMQ, Settings{}},
-		{string(NATS), NATS, nats}, {string(Mongo), Mongo, Settings{}},
+		{string(MariaDB), MariaDB, settings, scratch}, {string(Postgres), Postgres, settings, scratch},
+		{string(RabbitMQ), RabbitMQ, settings, scratch}, {RabbitMQClassic, RabbitMQ, settings, scratch},
+		{string(NATS), NATS, settings, scratch}, {string(Mongo), Mongo, settings, scratch},
 	}
 }
 
@@ -39,12 +42,23 @@ func (b Backing) Kind() string { return b.name }
 
 // Preflight implements lab.Backing.
 func (b Backing) Preflight() error {
+	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !plain(r) }); i >= 0 {
+		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path means itself to servers' "+
+			"scripts and configuration files: have a folder used whose path has ASCII letters, digits and _-.,+@/ only: TMPDIR=/that/folder",
+			b.kind, b.scratch)
+	}
 	program, err := programOf(b.kind)
 	if err != nil {
 		return err
 	}
 	_, err = program.installed(b.settings)
 	return err
+}
+
+// plain reports whether a character means itself to shells, Erlang and every kind of
+// configuration file.
+func plain(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,+@/", r)
 }
 
 // Close implements lab.Backing: nothing outlives a trial.

@@ -20,7 +20,7 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for _, b := range Backings("cleave-unit") {
+	for _, b := range Backings("cleave-unit", "the label", dir) {
 		if b.kind == NATS { // it is started by a program that this test does not have
 			continue
 		}

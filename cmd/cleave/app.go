@@ -37,9 +37,9 @@ func systems() map[string]lab.System {
 
 // backings are the backing services that this program can provide. A server that
 // the user names takes the place of a private one.
-func backings(unit string) (map[string]lab.Backing, error) {
+func backings(unit, label, scratch string) (map[string]lab.Backing, error) {
 	all := map[string]lab.Backing{sqlite.Kind: sqlite.New()}
-	for _, b := range server.Backings(unit) {
+	for _, b := range server.Backings(unit, label, scratch) {
 		all[b.Kind()] = b
 	}
 	users, err := users()

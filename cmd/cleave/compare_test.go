@@ -108,11 +108,11 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	root := filepath.Join(scratch, filepath.Base(leftovers.Root()))
 	found, err := leftovers.Find(root)
 	// What was started since the tree was looked at ends a moment later.
-	for deadline := time.Now().Add(patience); err == nil && len(found) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); err == nil && len(found.Left) > 0 && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 		found, err = leftovers.Find(root)
 	}
-	if err != nil || len(found) > 0 {
+	if err != nil || len(found.Left) > 0 {
 		t.Errorf("left over: %v, %v", found, err)
 	}
 }

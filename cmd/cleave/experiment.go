@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/plain"
@@ -257,10 +259,14 @@ func (a app) openFolder(plan lab.Plan, flags *experimentFlags) (*store.Folder, l
 
 // conductor joins the rooms that play the plan; only the store is missing.
 func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
-	scratch, err := leftovers.Claim(leftovers.Root())
-	if err != nil {
-		return nil, err
+	label, err := launch.Own()
+	if err == nil {
+		err = leftovers.CheckRoot(leftovers.Root())
 	}
+	if err != nil {
+		return nil, withCode(exitMissingPart, "%w", err)
+	}
+	scratch := filepath.Join(leftovers.Root(), label.String())
 	own, unit, err := programs()
 	if err != nil {
 		return nil, err
@@ -269,23 +275,32 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	services, err := backings(unit)
+	services, err := backings(unit, label.String(), scratch)
 	if err != nil {
 		return nil, err
 	}
 	return &run.Conductor{
-		System: system, Deployers: deployers(own, unit, scratch.Label), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch.Dir,
+		System: system, Deployers: deployers(own, unit, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
+		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch,
 	}, nil
 }
 
 // play plays the plan into the folder and leaves nothing behind.
 func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder) error {
-	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found) > 0 {
-		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found))
+	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
+		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found.Left))
+	}
+	own, _, err := programs()
+	if err != nil {
+		return err
+	}
+	root, label := filepath.Split(conductor.Scratch)
+	scratch, err := leftovers.Claim(filepath.Clean(root), label, []string{own, sweeperName})
+	if err != nil {
+		return err
 	}
 	conductor.Store = folder
-	return errors.Join(conductor.Play(ctx, plan), leftovers.Scratch{Dir: conductor.Scratch}.Release())
+	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }
 
 // progressFlag is the name of a form in which progress is shown.

@@ -53,11 +53,24 @@ func janitorCommand() *cobra.Command {
 	}
 }
 
+// sweeperName is the hidden command that removes what a conductor had; see package
+// leftovers.
+const sweeperName = "sweeper"
+
+func sweeperCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: sweeperName + " DIR", Hidden: true, Short: "remove what a conductor had when it is done or gone",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return leftovers.Sweep(os.Stdin, args[0]) },
+	}
+}
+
 func (a app) cleanCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "clean",
-		Short:   "remove what an earlier cleave has left on this host",
-		Long:    "Ends processes and removes directories that belong to a cleave that has died, and\nwhat it has made on servers that CLEAVE_USE_... names. Results are kept.",
+		Use:   "clean",
+		Short: "remove what an earlier cleave has left on this host",
+		Long: "Ends processes and removes directories that belong to a cleave that has died, what\nit has in Docker, and what it has made on servers that CLEAVE_USE_... names. Results\n" +
+			"are kept, and so is what may belong to a cleave that runs: it is named.",
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(command *cobra.Command, _ []string) error { return a.clean(command.Context()) },
@@ -70,19 +83,23 @@ func (a app) clean(ctx context.Context) error {
 	found, failed := leftovers.Find(leftovers.Root())
 	err = errors.Join(err, failed)
 	var removed []string
-	for _, leftover := range found {
-		if failed := leftover.Remove(); failed != nil {
-			err = errors.Join(err, failed)
-			continue
+	for _, leftover := range found.Left {
+		gone, failed := leftover.Remove()
+		if gone {
+			removed = append(removed, leftover.String())
 		}
-		removed = append(removed, leftover.String())
+		err = errors.Join(err, failed)
 	}
-	onServers, failed := named.Clean(ctx, users)
+	onServers, unclear, failed := named.Clean(ctx, users)
 	err = errors.Join(err, failed)
-	for _, name := range append(removed, onServers...) {
+	removed = append(removed, onServers...)
+	for _, name := range removed {
 		fmt.Fprintln(a.out, "removed", name)
 	}
-	if err == nil && len(found)+len(onServers) == 0 {
+	for _, what := range append(found.Unclear, unclear...) {
+		fmt.Fprintln(a.story, "left alone:", what)
+	}
+	if err == nil && len(removed) == 0 {
 		fmt.Fprintln(a.out, "nothing to remove")
 	}
 	return err
@@ -182,7 +199,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		}
 	}
 	left, err := leftovers.Find(leftovers.Root())
-	for _, leftover := range left {
+	for _, leftover := range left.Left {
 		found.Leftovers = append(found.Leftovers, leftover.String())
 	}
 	return found, errors.Join(broken, mistaken, err)

@@ -95,7 +95,7 @@ func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
 	scratch := ts.Getenv("TMPDIR")
 	found, err := leftovers.Find(filepath.Join(scratch, filepath.Base(leftovers.Root())))
 	ts.Check(err)
-	for _, leftover := range found {
+	for _, leftover := range found.Left {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", leftover.PID)) // it may have ended by now
 		if leftover.Dir != "" || strings.Contains(string(environment), scratch) {
 			ts.Fatalf("%s is left", leftover)

@@ -253,7 +253,7 @@ func (p *project) run(ctx context.Context, args ...string) (string, error) {
 		"-p", p.name(), "--project-directory", p.spec.Compose.Dir, "-f", p.file("compose.yaml"), "-f", p.file("cleave.yaml"),
 	}, args)
 	command := exec.CommandContext(ctx, p.tool[0], all...)
-	command.Env = slices.Concat(environment(), p.spec.Env)
+	command.Env = slices.Concat(environment(), p.spec.Env, []string{"CLEAVE_RUN=" + p.label}) // it ends when we die
 	return output(command)
 }
 

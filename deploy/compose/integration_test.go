@@ -132,8 +132,8 @@ func TestIntegrationLeftoversAreFoundAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, leftover := range left(t, "1-3") {
-		if err := leftover.Remove(); err != nil {
-			t.Error(err)
+		if removed, err := leftover.Remove(); err != nil || !removed {
+			t.Errorf("%s was removed: %t, %v", leftover, removed, err)
 		}
 	}
 	if found := left(t, "1-3"); len(found) != 0 {

@@ -53,7 +53,7 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 		for line := range strings.Lines(string(text)) {
 			id, label, ok := strings.Cut(strings.TrimSpace(line), " ")
 			if ok && wanted(label) {
-				found = append(found, Leftover{Docker: kind.kind, ID: id})
+				found = append(found, Leftover{Docker: kind.kind, ID: id, Label: label})
 			}
 		}
 	}

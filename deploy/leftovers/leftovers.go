@@ -1,55 +1,28 @@
-// Package leftovers keeps the private directories of running conductors and
-// finds what a dead one has left behind: directories under Root, processes that
-// carry its label in their environment, and what carries it in Docker.
+// Package leftovers keeps the private directories of running conductors, removes them
+// when a conductor has died, and finds what is left all the same: directories under
+// Root, processes that carry the label of a conductor in their environment, and what
+// carries it in Docker.
 //
-// Normally there is nothing to find: deployers clean up after themselves even
-// when the conductor is killed. This is the second net, behind `cleave clean`.
+// Nothing is taken for a leftover that could be a living conductor's: that it is dead
+// must be shown by the lock in its directory, or by its process number where that
+// counts (see launch.ID). All else is left alone, and told.
+//
+// Entry points: Claim, and Sweep for a process of its own; Find for `cleave clean`.
 package leftovers
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/launch"
 )
-
-// Root is the directory that holds the private directories of this user's
-// conductors.
-func Root() string {
-	return filepath.Join(os.TempDir(), "cleave-"+strconv.Itoa(os.Geteuid()))
-}
-
-// Scratch is the private directory of a running conductor. It is only there
-// while a trial is.
-type Scratch struct {
-	// Label names the conductor: its process number and start time. Everything
-	// that it starts carries the label.
-	Label string
-	Dir   string
-}
-
-// Claim names the private directory of this process under root; whoever puts
-// something into it makes it.
-func Claim(root string) (Scratch, error) {
-	started, err := launch.StartOf(os.Getpid())
-	if err != nil {
-		return Scratch{}, fmt.Errorf("read own start time: %w", err)
-	}
-	label := fmt.Sprintf("%d-%s", os.Getpid(), started)
-	return Scratch{Label: label, Dir: filepath.Join(root, label)}, nil
-}
-
-// Release removes the private directory, and its root when no other is in it.
-func (s Scratch) Release() error {
-	err := os.RemoveAll(s.Dir)
-	_ = os.Remove(filepath.Dir(s.Dir)) // refused while another conductor runs
-	return err
-}
 
 // Leftover is something that a dead conductor has left behind.
 type Leftover struct {
@@ -57,6 +30,8 @@ type Leftover struct {
 	PID int    // 0 for all else
 	// Docker is "container", "network" or "volume", and ID names it.
 	Docker, ID string
+	// Label names the conductor.
+	Label string
 }
 
 // String names the leftover for people.
@@ -70,67 +45,171 @@ func (l Leftover) String() string {
 	return "directory " + l.Dir
 }
 
+// Found is what there is of conductors.
+type Found struct {
+	Left []Leftover // of dead ones
+	// Unclear is what may be a living one's, or nobody's, each with the reason.
+	Unclear []string
+}
+
 // Find lists what dead conductors have left under root and among the processes
-// of this host that this user may look into.
-func Find(root string) ([]Leftover, error) {
-	var found []Leftover
-	processes, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
+// of this host that this user may look into, and in Docker.
+func Find(root string) (Found, error) {
+	var all []Leftover
+	var problems []error
+	for _, look := range []func() ([]Leftover, error){
+		labelledProcesses,
+		func() ([]Leftover, error) { return Docker(func(string) bool { return true }) },
+	} {
+		some, err := look()
+		all, problems = append(all, some...), append(problems, err)
 	}
-	for _, path := range processes {
-		label, ok := labelOf(path)
-		if !ok || alive(label) {
-			continue
+	var found Found
+	opened, err := openRoot(root)
+	if err == nil {
+		defer func() { _ = opened.Close() }() // only read
+		var strange []string
+		var dirs []Leftover
+		dirs, strange, err = directories(opened)
+		all, found.Unclear = append(all, dirs...), append(found.Unclear, strange...)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		problems = append(problems, err)
+	}
+	for _, leftover := range all {
+		id, ours := launch.ParseID(leftover.Label)
+		if !ours {
+			continue // somebody else's use of the word
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil {
-			found = append(found, Leftover{PID: pid})
+		switch fateOf(opened, id) {
+		case launch.Ended:
+			found.Left = append(found.Left, leftover)
+		case launch.Unknown:
+			found.Unclear = append(found.Unclear, fmt.Sprintf("%s: whether its cleave (%s) still runs cannot be told from here: "+
+				"it belongs to another container, or to a time before the last start of this host", leftover, id))
 		}
 	}
-	containers, err := Docker(func(label string) bool { return !alive(label) })
-	if err != nil {
+	if err := errors.Join(problems...); err != nil {
 		return found, fmt.Errorf("list leftovers: %w", err)
-	}
-	found = append(found, containers...)
-	entries, err := os.ReadDir(root)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return found, fmt.Errorf("list leftovers: %w", err)
-	}
-	for _, entry := range entries {
-		if !alive(entry.Name()) {
-			found = append(found, Leftover{Dir: filepath.Join(root, entry.Name())})
-		}
 	}
 	return found, nil
 }
 
-// Remove ends the process or removes the directory.
-func (l Leftover) Remove() error {
-	if l.Docker != "" {
-		return l.removeDocker()
+// directories are those of conductors in the root, and what else is there.
+func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	for _, entry := range entries {
+		path := filepath.Join(root.Name(), entry.Name())
+		if _, ours := launch.ParseID(entry.Name()); !ours || !entry.IsDir() {
+			strange = append(strange, path+": this is not the name, or not a folder, of a cleave")
+			continue
+		}
+		dirs = append(dirs, Leftover{Dir: path, Label: entry.Name()})
 	}
-	if l.PID == 0 {
-		return Scratch{Dir: l.Dir}.Release()
+	return dirs, strange, err
+}
+
+// fateOf is what the lock in its private directory, or else its number, tells of a
+// conductor. A free lock whose conductor runs was only not taken yet.
+func fateOf(root *os.Root, id launch.ID) launch.Fate {
+	state, lock := takeLock(root, id.String())
+	if lock != nil {
+		defer func() { _ = lock.Close() }() // nothing was written
 	}
-	process, err := os.FindProcess(l.PID)
+	fate := id.Fate()
+	switch {
+	case state == heldLock:
+		return launch.Running
+	case state == freeLock && fate == launch.Unknown:
+		return launch.Ended
+	}
+	return fate
+}
+
+// Remove ends the process or removes what it is. It reports whether it was there, and
+// still a leftover.
+func (l Leftover) Remove() (removed bool, err error) {
+	switch {
+	case l.Docker != "":
+		err := l.removeDocker()
+		return err == nil, err
+	case l.PID != 0:
+		return endProcess(l.PID, l.Label)
+	}
+	root, err := openRoot(filepath.Dir(l.Dir))
 	if err != nil {
-		return err
+		return false, err
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	state, lock := takeLock(root, l.Label)
+	if state == heldLock {
+		return false, nil // its sweeper is at work
+	}
+	if lock != nil {
+		defer func() { _ = lock.Close() }() // nothing was written
+	}
+	if err := root.RemoveAll(l.Label); err != nil {
+		return false, fmt.Errorf("remove %s: %w", l.Dir, err)
+	}
+	_ = os.Remove(filepath.Dir(l.Dir)) // refused while another conductor runs
+	return true, nil
+}
+
+// endProcess kills the process, if it carries the label, and waits for its end.
+func endProcess(pid int, label string) (ended bool, err error) {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false, err
 	}
 	defer func() { _ = process.Release() }() // frees a handle, cannot matter
 	// The handle pins the process; look again that it is still the one we found.
-	if label, ok := labelOf(fmt.Sprintf("/proc/%d/environ", l.PID)); !ok || alive(label) {
-		return nil
+	if l, ok := labelOf(pid); !ok || l != label {
+		return false, nil
 	}
 	if err := process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("end process %d: %w", l.PID, err)
+		return false, fmt.Errorf("end process %d: %w", pid, err)
 	}
-	return nil
+	for deadline := time.Now().Add(removePatience); time.Now().Before(deadline); time.Sleep(pollEvery) {
+		if l, ok := labelOf(pid); !ok || l != label {
+			return true, nil
+		}
+	}
+	return false, fmt.Errorf("process %d does not end after kill -9", pid)
 }
 
-// labelOf reads the label from a process' environment.
-func labelOf(environ string) (string, bool) {
-	data, err := os.ReadFile(environ)
+// labelledProcesses are the processes of this host that carry a label.
+func labelledProcesses() ([]Leftover, error) {
+	if _, err := launch.Own(); err != nil {
+		return nil, err // numbers in /proc may be those of others
+	}
+	all, err := everyProcess()
+	var found []Leftover
+	for _, pid := range all {
+		if label, ok := labelOf(pid); ok {
+			found = append(found, Leftover{PID: pid, Label: label})
+		}
+	}
+	return found, err
+}
+
+// everyProcess lists the numbers in /proc.
+func everyProcess() ([]int, error) {
+	names, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var all []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
+}
+
+// labelOf reads the label from a process' environment. One that has ended has none.
+func labelOf(pid int) (string, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return "", false
 	}
@@ -140,15 +219,4 @@ func labelOf(environ string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// alive reports whether the conductor with this label still runs. A label that
-// is none belongs to nobody.
-func alive(label string) bool {
-	number, started, ok := strings.Cut(label, "-")
-	pid, err := strconv.Atoi(number)
-	if !ok || err != nil {
-		return false
-	}
-	return launch.Runs(pid, started)
 }

@@ -1,32 +1,72 @@
 package leftovers
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/launch"
 )
 
-// deadLabel is the label of a conductor that has ended.
-func deadLabel(t *testing.T) string {
+// TestMain makes this test binary a sweeper, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "sweeper" {
+		if err := Sweep(os.Stdin, os.Args[2]); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error()) // nobody else to tell
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func must(t *testing.T, err error) {
 	t.Helper()
-	short := exec.Command("true")
-	if err := short.Run(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	return strconv.Itoa(short.Process.Pid) + "-1"
 }
+
+// newRoot is the path of a root that is not there yet.
+func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "cleave") }
+
+func claim(t *testing.T, root string) *Scratch {
+	t.Helper()
+	own, err := launch.Own()
+	must(t, err)
+	s, err := Claim(root, own.String(), []string{os.Args[0], "sweeper"})
+	must(t, err)
+	return s
+}
+
+// deadLabel is the label of a conductor that has ended, here or in another place.
+func deadLabel(t *testing.T, place string) string {
+	t.Helper()
+	short := exec.Command("true")
+	must(t, short.Run())
+	own, err := launch.Own()
+	must(t, err)
+	if place == "" {
+		place = own.Place
+	}
+	return launch.ID{Place: place, PID: short.Process.Pid, Start: "1"}.String()
+}
+
+// anotherPlace is that of a PID namespace that this process cannot look into.
+const anotherPlace = "00000000"
 
 // labelled starts a process that carries the label.
 func labelled(t *testing.T, label string) *exec.Cmd {
 	t.Helper()
 	process := exec.Command("sleep", "60")
 	process.Env = []string{"CLEAVE_RUN=" + label}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Start())
 	t.Cleanup(func() {
 		_ = process.Process.Kill() // it may be gone, which is what the test wants
 		_ = process.Wait()
@@ -34,95 +74,191 @@ func labelled(t *testing.T, label string) *exec.Cmd {
 	return process
 }
 
-func find(t *testing.T, root string) map[string]Leftover {
+func nameOf(process *exec.Cmd) string { return "process " + strconv.Itoa(process.Process.Pid) }
+
+// find lists what is left, and what is unclear, by name.
+func find(t *testing.T, root string) (left map[string]Leftover, unclear string) {
 	t.Helper()
 	found, err := Find(root)
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	left = map[string]Leftover{}
+	for _, l := range found.Left {
+		left[l.String()] = l
 	}
-	byName := map[string]Leftover{}
-	for _, l := range found {
-		byName[l.String()] = l
-	}
-	return byName
+	return left, strings.Join(found.Unclear, "\n")
 }
 
 func TestWhatALivingConductorHasIsNoLeftover(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "cleave")
-	scratch, err := Claim(root)
-	if err != nil {
-		t.Fatal(err)
+	root := newRoot(t)
+	scratch := claim(t, root)
+	process := labelled(t, filepath.Base(scratch.Dir))
+	left, unclear := find(t, root)
+	for _, name := range []string{"directory " + scratch.Dir, nameOf(process)} {
+		if _, wrong := left[name]; wrong || strings.Contains(unclear, name) {
+			t.Errorf("%s of a living conductor is among %v and %q", name, left, unclear)
+		}
 	}
-	if err := os.MkdirAll(scratch.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	process := labelled(t, scratch.Label)
-	found := find(t, root)
-	if _, wrong := found["directory "+scratch.Dir]; wrong {
-		t.Error("the directory of a living conductor is taken for a leftover")
-	}
-	if _, wrong := found["process "+strconv.Itoa(process.Process.Pid)]; wrong {
-		t.Error("the process of a living conductor is taken for a leftover")
-	}
-	if err := scratch.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
+	must(t, process.Process.Kill())
+	_ = process.Wait() // killed
+	must(t, scratch.Release())
+	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the empty root is still there: %v", err)
 	}
 }
 
-func TestLeftoversOfADeadConductorAreFoundAndRemoved(t *testing.T) {
-	root, label := t.TempDir(), deadLabel(t)
-	dir := filepath.Join(root, label)
-	if err := os.MkdirAll(filepath.Join(dir, "1-1"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	process, found := labelled(t, label), find(t, root)
-	number := func() string { return "process " + strconv.Itoa(process.Process.Pid) }
-	for range 20 { // a "cleave clean" of other tests on this host may be faster
-		if _, ok := found[number()]; ok {
-			break
-		}
-		process, found = labelled(t, label), find(t, root)
-	}
-	for _, name := range []string{"directory " + dir, number()} {
-		leftover, ok := found[name]
-		if !ok {
-			t.Fatalf("%s is not found among %v", name, found)
-		}
-		if err := leftover.Remove(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := process.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the process ended with %v, want it killed", err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Error("the directory is still there")
+// TestOnlyTheDeadAreLeftovers has the ways in which a conductor that lives, or
+// somebody else, could be taken for a dead conductor.
+func TestOnlyTheDeadAreLeftovers(t *testing.T) {
+	own, err := launch.Own()
+	must(t, err)
+	for name, c := range map[string]struct {
+		label      string
+		lock       string // "held", "free", or "" for none
+		is, unsure bool
+	}{
+		"dead":                              {deadLabel(t, ""), "", true, false},
+		"dead, with its lock":               {deadLabel(t, ""), "free", true, false},
+		"dead, being swept":                 {deadLabel(t, ""), "held", false, false},
+		"a later process of its number":     {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "", true, false},
+		"alive":                             {own.String(), "", false, false},
+		"alive, about to take its lock":     {own.String(), "free", false, false},
+		"in another container":              {deadLabel(t, anotherPlace), "", false, true},
+		"in another container, alive":       {deadLabel(t, anotherPlace), "held", false, false},
+		"dead in another container":         {deadLabel(t, anotherPlace), "free", true, false},
+		"x":                                 {"x", "free", false, false},
+		"the form of an earlier time":       {"4711-1", "free", false, false},
+		"a label that ends as another does": {"x" + deadLabel(t, ""), "free", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newRoot(t)
+			dir := filepath.Join(root, c.label)
+			must(t, os.MkdirAll(dir, 0o700))
+			must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+			if c.lock != "" {
+				must(t, os.WriteFile(filepath.Join(dir, lockName), nil, 0o600))
+			}
+			if c.lock == "held" {
+				opened, err := openRoot(root)
+				must(t, err)
+				_, lock := takeLock(opened, c.label)
+				defer func() { must(t, errors.Join(lock.Close(), opened.Close())) }()
+			}
+			process := labelled(t, c.label)
+			left, unclear := find(t, root)
+			for range 20 { // a "cleave clean" of other tests on this host may be faster
+				if _, ok := left[nameOf(process)]; ok || !c.is {
+					break
+				}
+				process = labelled(t, c.label)
+				left, unclear = find(t, root)
+			}
+			for _, name := range []string{"directory " + dir, nameOf(process)} {
+				if _, is := left[name]; is != c.is {
+					t.Errorf("%s is a leftover: %t, want %t", name, is, c.is)
+				}
+				if c.unsure != strings.Contains(unclear, name+": whether") {
+					t.Errorf("%s is unclear: %t, want %t: %s", name, !c.unsure, c.unsure, unclear)
+				}
+			}
+			expectRemoved(t, left, dir, process, c.is)
+		})
 	}
 }
 
-func TestAReusedProcessNumberIsNotTheOldConductor(t *testing.T) {
-	if alive(strconv.Itoa(os.Getpid()) + "-1") {
-		t.Error("this process is taken for one that started right after boot")
+// expectRemoved removes what was found and looks what has gone.
+func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *exec.Cmd, want bool) {
+	t.Helper()
+	for _, name := range []string{"directory " + dir, nameOf(process)} {
+		if leftover, ok := left[name]; ok {
+			if removed, err := leftover.Remove(); err != nil || !removed {
+				t.Errorf("%s was removed: %t, %v", name, removed, err)
+			}
+		}
 	}
-	if alive("rubbish") || alive("-5") {
-		t.Error("a label that is none is alive")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) != want {
+		t.Errorf("the directory is gone: %t, want %t", !want, want)
+	}
+	if _, runs := labelOf(process.Process.Pid); runs == want {
+		t.Errorf("the process runs: %t, want %t", runs, !want)
 	}
 }
 
-func TestRemoveSparesAProcessThatIsNotOurs(t *testing.T) {
-	stranger := exec.Command("sleep", "60")
-	stranger.Env = []string{}
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stranger.Wait() }()
-	if err := (Leftover{PID: stranger.Process.Pid}).Remove(); err != nil {
-		t.Error(err)
+func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
+	stranger := labelled(t, "x")
+	if removed, err := (Leftover{PID: stranger.Process.Pid, Label: deadLabel(t, "")}).Remove(); err != nil || removed {
+		t.Errorf("a process without our label was ended: %t, %v", removed, err)
 	}
 	if err := stranger.Process.Signal(os.Interrupt); err != nil {
 		t.Errorf("a process without our label was ended: %v", err)
+	}
+	root := newRoot(t)
+	scratch := claim(t, root)
+	if removed, err := (Leftover{Dir: scratch.Dir, Label: filepath.Base(scratch.Dir)}).Remove(); err != nil || removed {
+		t.Errorf("a directory whose conductor has come to life is removed: %t, %v", removed, err)
+	}
+	must(t, scratch.Release())
+}
+
+// TestLinksInADirectoryAreNotFollowed: what is behind them is not the conductor's.
+func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
+	root, treasure := newRoot(t), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
+	dead := deadLabel(t, "")
+	must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
+	must(t, os.Symlink(treasure, filepath.Join(root, dead, "services", "link")))
+	planted := deadLabel(t, "") + "0" // a link in the place of a directory
+	must(t, os.Symlink(treasure, filepath.Join(root, planted)))
+	left, unclear := find(t, root)
+	if removed, err := left["directory "+filepath.Join(root, dead)].Remove(); err != nil || !removed {
+		t.Errorf("removed: %t, %v", removed, err)
+	}
+	if _, is := left["directory "+filepath.Join(root, planted)]; is || !strings.Contains(unclear, planted) {
+		t.Errorf("a link is a directory to it, and not in %q", unclear)
+	}
+	if _, err := os.Stat(filepath.Join(treasure, "kept")); err != nil {
+		t.Errorf("what was behind a link is gone: %v", err)
+	}
+}
+
+// TestTheSweeperWaitsForProcessesAndRemovesAll: a server's children write into its
+// folder, without a label, until they notice that they are alone.
+func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
+	root := newRoot(t)
+	label := deadLabel(t, "")
+	scratch, err := Claim(root, label, []string{os.Args[0], "sweeper"})
+	must(t, err)
+	writer := exec.Command("sh", "-c", "while :; do echo >> file; done") // it ends a moment after its conductor
+	writer.Dir, writer.Env = scratch.Dir, []string{}
+	must(t, writer.Start())
+	// All that a kill -9 of the conductor does to the sweeper.
+	must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
+	swept := make(chan error, 1)
+	go func() { swept <- scratch.sweeper.Wait() }()
+	select {
+	case err := <-swept:
+		t.Errorf("the sweeper did not wait for a process in the directory: %v %s", err, scratch.notes.String())
+	case <-time.After(200 * time.Millisecond):
+	}
+	left, _ := find(t, root)
+	if _, is := left["directory "+scratch.Dir]; is {
+		t.Error("what is being swept is a leftover")
+	}
+	must(t, writer.Process.Kill())
+	_ = writer.Wait() // killed
+	if err := <-swept; err != nil {
+		t.Errorf("the sweeper: %v: %s", err, scratch.notes.String())
+	}
+	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the root is still there: %v", err)
+	}
+}
+
+func TestASweeperHasNoMoreToDoThanItsConductorHad(t *testing.T) {
+	root := newRoot(t)
+	scratch := &Scratch{Dir: filepath.Join(root, deadLabel(t, ""))}
+	must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"})) // and the conductor dies before it has a directory
+	must(t, scratch.alive.Close())
+	if err := scratch.sweeper.Wait(); err != nil {
+		t.Errorf("%v: %s", err, scratch.notes.String())
 	}
 }

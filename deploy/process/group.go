@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -23,11 +23,11 @@ type group struct {
 
 // startGroup starts the janitor as the leader of a new process group. It
 // outlives the conductor on purpose, so it gets no Pdeathsig.
-func startGroup(janitor []string, dir string) (*group, error) {
+func startGroup(janitor []string, dir, label string) (*group, error) {
 	command := exec.Command(janitor[0], append(janitor[1:len(janitor):len(janitor)], dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Stderr = &tail{}
-	command.Env = []string{}
+	command.Env = []string{"CLEAVE_RUN=" + label}
 	end, alive, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start janitor: %w", err)
@@ -57,10 +57,10 @@ func (g *group) end() error {
 }
 
 // Janitor waits until in ends, then kills every other process of its own
-// process group and removes dir, with the conductor's directory above it and
-// the root of all of them when nothing else is in them. It is the main function
-// of the janitor's process, which startGroup makes the leader of the group.
+// process group and removes dir. It is the main function of the janitor's process,
+// which startGroup makes the leader of the group.
 func Janitor(in io.Reader, dir string) error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("wait for the conductor: %w", err)
 	}
@@ -70,16 +70,7 @@ func Janitor(in io.Reader, dir string) error {
 	if err := killGroup(os.Getpid()); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	for range 2 {
-		dir = filepath.Dir(dir)
-		if os.Remove(dir) != nil {
-			break // something else is in it
-		}
-	}
-	return nil
+	return os.RemoveAll(dir)
 }
 
 // killGroup ends the members of the process group but its leader and returns

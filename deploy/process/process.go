@@ -59,7 +59,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	if err != nil {
 		return nil, err
 	}
-	group, err := startGroup(d.janitor, dir)
+	group, err := startGroup(d.janitor, dir, d.label)
 	if err != nil {
 		ports.Close()
 		return nil, err

@@ -24,11 +24,11 @@ const patience = 3 * time.Minute
 // that other tests run on this host at the same time spares whose conductor lives.
 func label(t *testing.T) string {
 	t.Helper()
-	start, err := launch.StartOf(os.Getpid())
+	own, err := launch.Own()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%d-%s", os.Getpid(), start)
+	return own.String()
 }
 
 // deployer starts this test binary as every unit and as the janitor.

@@ -85,7 +85,7 @@ func rules() []rule {
 			"what checks the house must not depend on it"},
 		{"internal/figures", []string{"lab", "stats", "report/figure"}, nil, nil,
 			"figures are made of numbers; what they are of is the matter of the benchmark"},
-		{"internal/trials", []string{"lab", "deploy", "meter"}, nil, nil,
+		{"internal/trials", []string{"lab", "launch", "deploy", "meter"}, nil, nil,
 			"a benchmark's trial is deployed and metered as any other, without knowing the system"},
 	}...)
 }

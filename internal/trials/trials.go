@@ -16,9 +16,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/meter"
 )
 
@@ -67,11 +67,11 @@ func Deployer(unit string) (*process.Deployer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
-	scratch, err := leftovers.Claim(leftovers.Root()) // its label tells "cleave clean" that we live
+	label, err := launch.Own() // it tells "cleave clean" that we live
 	if err != nil {
 		return nil, err
 	}
-	return process.New(unit, []string{own, janitorName}, []string{own, keeperName}, scratch.Label), nil
+	return process.New(unit, []string{own, janitorName}, []string{own, keeperName}, label.String()), nil
 }
 
 // Outcome is what a trial gave.

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -79,7 +80,11 @@ func newFleet(o options) (*fleet, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	f := &fleet{options: o, deployer: deployer, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
-	for _, backing := range server.Backings(unit) {
+	label, err := launch.Own() // as that of the units
+	if err != nil {
+		return nil, err
+	}
+	for _, backing := range server.Backings(unit, label.String(), dir) {
 		f.backings[backing.Kind()] = backing
 	}
 	return f, nil

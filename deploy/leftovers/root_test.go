@@ -1,0 +1,88 @@
+package leftovers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "tmp", "cleave-x")
+	if err := CheckRoot(root); err == nil || !strings.Contains(err.Error(), filepath.Dir(root)) || !strings.Contains(err.Error(), "not there: make it") {
+		t.Errorf("%v, want the folder named, and what to do", err)
+	}
+	if found, err := Find(root); err != nil || len(found.Unclear) > 0 {
+		t.Errorf("what is not there holds %v, %v", found, err)
+	}
+}
+
+// TestARootThatOthersCouldHaveFilledIsRefused has the ways in which another user may
+// have made what a conductor would trust.
+func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
+	const other = 4711 // some other user
+	asRoot := func(t *testing.T, path string) {
+		t.Helper()
+		if os.Geteuid() != 0 {
+			t.Skip("giving a folder to another user needs root")
+		}
+		must(t, os.Lchown(path, other, other))
+	}
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, root string)
+		want  string // "" where it is fine
+	}{
+		"nothing":                       {func(*testing.T, string) {}, ""},
+		"our own":                       {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o700)) }, ""},
+		"our own, from an earlier time": {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o755)) }, ""},
+		"another user's": {func(t *testing.T, root string) {
+			must(t, os.Mkdir(root, 0o700))
+			asRoot(t, root)
+		}, "belongs to user 4711"},
+		"another user's, open to all": {func(t *testing.T, root string) {
+			must(t, os.Mkdir(root, 0o700))
+			must(t, os.Chmod(root, 0o777))
+			asRoot(t, root)
+		}, "belongs to user 4711"},
+		"our own, open to all": {func(t *testing.T, root string) {
+			must(t, os.Mkdir(root, 0o700))
+			must(t, os.Chmod(root, 0o777))
+		}, "may be written by other users (mode 777)"},
+		"a link to a folder of ours": {func(t *testing.T, root string) { must(t, os.Symlink(t.TempDir(), root)) }, "is no folder but L"},
+		"another user's link to a folder of ours": {func(t *testing.T, root string) {
+			must(t, os.Symlink(t.TempDir(), root))
+			asRoot(t, root)
+		}, "which user 4711 has made, is no folder but L"},
+		"a file": {func(t *testing.T, root string) { must(t, os.WriteFile(root, nil, 0o600)) }, "is no folder but -"},
+		"in a folder of another user": {func(t *testing.T, root string) {
+			must(t, os.Mkdir(root, 0o700))
+			asRoot(t, filepath.Dir(root))
+		}, "belongs to user 4711"},
+		"in a folder where all may rename": {func(t *testing.T, root string) {
+			must(t, os.Mkdir(root, 0o700))
+			must(t, os.Chmod(filepath.Dir(root), 0o777))
+		}, "in which every user may rename"},
+		"in a folder as /tmp is": {func(t *testing.T, root string) {
+			must(t, os.Chmod(filepath.Dir(root), 0o777|os.ModeSticky))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "tmp", "cleave-x")
+			must(t, os.Mkdir(filepath.Dir(root), 0o700))
+			c.plant(t, root)
+			_, claimed := Claim(root, deadLabel(t, ""), []string{os.Args[0], "sweeper"})
+			_, found := Find(root)
+			for what, err := range map[string]error{"CheckRoot": CheckRoot(root), "Claim": claimed, "Find": found} {
+				switch {
+				case c.want == "" && err != nil:
+					t.Errorf("%s: %v", what, err)
+				case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "TMPDIR")):
+					t.Errorf("%s: %v, want %q and how to choose another folder", what, err, c.want)
+				}
+			}
+			if info, err := os.Stat(root); c.want == "" && (err != nil || info.Mode().Perm() != 0o700) {
+				t.Errorf("the root is %v, %v, want it closed to others", info, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package leftovers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// released is what a conductor says that ends in good order.
+	released = "released"
+	// endPatience is how long processes of a dead conductor may take to end by
+	// themselves: keepers and janitors let foreign programs do it in good order.
+	endPatience = 30 * time.Second
+	// removePatience is how long processes may take to end after kill -9, and a
+	// directory to go, into which one that is about to end may still write.
+	removePatience = 10 * time.Second
+	pollEvery      = 20 * time.Millisecond
+)
+
+// Sweep waits until in ends, be it with its conductor, then waits for the processes of
+// the conductor whose private directory is dir, ends those that stay, and removes what
+// it had in Docker, the directory, and the root when nothing else is in it. It is the
+// main function of the sweeper's process, which Claim starts.
+func Sweep(in io.Reader, dir string) error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
+	said, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("wait for the conductor: %w", err)
+	}
+	root, err := openRoot(filepath.Dir(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	label := filepath.Base(dir)
+	if root != nil {
+		defer func() { _ = root.Close() }() // only a handle
+		lock, err := root.OpenFile(filepath.Join(label, lockName), os.O_RDWR, 0)
+		if err == nil {
+			defer func() { _ = lock.Close() }() // nothing was written
+			err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("wait for the conductor: %w", err)
+		}
+	}
+	err = endProcesses(label, dir)
+	if string(said) != released { // else the deployers have done it
+		err = errors.Join(err, removeFromDocker(label))
+	}
+	if root != nil {
+		err = errors.Join(err, removeDir(root, label))
+		_ = os.Remove(filepath.Dir(dir)) // refused while another conductor runs
+	}
+	return err
+}
+
+// endProcesses waits for the processes that carry the label or work in the directory,
+// which some servers' children do without a label, and ends those that stay.
+func endProcesses(label, dir string) error {
+	begin := time.Now()
+	for {
+		labelled, others, err := processesOf(label, dir)
+		waited := time.Since(begin)
+		switch {
+		case err != nil:
+			return err
+		case len(labelled)+len(others) == 0:
+			return nil
+		case waited > endPatience+removePatience && len(labelled) > 0:
+			return fmt.Errorf("processes %v do not end after kill -9", labelled)
+		case waited > endPatience && len(labelled) == 0:
+			return nil // somebody looks into the directory, and nobody will write
+		case waited > endPatience:
+			for _, pid := range labelled {
+				if _, err := endProcess(pid, label); err != nil {
+					return err
+				}
+			}
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// removeDir removes a private directory. What is behind links in it stays.
+func removeDir(root *os.Root, label string) error {
+	for begin := time.Now(); ; time.Sleep(pollEvery) {
+		err := root.RemoveAll(label)
+		if err == nil {
+			return nil
+		}
+		if time.Since(begin) > removePatience {
+			return fmt.Errorf("remove %s: %w", filepath.Join(root.Name(), label), err)
+		}
+	}
+}
+
+// removeFromDocker removes what carries the label.
+func removeFromDocker(label string) error {
+	found, err := Docker(func(l string) bool { return l == label })
+	for _, leftover := range found {
+		err = errors.Join(err, leftover.removeDocker())
+	}
+	return err
+}
+
+// processesOf lists the processes that carry the label, and others whose working
+// directory is in dir.
+func processesOf(label, dir string) (labelled, others []int, err error) {
+	all, err := everyProcess()
+	for _, pid := range all {
+		if l, _ := labelOf(pid); l == label {
+			labelled = append(labelled, pid)
+			continue
+		}
+		work, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if err == nil && (work == dir || strings.HasPrefix(work, dir+"/")) {
+			others = append(others, pid)
+		}
+	}
+	return labelled, others, err
+}
