@@ -158,6 +158,9 @@ type Layout struct {
 	SharedMemory int64
 	// Descriptors is the most file descriptors that one unit will hold open.
 	Descriptors int
+	// SocketName is the longest name, in bytes, of a Unix socket that a unit makes in
+	// CLEAVE_DIR; 0 means that none is made. The kernel limits such paths.
+	SocketName int
 	// Services are the backing services of the trial. Every unit that is not
 	// foreign gets their addresses (see ServiceVariable).
 	Services []ServiceSpec

@@ -114,7 +114,8 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		if err != nil {
 			return &PlanError{fmt.Errorf("%s: %w", key, err)}
 		}
-		if err := errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout)); err != nil {
+		err = errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout), e.checkSockets(setting.layout))
+		if err != nil {
 			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
 		}
 	}
@@ -122,6 +123,25 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		return nil
 	}
 	return &MissingPartError{summarise(problems)}
+}
+
+// maxUnixPath is how many bytes the path of a Unix socket may have; see unix(7).
+const maxUnixPath = 107
+
+// checkSockets says whether Unix sockets in the directories of trials have paths that
+// the kernel takes.
+func (e *experiment) checkSockets(layout lab.Layout) error {
+	longest := len(e.directory(len(e.plan.Trials), 1+e.plan.Study.Design.MaxRepeats)) + len("/") + layout.SocketName
+	if layout.SocketName == 0 || longest <= maxUnixPath {
+		return nil
+	}
+	return fmt.Errorf("unix sockets below %s would have paths of %d bytes, and the kernel takes %d: have a folder with a shorter path used: TMPDIR=/that/folder",
+		e.Scratch, longest, maxUnixPath)
+}
+
+// directory is that of an attempt at a trial.
+func (e *experiment) directory(trial, attempt int) string {
+	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }
 
 // shortcoming is what a host lacks for a number of units.
@@ -200,7 +220,7 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 	if err != nil {
 		return lab.Trial{}, nil, err
 	}
-	dir := filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", planned.Number, number))
+	dir := e.directory(planned.Number, number)
 	if err := makeFolder(dir, 0o700); err != nil {
 		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
 	}

@@ -32,12 +32,13 @@ type rooms struct {
 	cancel    context.CancelFunc
 	notes     []string
 	begun     int
+	socket    int // bytes of the name of a Unix socket
 }
 
 func (r *rooms) Describe() lab.SystemInfo { return lab.SystemInfo{Name: "stand-in"} }
 
 func (r *rooms) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
-	return lab.Layout{Lead: v.Name + " at " + p.Name, Operations: 100, Units: []lab.UnitSpec{{Name: "one"}}}, nil
+	return lab.Layout{Lead: v.Name + " at " + p.Name, Operations: 100, SocketName: r.socket, Units: []lab.UnitSpec{{Name: "one"}}}, nil
 }
 
 func (r *rooms) Audit(v lab.Variant, _ lab.Point, _ []lab.UnitReport) lab.Audit {
@@ -391,5 +392,25 @@ func TestATrialWhoseMeasuresCannotBeReadDoesNotCount(t *testing.T) {
 	}
 	if trial := m.saved[0]; trial.Valid || trial.Reason != m.err.Error() {
 		t.Errorf("valid %v, reason %q, want the trial struck out", trial.Valid, trial.Reason)
+	}
+}
+
+// TestPathsThatAreTooLongForSocketsAreAMissingPart: to the byte, where trials have
+// sockets.
+func TestPathsThatAreTooLongForSocketsAreAMissingPart(t *testing.T) {
+	const name = len("worker.sock")
+	fits := maxUnixPath - len("/1-1/") - name
+	for _, c := range []struct {
+		scratch, socket int
+		want            bool
+	}{{fits, name, false}, {fits + 1, name, true}, {fits + 100, 0, false}} {
+		r := &rooms{socket: c.socket}
+		conductor := r.conductor(t)
+		conductor.Scratch = "/" + strings.Repeat("x", c.scratch-1)
+		err := conductor.Preflight(plan(1))
+		var missing *MissingPartError
+		if errors.As(err, &missing) != c.want || c.want && !strings.Contains(err.Error(), "TMPDIR") {
+			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, err, c.want)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type family struct {
 	lab.Architecture
 	oneUnit bool // all workers in one process
 	listens bool // core and workers need a TCP address
+	sockets bool // core and workers have Unix sockets
 	// peerConnections is the number of descriptors that a worker holds per neighbour.
 	peerConnections int
 	sharedMemory    func(Job) int64
@@ -59,12 +60,12 @@ func families() []family {
 		},
 		{
 			Architecture: architecture(UDS, "a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
-			sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
+			sockets:      true, sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
 		},
 		{
 			Architecture: architecture(UDSPersistent, "Unix-socket connections kept, on a single-threaded event loop",
 				knob(KnobEncoding, "how messages are written", "binary", "json"), pinKnob()),
-			peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			sockets: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
 		},
 		{
 			Architecture: architecture(GRPC, "a process per worker, unary gRPC over TCP"),

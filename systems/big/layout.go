@@ -36,6 +36,9 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 		SharedMemory: f.sharedMemory(unit.Job),
 		Descriptors:  spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
 	}
+	if f.sockets {
+		layout.SocketName = len(workerName(unit.Total()) + ".sock") // see udsservice.WorkerAddress
+	}
 	unit.Role = RoleWorker
 	for number := range unit.Total() {
 		unit.Worker = number

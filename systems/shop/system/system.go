@@ -149,6 +149,11 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	if layout.Units, err = units(v, design); err != nil {
 		return lab.Layout{}, err
 	}
+	if design.Binding.OverUnix() {
+		for _, unit := range layout.Units {
+			layout.SocketName = max(layout.SocketName, len(unit.Name+".sock")) // see assembly's socketOf
+		}
+	}
 	front := design.Hosting(shop.ComponentOrders).Instances()
 	if len(front) > 1 {
 		layout.Units = append(layout.Units, balancer(front))
