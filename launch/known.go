@@ -18,7 +18,7 @@ import (
 // kernels and PID namespaces have processes of the same number now.
 type ID struct {
 	// Place is the run of the kernel and the PID namespace in which the number
-	// counts: eight hexadecimal digits of a hash of both.
+	// counts: six hexadecimal digits of a hash of both.
 	Place string
 	PID   int
 	Start string // when it was started, in clock ticks since boot
@@ -49,7 +49,7 @@ func Own() (ID, error) {
 
 // ParseID reads what String writes, and nothing else.
 func ParseID(text string) (ID, bool) {
-	parts := regexp.MustCompile(`^([0-9a-f]{8})-([1-9][0-9]{0,9})-([0-9]{1,20})$`).FindStringSubmatch(text)
+	parts := regexp.MustCompile(`^([0-9a-f]{6})-([1-9][0-9]{0,9})-([0-9]{1,20})$`).FindStringSubmatch(text)
 	if parts == nil {
 		return ID{}, false
 	}
@@ -99,7 +99,7 @@ func place() (string, error) {
 		return "", fmt.Errorf("tell this PID namespace from others: %w", err)
 	}
 	sum := sha256.Sum256(append(boot, namespace...))
-	return hex.EncodeToString(sum[:4]), nil
+	return hex.EncodeToString(sum[:3]), nil
 }
 
 func statOf(pid int) (procfs.ProcStat, error) {

@@ -149,7 +149,7 @@ func TestTrialsShareAServer(t *testing.T) {
 			must(t, err)
 			// Process 1 runs, but was not started at tick 0: this is of another one. What
 			// became of a process in another container cannot be told.
-			dead, unknown := "cleave_"+own.Place+"_1_0_1_orders", "cleave_00000000_1_0_1_orders"
+			dead, unknown := "cleave_"+own.Place+"_1_0_1_orders", "cleave_000000_1_0_1_orders"
 			owner, err := owner()
 			must(t, err)
 			root := b.address.String()
@@ -163,7 +163,7 @@ func TestTrialsShareAServer(t *testing.T) {
 			if len(unclear) != 1 || !strings.HasPrefix(unclear[0], unknown+" on ") || strings.Contains(unclear[0], "password") {
 				t.Errorf("unclear is %v, want what another container has", unclear)
 			}
-			others := []string{"cleave_00000000_1_0_1_orders", "cleave_1_0_1_orders", "mine"}
+			others := []string{"cleave_000000_1_0_1_orders", "cleave_1_0_1_orders", "mine"}
 			expectNames(t, c, b, instance, others...)
 			must(t, c.write(ctx, root, dead))
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
 )
 
 // patience is how long a test waits for what must happen.
@@ -89,8 +90,12 @@ func (e *experiment) label() string {
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	own, err := launch.Own()
+	if err != nil {
+		e.t.Fatal(err)
+	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return strconv.Itoa(e.Process.Pid) + "-" + strings.Fields(rest)[22-3]
+	return launch.ID{Place: own.Place, PID: e.Process.Pid, Start: strings.Fields(rest)[22-3]}.String()
 }
 
 // workers lists the living processes that carry the label and play a worker.
@@ -162,7 +167,7 @@ func (e *experiment) assertNothingLeft(label string) {
 	e.t.Helper()
 	until(e.t, "nothing of "+label+" is left", func() (struct{}, bool) {
 		_, err := os.Stat(filepath.Join(leftovers.Root(), label))
-		return struct{}{}, len(workers(label)) == 0 && errors.Is(err, os.ErrNotExist)
+		return struct{}{}, len(labelled(label, "")) == 0 && errors.Is(err, os.ErrNotExist)
 	})
 }
 

@@ -56,7 +56,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", binaries+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("BINARIES", binaries)
-			return nil
+			scratch, err := os.MkdirTemp("", "") // a short path: Unix sockets are below it
+			env.Setenv("TMPDIR", scratch)
+			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts look themselves what is left
+			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":       exits,

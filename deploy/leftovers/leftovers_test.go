@@ -59,7 +59,7 @@ func deadLabel(t *testing.T, place string) string {
 }
 
 // anotherPlace is that of a PID namespace that this process cannot look into.
-const anotherPlace = "00000000"
+const anotherPlace = "000000"
 
 // labelled starts a process that carries the label.
 func labelled(t *testing.T, label string) *exec.Cmd {
