@@ -54,6 +54,11 @@ FUZZ     ?= .
 fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each, FUZZ=pattern)
 	@scripts/fuzz.sh $(FUZZTIME) "$(FUZZ)"
 
+KILLS ?= 100
+.PHONY: kills
+kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 minutes)
+	CLEAVE_KILLS=$(KILLS) go test ./cmd/cleave -run TestKillsLeaveNothing -count=1 -timeout 3h -v
+
 .PHONY: lint
 lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \

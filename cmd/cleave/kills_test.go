@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/launch"
+)
+
+// The number of kills and the seed of their moments; `make kills` sets them.
+const killsVariable, killsSeedVariable = "CLEAVE_KILLS", "CLEAVE_KILLS_SEED"
+
+// gonePatience is how long after a kill something may be left: keepers give foreign
+// programs ten seconds.
+const gonePatience = 60 * time.Second
+
+// victim is a command of cleave that is killed.
+type victim struct {
+	name      string
+	arguments []string
+	needs     []server.Kind
+	length    time.Duration // moments are drawn from it; less where the command ends sooner
+	killed    int
+	longest   time.Duration // from a kill until all was gone
+}
+
+func victims(t *testing.T) []*victim {
+	t.Helper()
+	web := filepath.Join(buildServer(t), "server") + " -port {port}"
+	const mixed, short, long = "mariadb,rabbitmq,mongo", 8 * time.Second, 20 * time.Second
+	three := []server.Kind{server.MariaDB, server.RabbitMQ, server.Mongo}
+	shop := []string{"check", "shop", "--orders", "300"}
+	return []*victim{
+		{name: "check", arguments: shop, length: short},
+		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async", "--backing", mixed), needs: three, length: long},
+		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"}, length: short},
+		{name: "check on postgres", arguments: append(slices.Clone(shop), "--architecture", "monolith,async", "--backing", "postgres"),
+			needs: []server.Kind{server.Postgres}, length: long},
+		{name: "compare", arguments: []string{"compare", "a=" + web, "b=" + web, "--rate", "50", "-d", "1s", "--blocks", "2", "--cores", "none"}, length: short},
+		{name: "explain", arguments: []string{"explain", "shop", "--quick"}, length: short},
+		{name: "explain on postgres", arguments: []string{"explain", "shop", "--quick", "--backing", "postgres"}, needs: []server.Kind{server.Postgres}, length: long},
+		{name: "reproduce costa2022 on servers", arguments: []string{"reproduce", "costa2022", "--quick", "--backing", mixed}, needs: three, length: long},
+		{name: "reproduce costa2022", arguments: []string{"reproduce", "costa2022", "--quick"}, length: short},
+	}
+}
+
+// TestKillsLeaveNothing kills cleave at random moments, alone and with its process
+// group, and expects that soon nothing is left, without a clean.
+func TestKillsLeaveNothing(t *testing.T) {
+	count, seed := number(t, killsVariable, 5), number(t, killsSeedVariable, time.Now().Unix())
+	t.Logf("seed %d: repeat it with %s=%d %s=%d", seed, killsVariable, count, killsSeedVariable, seed)
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	missing := map[server.Kind]bool{}
+	for _, available := range server.Available() {
+		missing[available.Kind] = available.Missing != nil
+	}
+	all := slices.DeleteFunc(victims(t), func(v *victim) bool {
+		absent := slices.ContainsFunc(v.needs, func(kind server.Kind) bool { return missing[kind] })
+		if absent {
+			t.Logf("%s is left out: this host lacks one of %v", v.name, v.needs)
+		}
+		return absent
+	})
+	for killed := 0; killed < int(count) && !t.Failed(); {
+		v := all[killed%len(all)]
+		after := time.Duration(random.Int64N(int64(v.length)))
+		length, took, was := v.kill(t, after, random.IntN(2) == 0)
+		if !was {
+			v.length = min(v.length, length) // it had ended by itself: draw a sooner moment
+			continue
+		}
+		killed++
+		v.killed, v.longest = v.killed+1, max(v.longest, took)
+		t.Logf("kill %d: %s after %v, gone after %v", killed, v.name, after.Round(time.Millisecond), took.Round(time.Millisecond))
+	}
+	for _, v := range all {
+		t.Logf("%3d kills of %s: all was gone after %v at most", v.killed, v.name, v.longest.Round(time.Millisecond))
+	}
+}
+
+func number(t *testing.T, variable string, otherwise int64) int64 {
+	t.Helper()
+	text, set := os.LookupEnv(variable)
+	if !set {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// kill starts the command and kills it after some time. It returns how long the
+// command had run, how long it took until all was gone, and whether there was
+// something to be killed.
+func (v *victim) kill(t *testing.T, after time.Duration, withGroup bool) (length, took time.Duration, killed bool) {
+	t.Helper()
+	tmp := shortDir(t)
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
+	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
+	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	had := traces{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
+	begin := time.Now()
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	had.label = e.label()
+	ended := make(chan struct{})
+	go func() {
+		_ = e.Cmd.Wait() // killed, or judged below
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		if code := e.Cmd.ProcessState.ExitCode(); code == exitBadPlan || code == exitMissingPart {
+			t.Fatalf("%s ended by itself with %d:\n%s", v.name, code, e.story.String())
+		}
+		return time.Since(begin), 0, false
+	case <-time.After(after):
+	}
+	for _, pid := range descendants(t, e.Process.Pid) {
+		had.remember(t, pid)
+	}
+	target := e.Process.Pid
+	if withGroup {
+		target = -target
+	}
+	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	died := time.Now()
+	<-ended
+	left := had.left(t)
+	for ; len(left) > 0 && time.Since(died) < gonePatience; left = had.left(t) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if len(left) > 0 {
+		t.Errorf("%s was killed after %v (its group too: %t); %v later there are:\n%s",
+			v.name, after, withGroup, gonePatience, strings.Join(left, "\n"))
+	}
+	return after, time.Since(died), true
+}
+
+// traces are what a cleave had when it was killed, and what tells what it has had
+// since the last look.
+type traces struct {
+	tmp, label string
+	tree       map[launch.ID]bool
+	sockets    map[string]bool // that listen, by inode
+	memory     map[string]bool // files in /dev/shm before the start, of anybody
+}
+
+// remember adds a process with the sockets that it has.
+func (h *traces) remember(t *testing.T, pid int) {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return // it has ended
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	h.tree[launch.ID{Place: own.Place, PID: pid, Start: strings.Fields(rest)[22-3]}] = true
+	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if inode, is := strings.CutPrefix(target, "socket:["); err == nil && is {
+			h.sockets[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+}
+
+// left names what is still there.
+func (h *traces) left(t *testing.T) (left []string) {
+	t.Helper()
+	for id := range h.tree {
+		if id.Fate() != launch.Ended {
+			left = append(left, fmt.Sprintf("process %d", id.PID))
+		}
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range processes {
+		for _, file := range []string{"environ", "cmdline"} {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err == nil && (bytes.Contains(text, []byte(h.tmp)) || bytes.Contains(text, []byte("CLEAVE_RUN="+h.label+"\x00"))) {
+				left = append(left, fmt.Sprintf("%s: %s", dir, bytes.ReplaceAll(text[:min(200, len(text))], []byte{0}, []byte(" "))))
+			}
+		}
+		if work, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(work, h.tmp) {
+			left = append(left, dir+" works in "+work)
+		}
+	}
+	err := filepath.WalkDir(h.tmp, func(path string, _ os.DirEntry, err error) error {
+		if path != h.tmp && len(left) < 20 {
+			left = append(left, path)
+		}
+		return nil // files go while we look
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range tableOf(t, "/proc/net/tcp") { // proc(5): the state, 0A for LISTEN, and the inode
+		if fields := strings.Fields(line); len(fields) > 9 && fields[3] == "0A" && h.sockets[fields[9]] {
+			left = append(left, "a socket that listens: "+line)
+		}
+	}
+	for _, line := range tableOf(t, "/proc/sysvipc/shm") { // proc(5): the fifth is who made the segment
+		if fields := strings.Fields(line); len(fields) > 4 && slices.ContainsFunc(slices.Collect(maps.Keys(h.tree)), func(id launch.ID) bool { return strconv.Itoa(id.PID) == fields[4] }) {
+			left = append(left, "shared memory: "+line)
+		}
+	}
+	for name := range memoryFiles() {
+		if !h.memory[name] && !strings.Contains(name, "hrom") { // of a Chromium that other tests run
+			left = append(left, name)
+		}
+	}
+	found, err := leftovers.Docker(func(l string) bool { return l == h.label })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leftover := range found {
+		left = append(left, leftover.String())
+	}
+	return left
+}
+
+// memoryFiles are the files of POSIX shared memory on this host.
+func memoryFiles() map[string]bool {
+	names, _ := filepath.Glob("/dev/shm/*")
+	found := map[string]bool{}
+	for _, name := range names {
+		found[name] = true
+	}
+	return found
+}
+
+// tableOf are the lines of a table of the kernel.
+func tableOf(t *testing.T, path string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scanner := bufio.NewScanner(bytes.NewReader(text)); scanner.Scan(); {
+		all = append(all, scanner.Text())
+	}
+	return all
+}
