@@ -101,12 +101,10 @@ func (s *started) finish(how syscall.Signal, within time.Duration) {
 // unprivileged has a child run without root's privileges where we are root:
 // PostgreSQL refuses root, and no server needs it. The child sits in a user
 // namespace in which root is called otherwise, so it owns our files without
-// changing their owner and may enter folders that are closed to other users. A namespace for shared memory goes
-// with its last process, and with it what a server that is killed leaves there.
+// changing their owner and may enter folders that are closed to other users. A
+// namespace for shared memory goes with its last process, and with it what a server
+// that is killed leaves there; to make one, other users need the user namespace, too.
 func unprivileged(attributes *syscall.SysProcAttr) {
-	if os.Geteuid() != 0 {
-		return
-	}
 	const inside = 1000 // any number but root's 0
 	attributes.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC
 	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
