@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,6 +233,18 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	must(t, writer.Start())
 	// All that a kill -9 of the conductor does to the sweeper.
 	must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
+	opened, err := openRoot(root)
+	must(t, err)
+	for state := noLock; state != heldLock; time.Sleep(time.Millisecond) { // until the sweeper is at work
+		var lock *os.File
+		if state, lock = takeLock(opened, label); lock != nil {
+			must(t, lock.Close())
+		}
+	}
+	must(t, opened.Close())
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} { // none is for it
+		must(t, scratch.sweeper.Process.Signal(signal))
+	}
 	swept := make(chan error, 1)
 	go func() { swept <- scratch.sweeper.Wait() }()
 	select {

@@ -115,7 +115,7 @@ func (s *Scratch) Release() error {
 	_, _ = s.alive.WriteString(released) // the sweeper may be dead: then Wait says so
 	_ = s.alive.Close()
 	if err := s.sweeper.Wait(); err != nil {
-		return fmt.Errorf("remove %s: %w: %s", s.Dir, err, strings.TrimSpace(s.notes.String()))
+		return fmt.Errorf("remove %s: %w: %s: see what is left with: cleave doctor", s.Dir, err, strings.TrimSpace(s.notes.String()))
 	}
 	if _, err := os.Lstat(s.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the private directory %s is still there: remove it with: cleave clean", s.Dir)
