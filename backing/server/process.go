@@ -34,7 +34,10 @@ type started struct {
 // tied to our life by the launcher.
 func (i *Instance) command(p process, log *os.File) *exec.Cmd {
 	command := exec.Command(p.args[0], p.args[1:]...)
-	command.Env, command.Dir = append(slices.Clip(p.env), "CLEAVE_RUN="+i.settings.Label), i.dir
+	command.Env, command.Dir = p.env, i.dir
+	if i.settings.Label != "" {
+		command.Env = append(slices.Clip(p.env), "CLEAVE_RUN="+i.settings.Label)
+	}
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return command

@@ -47,7 +47,8 @@ type Settings struct {
 	Memory int64
 	// Connections is how many clients may be connected; 0 means 200.
 	Connections int
-	// Label is the value of CLEAVE_RUN in the environment of every process.
+	// Label is the value of CLEAVE_RUN in the environment of every process; empty
+	// means that they have none.
 	Label string
 	// NATSCommand runs jetstream.Run on the configuration file appended to it.
 	NATSCommand []string

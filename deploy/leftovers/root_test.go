@@ -18,7 +18,7 @@ func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 }
 
 // TestARootThatOthersCouldHaveFilledIsRefused has the ways in which another user may
-// have made what a conductor would trust.
+// have made what a conductor would trust. Long because it is a table.
 func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	const other = 4711 // some other user
 	asRoot := func(t *testing.T, path string) {
