@@ -41,56 +41,6 @@ type Trial struct {
 	Faults []FaultRecord `json:"faults,omitempty"`
 }
 
-// Direction says which way a metric is better.
-type Direction string
-
-// Directions of metrics.
-const (
-	LowerIsBetter  Direction = "lower"
-	HigherIsBetter Direction = "higher"
-)
-
-// Metric is a named quantity with its unit.
-type Metric struct {
-	Name   string    `json:"name"`
-	Title  string    `json:"title"`
-	Unit   string    `json:"unit"`
-	Better Direction `json:"better"`
-}
-
-// JobMetrics are those of a system that names none of its own: a job of known
-// size that is played once. They are in the order in which they are shown.
-func JobMetrics() []Metric {
-	return []Metric{
-		{"elapsed", "elapsed time, start signal to last finish", "s", LowerIsBetter},
-		{"elapsed_per_operation", "elapsed time per operation", "s", LowerIsBetter},
-		{"cpu", "CPU time of all units", "s", LowerIsBetter},
-		{"cpu_per_operation", "CPU time per operation", "s", LowerIsBetter},
-		{"lifetime", "time from spawn to exit", "s", LowerIsBetter},
-		{"peak_memory", "peak memory of all units", "B", LowerIsBetter},
-		{"context_switches_per_operation", "context switches per operation", "1", LowerIsBetter},
-	}
-}
-
-// AllMetrics are what the trials of the study are compared in, in the order in
-// which they are shown. The first is the headline.
-func (s Study) AllMetrics() []Metric {
-	if len(s.Metrics) > 0 {
-		return s.Metrics
-	}
-	return JobMetrics()
-}
-
-// MetricNamed returns the metric of that name among several.
-func MetricNamed(metrics []Metric, name string) (Metric, bool) {
-	for _, m := range metrics {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Metric{}, false
-}
-
 // Values returns the trial's metrics by name. A metric that could not be
 // measured is absent. What the system measured itself replaces what follows
 // from the units as a whole.

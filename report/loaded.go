@@ -14,12 +14,6 @@ import (
 // analysis: which curves, distributions, uses and paths there are, and at which
 // load the variants are shown side by side.
 
-// capacity is the metric of a search for the highest rate.
-const capacity = "capacity"
-
-// cpuPerOperation is the metric of what all units together use for an operation.
-const cpuPerOperation = "cpu_per_operation"
-
 // roleGenerator is the role of the unit that makes the load; what it uses is no
 // cost of the system.
 const roleGenerator = "generator"
@@ -41,13 +35,12 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 
 // curveKind says how a metric is drawn over the offered rate; "" for not at all.
 func (v view) curveKind(m lab.Metric) string {
-	percentile := strings.HasSuffix(m.Name, "_p50") || strings.HasSuffix(m.Name, "_p99")
 	switch {
-	case m.Unit == "s" && percentile && !strings.HasPrefix(m.Name, lab.Staleness):
+	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) && m.Quantity != lab.Staleness:
 		return "curve"
-	case m.Unit == "1/s":
+	case m.Kind == lab.KindRate:
 		return "throughput"
-	case strings.HasSuffix(m.Name, "_share") && v.anyAboveZero(m.Name):
+	case m.Kind == lab.KindShare && v.anyAboveZero(m.Name):
 		return "share"
 	default:
 		return ""
@@ -62,8 +55,13 @@ func (v view) anyAboveZero(metric string) bool {
 
 // shortTitle names a metric over its plot: "Completion time, 99th percentile".
 func shortTitle(m lab.Metric) string {
-	name := strings.NewReplacer("_p50", ", median", "_p99", ", 99th percentile").Replace(m.Name)
-	return sentenceCase(name)
+	switch m.Quantile {
+	case 0.5:
+		return sentenceCase(m.Quantity + ", median")
+	case 0.99:
+		return sentenceCase(m.Quantity + ", 99th percentile")
+	}
+	return sentenceCase(m.Name)
 }
 
 func (v view) hasCurve(metric string) bool {
@@ -74,8 +72,8 @@ func (v view) hasCurve(metric string) bool {
 // the time to completion, else that of the response time.
 func (v view) finishTime() (lab.Metric, bool) {
 	for _, quantity := range []string{lab.CompletionTime, lab.ResponseTime} {
-		if name := quantity + "_p99"; v.hasCurve(name) {
-			return v.metric(name), true
+		if m, ok := lab.FindMetric(v.Metrics, quantity, 0.99, ""); ok && v.hasCurve(m.Name) {
+			return m, true
 		}
 	}
 	return lab.Metric{}, false
@@ -265,6 +263,7 @@ func limits(objective string) map[string]float64 {
 var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
 
 // limit is what the objective demands of a metric, 0 for nothing.
-func (v view) limit(metric string) float64 {
-	return limits(v.Objective)[metric[strings.LastIndex(metric, "_")+1:]]
+func (v view) limit(m lab.Metric) float64 {
+	percent := strconv.FormatFloat(100*m.Quantile, 'g', 6, 64)
+	return limits(v.Objective)["p"+strings.ReplaceAll(percent, ".", "")]
 }

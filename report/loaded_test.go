@@ -100,7 +100,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	v := newView(fixture(t, "shop-under-load.json"))
-	if v.limit("completion_time_p99") != 0.1 || v.limit("completion_time_p50") != 0 || v.limit("capacity") != 0 {
+	if v.limit(v.metric("completion_time_p99")) != 0.1 || v.limit(v.metric("completion_time_p50")) != 0 || v.limit(v.metric("capacity")) != 0 {
 		t.Error("the objective limits the 99th percentile to 100 ms and nothing else")
 	}
 }
@@ -152,7 +152,7 @@ func TestManyMetricsMakeATallMatrix(t *testing.T) {
 	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" || len(tall.Rows) <= widestMatrix {
 		t.Errorf("columns %+v and %d rows, want a row per metric and a column per variant", tall.Columns, len(tall.Rows))
 	}
-	i := slices.IndexFunc(tall.Rows, func(row []cell) bool { return row[0].Text == capacity })
+	i := slices.IndexFunc(tall.Rows, func(row []cell) bool { return row[0].Text == "capacity" })
 	if i < 0 || !strings.HasPrefix(tall.Rows[i][2].Text, "0.421x") {
 		t.Errorf("the capacity, which was searched at a point of its own, is not in the matrix: %v", tall.Rows)
 	}

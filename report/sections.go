@@ -141,8 +141,9 @@ func (v view) costSection() section {
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
 			"a rising row pays more for each: contention, queues, scheduling.", article(v.Operation))}
-	if _, timed := lab.MetricNamed(v.Metrics, "elapsed_per_operation"); !timed {
-		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(v.metric(cpuPerOperation).Title), setting(v.Confidence), v.sample())
+	if _, timed := lab.FindMetric(v.Metrics, lab.Elapsed, 0, lab.PerOperation); !timed {
+		cpu, _ := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation)
+		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(cpu.Title), setting(v.Confidence), v.sample())
 	}
 	s.Shown = []table{v.costTable()}
 	for _, metric := range v.costMetrics() {

@@ -19,7 +19,7 @@ func (v view) curvesSection() section {
 	s.Shown = []table{v.capacityTable(), v.curveTable(finish)}
 	for _, kind := range []string{"curve", "throughput", "share"} {
 		for _, m := range v.drawnCurves(kind) {
-			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name, Limit: v.limit(m.Name),
+			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name, Limit: v.limit(m),
 				Title: shortTitle(m), Label: sentenceCase(m.Title) + " over the offered rate. " + s.Finding})
 		}
 	}

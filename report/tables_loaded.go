@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -35,7 +34,8 @@ func (v view) loadTables(full bool) []table {
 
 // capacities are the results of searches, highest first.
 func (v view) capacities() []lab.Result {
-	found := those(v.Results, func(r lab.Result) bool { return r.Metric == capacity && !v.struckOut(r.Variant) })
+	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
+	found := those(v.Results, func(r lab.Result) bool { return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant) })
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
 	return found
 }
@@ -50,7 +50,7 @@ func (v view) capacityTable() table {
 	for _, r := range v.capacities() {
 		base := toned("base", toneMuted)
 		if r.Variant != v.Baseline {
-			c, ok := v.ratio(capacity, r.Variant, r.Point.Name)
+			c, ok := v.ratio(r.Metric, r.Variant, r.Point.Name)
 			base = v.ratioCell(c, ok)
 		}
 		t.add(text(r.Variant), text(r.Point.Name), text(ofResult(r).quantity(r.Unit)), base, text(fmt.Sprint(r.N)))
@@ -90,7 +90,7 @@ func (v view) curveTable(m lab.Metric) table {
 func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	p, ok := v.curvePoint(m.Name, variant, point)
 	shown := single(p.Median).quantity(m.Unit)
-	if strings.HasSuffix(m.Name, "_share") {
+	if m.Kind == lab.KindShare {
 		shown = figure.Percent(p.Median)
 	}
 	switch {
@@ -299,13 +299,13 @@ func (v view) otherUsages(shown string) []table {
 }
 
 // costTable shows all that one operation costs at the load where the variants
-// stand side by side: CPU by unit, and every metric that counts per operation.
+// stand side by side: CPU by unit, and all that the system has counted per operation.
 func (v view) costTable() table {
 	at := v.sideBySide()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
 	counts := slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
-		return !strings.HasSuffix(m.Name, "_per_"+v.Operation) || m.Name == cpuPerOperation
+		return m.Per != lab.PerOperation || m.Source != lab.FromSystem || m.Kind != lab.KindCount
 	})
 	if len(counts) == 0 {
 		return t
@@ -316,10 +316,10 @@ func (v view) costTable() table {
 	for _, role := range v.rolesAt(at) {
 		v.costRow(&t, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
 	}
-	if all, ok := lab.MetricNamed(v.Metrics, cpuPerOperation); ok {
+	if all, ok := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation); ok {
 		counts = append([]lab.Metric{all}, counts...)
 	}
-	if memory, ok := lab.MetricNamed(v.Metrics, "peak_memory"); ok {
+	if memory, ok := lab.FindMetric(v.Metrics, lab.Memory, 0, ""); ok {
 		counts = append(counts, memory)
 	}
 	for _, m := range counts {

@@ -199,10 +199,9 @@ func (v view) question(m lab.Metric, at string) string {
 // are the same, and so is the ratio.
 func (v view) matrixMetrics(at string) []lab.Metric {
 	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
-		total := strings.TrimSuffix(m.Name, "_per_operation")
-		isTotal := func(x lab.Metric) bool { return x.Name == total && total != m.Name }
+		_, total := lab.FindMetric(v.Metrics, m.Quantity, m.Quantile, "")
 		_, compared := v.comparedAt(m.Name, at)
-		return slices.ContainsFunc(v.Metrics, isTotal) || !compared
+		return m.Per == lab.PerOperation && total || !compared
 	})
 }
 

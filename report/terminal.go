@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -67,10 +66,13 @@ func (v view) fullTables() []table {
 // costMetrics are the costs per operation that are shown at every point, as far
 // as they are metrics of this study.
 func (v view) costMetrics() []string {
-	return slices.DeleteFunc([]string{"cpu_per_operation", "elapsed_per_operation"}, func(name string) bool {
-		_, known := lab.MetricNamed(v.Metrics, name)
-		return !known
-	})
+	var names []string
+	for _, quantity := range []string{lab.CPU, lab.Elapsed} {
+		if m, known := lab.FindMetric(v.Metrics, quantity, 0, lab.PerOperation); known {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // doubtfulTable keeps the published figures that recomputation did not confirm.

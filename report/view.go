@@ -7,9 +7,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// elapsed is the metric of a job that its headline tables show.
-const elapsed = "elapsed"
-
 // place is where a figure stands in an analysis.
 type place struct{ metric, variant, point string }
 
@@ -64,13 +61,16 @@ func (v view) metric(name string) lab.Metric {
 	return lab.Metric{Name: name, Title: name, Unit: "1"}
 }
 
-// headline is the metric that the main tables show.
+// headline is the metric that the main tables show: of a job its elapsed time, else
+// the first.
 func (v view) headline() lab.Metric {
-	has := slices.ContainsFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == elapsed })
-	if !has && len(v.Metrics) > 0 {
+	if m, is := lab.FindMetric(v.Metrics, lab.Elapsed, 0, ""); is {
+		return m
+	}
+	if len(v.Metrics) > 0 {
 		return v.Metrics[0]
 	}
-	return v.metric(elapsed)
+	return lab.JobMetrics()[0]
 }
 
 // reference is the point at which all variants stand side by side: the

@@ -113,6 +113,7 @@ func (f *Folder) Plan() (lab.Plan, error) {
 	if plan.Schema != lab.PlanSchema {
 		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema, lab.PlanSchema)
 	}
+	plan.DescribeMetrics()
 	return plan, nil
 }
 

@@ -63,21 +63,21 @@ const mostNamed = 3
 
 // saysRatio compares the variants that ran most widely with the baseline.
 func (e *experiment) saysRatio(a lab.Analysis) string {
-	point := e.fullestPoint()
-	base, measured := e.mean(e.study.Baseline, point, elapsedPerOperation)
+	point, each := e.fullestPoint(), e.named(lab.Elapsed, 0, lab.PerOperation)
+	base, measured := e.mean(e.study.Baseline, point, each)
 	var parts []string
 	blocks := 0
 	for _, name := range e.widest() {
 		i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
-			return c.Metric == elapsedPerOperation && c.Point.Name == point && c.Variant == name && c.Baseline == e.study.Baseline
+			return c.Metric == each && c.Point.Name == point && c.Variant == name && c.Baseline == e.study.Baseline
 		})
 		if i < 0 || len(parts) == mostNamed {
 			continue
 		}
 		c := a.Comparisons[i]
 		blocks = max(blocks, c.N)
-		each, _ := e.mean(name, point, elapsedPerOperation)
-		text := fmt.Sprintf("%s as long with %s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), name, figure.Quantity(each, nil, nil, "s"))
+		takes, _ := e.mean(name, point, each)
+		text := fmt.Sprintf("%s as long with %s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), name, figure.Quantity(takes, nil, nil, "s"))
 		if c.Verdict == lab.Undecided || c.Verdict == lab.Equivalent {
 			text += ", " + c.Words
 		}
@@ -144,9 +144,10 @@ func (e *experiment) widest() []string {
 // saysAverage says whether one ratio stands for all points: of the pair that a
 // claim names, else of the first pair.
 func (e *experiment) saysAverage(a lab.Analysis) string {
-	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == jobElapsed && x.Baseline != e.study.Baseline })
+	elapsed := e.named(lab.Elapsed, 0, "")
+	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == elapsed && x.Baseline != e.study.Baseline })
 	if i < 0 {
-		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == jobElapsed })
+		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == elapsed })
 	}
 	if i < 0 || a.Averages[i].Mean == nil || a.Averages[i].I2 == nil {
 		return ""
@@ -209,9 +210,9 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 		return ""
 	}
 	var off []string
-	lines := 0
+	lines, elapsed := 0, e.named(lab.Elapsed, 0, "")
 	for _, t := range a.Trends {
-		if t.Metric != jobElapsed || t.ExponentLow == nil || t.ExponentHigh == nil {
+		if t.Metric != elapsed || t.ExponentLow == nil || t.ExponentHigh == nil {
 			continue
 		}
 		lines++

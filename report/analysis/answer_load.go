@@ -10,20 +10,12 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// Metrics of systems under load that sentences are about.
-const (
-	completionP50    = "completion_time_p50"
-	completionP99    = "completion_time_p99"
-	responseP50      = "response_time_p50"
-	unfinishedShare  = "unfinished_share"
-	achievedShare    = "achieved_share"
-	secondsPerMinute = 60
-)
+const secondsPerMinute = 60
 
 // completes reports whether the system tells when an operation is really done:
 // then its answer is about that, and not about when it was answered.
 func (e *experiment) completes() bool {
-	_, known := e.metric(completionP50)
+	_, known := lab.FindMetric(e.study.Metrics, lab.CompletionTime, 0.5, "")
 	return known && e.study.Load != nil
 }
 
@@ -56,7 +48,7 @@ func (e *experiment) commonPoint() string {
 			trials := e.counted(v.Name, point.Name)
 			if offered, open := offeredRate(point, trials); open && len(trials) > 0 {
 				c.n, c.rate = c.n+1, offered
-				c.held = c.held && mostHeld(trials)
+				c.held = c.held && e.mostHeld(trials)
 			}
 		}
 		if c.n > 0 {
@@ -93,7 +85,7 @@ const mostBehind = 1.0
 // behind is the share of accepted operations that were not done when the load
 // ended, and whether those are more than the last second's.
 func (e *experiment) behind(variant, point string) (share float64, late bool) {
-	share, measured := e.mean(variant, point, unfinishedShare)
+	share, measured := e.mean(variant, point, e.named(lab.Unfinished, 0, ""))
 	return share, measured && share*e.study.Load.Duration > mostBehind
 }
 
@@ -116,29 +108,30 @@ func (e *experiment) comparisonAt(a lab.Analysis, metric, point, variant string)
 
 // saysCompletion compares the times until an operation is done.
 func (e *experiment) saysCompletion(a lab.Analysis, point string) string {
+	median, tail := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.CompletionTime, 0.99, "")
+	takes := func(variant string) string {
+		words := e.meanWords(variant, point, median)
+		if longest := e.meanWords(variant, point, tail); longest != "" {
+			words += ", p99 " + longest
+		}
+		return words
+	}
 	var parts []string
 	blocks := 0
 	for _, v := range e.variants() {
-		c, found := e.comparisonAt(a, completionP50, point, v.Name)
+		c, found := e.comparisonAt(a, median, point, v.Name)
 		if !found {
 			continue
 		}
 		blocks = max(blocks, c.N)
-		text := fmt.Sprintf("%s takes %s as long as %s (median %s", v.Name, figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.meanWords(v.Name, point, completionP50))
-		if tail := e.meanWords(v.Name, point, completionP99); tail != "" {
-			text += ", p99 " + tail
-		}
-		parts = append(parts, fmt.Sprintf("%s: %s)", text, c.Words))
+		parts = append(parts, fmt.Sprintf("%s takes %s as long as %s (median %s: %s)", v.Name,
+			figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, takes(v.Name), c.Words))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	base := e.meanWords(e.study.Baseline, point, completionP50)
-	if tail := e.meanWords(e.study.Baseline, point, completionP99); tail != "" {
-		base += ", p99 " + tail
-	}
 	return fmt.Sprintf("To complete one %s at %s (%s), %s; %s itself takes %s (%s, %s intervals).", e.operation(), e.rateWords(point), point,
-		strings.Join(parts, "; "), e.study.Baseline, base, count(blocks, "block"), figure.Percent(a.Confidence))
+		strings.Join(parts, "; "), e.study.Baseline, takes(e.study.Baseline), count(blocks, "block"), figure.Percent(a.Confidence))
 }
 
 // meanWords is the mean of a metric with its unit, or "" where it was not measured.
@@ -154,15 +147,16 @@ func (e *experiment) meanWords(variant, point, metric string) string {
 // saysAnswering tells what the answers alone would say of the variants that answer
 // before the operation is done.
 func (e *experiment) saysAnswering(a lab.Analysis, point string) string {
+	completed, answered := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.ResponseTime, 0.5, "")
 	var parts []string
 	for _, v := range e.variants() {
-		early := e.contrastOf(completionP50, responseP50, point, pair{v.Name, v.Name})
-		c, found := e.comparisonAt(a, responseP50, point, v.Name)
+		early := e.contrastOf(completed, answered, point, pair{v.Name, v.Name})
+		c, found := e.comparisonAt(a, answered, point, v.Name)
 		if !found || !early.decided || early.ratio.Low <= 1+e.design.Margin {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s answers after %s, which is %s as long as %s, but the %s takes %s as long as its answer", v.Name,
-			e.meanWords(v.Name, point, responseP50), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.operation(), early.text()))
+			e.meanWords(v.Name, point, answered), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.operation(), early.text()))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -172,16 +166,17 @@ func (e *experiment) saysAnswering(a lab.Analysis, point string) string {
 
 // saysCapacities tells the capacity of every variant and its ratio to the baseline.
 func (e *experiment) saysCapacities(a lab.Analysis) string {
+	capacity := e.named(lab.Capacity, 0, "")
 	for _, point := range e.study.Points {
 		var parts []string
 		for _, v := range e.variants() {
-			s := e.cells[cell{v.Name, point.Name, capacityMetric}]
+			s := e.cells[cell{v.Name, point.Name, capacity}]
 			if len(s.values) == 0 {
 				continue
 			}
 			mean, low, high := e.level(s.values, e.design.Confidence)
 			text := fmt.Sprintf("%s %s/s (%s a minute)", v.Name, figure.Number(mean, low, high), figure.Number(secondsPerMinute*mean, nil, nil))
-			if c, found := e.comparisonAt(a, capacityMetric, point.Name, v.Name); found {
+			if c, found := e.comparisonAt(a, capacity, point.Name, v.Name); found {
 				text += fmt.Sprintf(", %s that of %s, %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Words)
 			}
 			parts = append(parts, text)
@@ -195,15 +190,12 @@ func (e *experiment) saysCapacities(a lab.Analysis) string {
 
 // saysCost tells what one operation costs in every variant.
 func (e *experiment) saysCost(point string) string {
-	costs := []struct{ metric, thing string }{
-		{cpuPerOperation, "CPU"}, {"statements_per_order", "statements"}, {"messages_per_order", "messages"}, {"syncs_per_order", "fsyncs"},
-	}
 	var parts []string
 	for _, v := range e.variants() {
 		var words []string
-		for _, c := range costs {
-			if text := e.meanWords(v.Name, point, c.metric); text != "" {
-				words = append(words, text+" "+c.thing)
+		for _, m := range e.study.AllMetrics() {
+			if text := e.meanWords(v.Name, point, m.Name); m.Phrase != "" && text != "" {
+				words = append(words, text+" "+m.Phrase)
 			}
 		}
 		if len(words) > 0 {
@@ -220,11 +212,12 @@ func (e *experiment) saysCost(point string) string {
 // much of it was begun at the rate where it was least: what was not sent is in no
 // error rate.
 func (e *experiment) saysUnsent() string {
+	achieved := e.named(lab.Achieved, 0, "")
 	var parts []string
 	for _, v := range e.variants() {
 		least, at := leastAchieved, ""
 		for _, point := range e.study.Points {
-			if share, measured := e.mean(v.Name, point.Name, achievedShare); measured && share < least {
+			if share, measured := e.mean(v.Name, point.Name, achieved); measured && share < least {
 				least, at = share, point.Name
 			}
 		}

@@ -39,10 +39,10 @@ func TestAnswerOfASystemUnderLoad(t *testing.T) {
 
 // leaveUnfinished has async leave a share of its orders behind at a point.
 func leaveUnfinished(in *Input, point string, share float64) {
-	in.Plan.Study.Metrics = append(loadMetrics(), lab.Metric{Name: unfinishedShare, Title: "share of accepted orders that were not done", Unit: "1"})
+	in.Plan.Study.Metrics = append(loadMetrics(), lab.Metric{Name: "unfinished_share", Title: "share of accepted orders that were not done", Unit: "1", Kind: lab.KindShare, Quantity: lab.Unfinished, Source: lab.FromSystem})
 	for _, trial := range in.Trials {
 		if trial.Variant == "async" && trial.Point.Name == point {
-			trial.Measures[unfinishedShare] = share
+			trial.Measures["unfinished_share"] = share
 			trial.Audit.Figures[figureHeld] = 0
 		}
 	}
@@ -62,11 +62,11 @@ func TestAnswerTellsWhatAcceptingHides(t *testing.T) {
 
 func TestAnswerTellsWhatWasNeverSent(t *testing.T) {
 	in := shopUnderLoad()
-	in.Plan.Study.Metrics = append(loadMetrics(), lab.Metric{Name: achievedShare, Title: "share that was begun", Unit: "1", Better: lab.HigherIsBetter})
+	in.Plan.Study.Metrics = append(loadMetrics(), lab.Metric{Name: "achieved_share", Title: "share that was begun", Unit: "1", Better: lab.HigherIsBetter, Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator})
 	for _, trial := range in.Trials {
 		share := map[string]float64{"at-160": 0.5, "at-240": 0.25}[trial.Point.Name]
 		if trial.Variant == "sync" && share > 0 {
-			trial.Measures[achievedShare] = share
+			trial.Measures["achieved_share"] = share
 		}
 	}
 	if want := "Not all was begun in time: sync took 25 % of 240 orders/s."; !strings.Contains(answerOf(in), want) {

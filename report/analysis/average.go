@@ -26,7 +26,7 @@ func (e *experiment) averages() []lab.Average {
 
 // averagedMetrics are the totals, and what claims compare.
 func (e *experiment) averagedMetrics() []string {
-	metrics := []string{jobElapsed, jobCPU}
+	metrics := []string{e.named(lab.Elapsed, 0, ""), e.named(lab.CPU, 0, "")}
 	if len(e.study.Metrics) > 0 {
 		metrics = []string{e.headline()}
 	}

@@ -16,10 +16,10 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 		Design: lab.Design{Blocks: 4, Scale: 1, Margin: 0.05, Confidence: 0.95},
 		Points: []lab.Point{{Name: "low", Levels: map[string]float64{"rate": 10}}, {Name: "high", Levels: map[string]float64{"rate": 100}}},
 		Metrics: []lab.Metric{
-			{Name: "done", Title: "time until done", Unit: "s", Better: lab.LowerIsBetter},
-			{Name: "answered", Title: "time until answered", Unit: "s", Better: lab.LowerIsBetter},
-			{Name: "errors", Title: "share of errors", Unit: "1", Better: lab.LowerIsBetter},
-			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter},
+			{Name: "done", Title: "time until done", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime},
+			{Name: "answered", Title: "time until answered", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime},
+			{Name: "errors", Title: "share of errors", Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindShare},
+			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
 		},
 	}
 	in := Input{}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -228,9 +227,9 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 // wording names the directions of a metric.
 func wording(m lab.Metric) stats.Wording {
 	switch {
-	case strings.HasPrefix(m.Name, "cpu"):
+	case m.Kind == lab.KindCost:
 		return stats.Wording{Above: "costlier", Below: "cheaper"}
-	case m.Unit == "s" && m.Better == lab.LowerIsBetter:
+	case m.Kind == lab.KindTime && m.Better == lab.LowerIsBetter:
 		return stats.Wording{Above: "slower", Below: "faster"}
 	}
 	return stats.Wording{Above: "more", Below: "less"}

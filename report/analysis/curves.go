@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
@@ -20,9 +19,6 @@ const (
 	figureHeld     = "held"              // 1: the rate was achieved and did not pile up
 	figureLimited  = "generator_limited" // 1: the generator was the limit
 )
-
-// completedRate is the metric of how many operations per second became final.
-const completedRate = "completed_rate"
 
 // leastCompleted is the share of the offered rate below which work piled up. It
 // leaves room for what was on its way when the load ended.
@@ -68,16 +64,14 @@ func (e *experiment) curves() []lab.Curve {
 // operations, rates, and shares of operations that failed or were left over. The
 // capacity is a rate, but no answer to one.
 func overRate(m lab.Metric) bool {
-	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.Staleness} {
-		if strings.HasPrefix(m.Name, quantity+"_") {
-			return true
-		}
+	switch m.Kind {
+	case lab.KindTime:
+		return slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness}, m.Quantity)
+	case lab.KindRate:
+		return m.Quantity != lab.Capacity
 	}
-	return strings.HasSuffix(m.Name, "_share") || m.Unit == "1/s" && m.Name != capacityMetric
+	return m.Kind == lab.KindShare
 }
-
-// capacityMetric is what a search finds.
-const capacityMetric = "capacity"
 
 // curvePoints are the points of a curve by rising rate.
 func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
@@ -89,7 +83,7 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 		if !known || len(values) == 0 {
 			continue
 		}
-		points = append(points, lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: mostHeld(trials)})
+		points = append(points, lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: e.mostHeld(trials)})
 	}
 	slices.SortStableFunc(points, func(a, b lab.CurvePoint) int { return cmp.Compare(a.Offered, b.Offered) })
 	return points
@@ -120,10 +114,10 @@ func figuresOf(trials []lab.Trial, name string) []float64 {
 }
 
 // mostHeld reports whether more than half of the trials held their rate.
-func mostHeld(trials []lab.Trial) bool {
+func (e *experiment) mostHeld(trials []lab.Trial) bool {
 	n := 0
 	for _, trial := range trials {
-		if held(trial) {
+		if e.held(trial) {
 			n++
 		}
 	}
@@ -133,13 +127,13 @@ func mostHeld(trials []lab.Trial) bool {
 // held reports whether a trial held its rate: as its audit says, else where the
 // rate was achieved and what was begun was completed as fast. Where nothing was
 // measured nothing is known against it.
-func held(trial lab.Trial) bool {
+func (e *experiment) held(trial lab.Trial) bool {
 	figures := trial.Audit.Figures
 	if said, ok := figures[figureHeld]; ok {
 		return said >= 1
 	}
 	offered := figures[figureOffered]
-	if completed, measured := trial.Measures[completedRate]; measured && completed < leastCompleted*offered {
+	if completed, measured := trial.Measures[e.named(lab.CompletedRate, 0, "")]; measured && completed < leastCompleted*offered {
 		return false
 	}
 	achieved, measured := figures[figureAchieved]

@@ -193,13 +193,20 @@ func (e *experiment) metric(name string) (lab.Metric, bool) {
 	return lab.MetricNamed(e.study.AllMetrics(), name)
 }
 
+// named is the name of the metric of a quantity, as lab.FindMetric finds it; "" where
+// the study has none, which nothing was measured of.
+func (e *experiment) named(quantity string, quantile float64, per string) string {
+	m, _ := lab.FindMetric(e.study.AllMetrics(), quantity, quantile, per)
+	return m.Name
+}
+
 // headline is the metric that sentences are about: of a job its time per
 // operation, which compares points; else the system's first.
 func (e *experiment) headline() string {
 	if len(e.study.Metrics) > 0 {
 		return e.study.Metrics[0].Name
 	}
-	return elapsedPerOperation
+	return e.named(lab.Elapsed, 0, lab.PerOperation)
 }
 
 func (e *experiment) metricNames() []string {

@@ -7,22 +7,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Metrics of a job that sentences are about.
-const (
-	jobElapsed          = "elapsed"
-	jobCPU              = "cpu"
-	cpuPerOperation     = "cpu_per_operation"
-	elapsedPerOperation = "elapsed_per_operation"
-)
-
 // ladder orders the variants by what an operation costs in CPU time, dearest
 // first, at the first of the points where most variants ran.
 func (e *experiment) ladder() []lab.Rung {
 	rungs := []lab.Rung{}
 	point := e.fullestPoint()
+	cpuEach, elapsedEach := e.named(lab.CPU, 0, lab.PerOperation), e.named(lab.Elapsed, 0, lab.PerOperation)
 	for _, v := range e.variants() {
-		cpu, measured := e.mean(v.Name, point, cpuPerOperation)
-		elapsed, ran := e.mean(v.Name, point, elapsedPerOperation)
+		cpu, measured := e.mean(v.Name, point, cpuEach)
+		elapsed, ran := e.mean(v.Name, point, elapsedEach)
 		if !measured || !ran {
 			continue
 		}
@@ -44,7 +37,7 @@ func (e *experiment) rungRatio(point, variant, against string) *lab.Ratio {
 	if variant == against || !e.comparable(against) {
 		return nil
 	}
-	c := e.contrast(cpuPerOperation, point, pair{variant, against})
+	c := e.contrast(e.named(lab.CPU, 0, lab.PerOperation), point, pair{variant, against})
 	if c.n() == 0 {
 		return nil
 	}

@@ -137,22 +137,40 @@ func wobble(block, salt int) float64 {
 }
 
 func loadMetrics() []lab.Metric {
-	lower := func(name, title, unit string) lab.Metric {
-		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.LowerIsBetter}
+	metric := func(name, title, unit string, kind lab.MetricKind, quantity string, source lab.MetricSource) lab.Metric {
+		m := lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.LowerIsBetter, Kind: kind, Quantity: quantity, Source: source}
+		if kind == lab.KindRate {
+			m.Better = lab.HigherIsBetter
+		}
+		return m
 	}
-	higher := func(name, title, unit string) lab.Metric {
-		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.HigherIsBetter}
+	timed := func(name, title, quantity string, quantile float64, source lab.MetricSource) lab.Metric {
+		m := metric(name, title, "s", lab.KindTime, quantity, source)
+		m.Quantile = quantile
+		return m
+	}
+	perOrder := func(m lab.Metric, phrase string) lab.Metric {
+		m.Per, m.Phrase = lab.PerOperation, phrase
+		return m
+	}
+	counted := func(quantity, title, unit, phrase string) lab.Metric {
+		return perOrder(metric(quantity+"_per_order", title, unit, lab.KindCount, quantity, lab.FromSystem), phrase)
 	}
 	return []lab.Metric{
-		lower("completion_time_p99", "99th percentile of the time to completion", "s"), higher("capacity", "highest rate of orders that meets the objective", "1/s"),
-		lower("cpu_per_operation", "CPU time of shop and backing services per order", "s"), lower("completion_time_p50", "median time to completion", "s"),
-		lower("response_time_p99", "99th percentile of the response time", "s"), lower("response_time_p50", "median response time", "s"),
-		higher("goodput", "orders per second with a right answer", "1/s"), lower("error_share", "share of the attempts that were not answered rightly", "1"),
-		higher("completed_rate", "orders per second that became final", "1/s"),
-		lower("staleness_p99", "99th percentile of the read models' staleness", "s"),
-		lower("statements_per_order", "SQL statements per order", "1"), lower("rows_per_order", "rows read or changed per order", "1"),
-		lower("messages_per_order", "messages per order", "1"), lower("bytes_per_order", "bytes between units per order", "B"),
-		lower("fsyncs_per_order", "fsyncs per order", "1"), lower("peak_memory", "peak memory of shop and backing services", "B"),
+		timed("completion_time_p99", "99th percentile of the time to completion", lab.CompletionTime, 0.99, lab.FromSystem),
+		metric("capacity", "highest rate of orders that meets the objective", "1/s", lab.KindRate, lab.Capacity, lab.FromGenerator),
+		perOrder(metric("cpu_per_operation", "CPU time of shop and backing services per order", "s", lab.KindCost, lab.CPU, lab.FromMeter), "CPU"),
+		timed("completion_time_p50", "median time to completion", lab.CompletionTime, 0.5, lab.FromSystem),
+		timed("response_time_p99", "99th percentile of the response time", lab.ResponseTime, 0.99, lab.FromGenerator),
+		timed("response_time_p50", "median response time", lab.ResponseTime, 0.5, lab.FromGenerator),
+		metric("goodput", "orders per second with a right answer", "1/s", lab.KindRate, "goodput", lab.FromGenerator),
+		metric("error_share", "share of the attempts that were not answered rightly", "1", lab.KindShare, "error", lab.FromGenerator),
+		metric("completed_rate", "orders per second that became final", "1/s", lab.KindRate, lab.CompletedRate, lab.FromSystem),
+		timed("staleness_p99", "99th percentile of the read models' staleness", lab.Staleness, 0.99, lab.FromSystem),
+		counted("statements", "SQL statements per order", "1", "statements"), counted("rows", "rows read or changed per order", "1", ""),
+		counted("messages", "messages per order", "1", "messages"), counted("bytes", "bytes between units per order", "B", ""),
+		counted("fsyncs", "fsyncs per order", "1", ""),
+		metric("peak_memory", "peak memory of shop and backing services", "B", lab.KindMemory, lab.Memory, lab.FromMeter),
 	}
 }
 

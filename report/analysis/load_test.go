@@ -12,10 +12,10 @@ import (
 // underLoad is a small study of two variants under load, without trials.
 func underLoad(points ...lab.Point) Input {
 	metrics := []lab.Metric{
-		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter},
-		{Name: "completed_rate", Title: "rate", Unit: "1/s", Better: lab.HigherIsBetter},
-		{Name: capacityMetric, Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter},
-		{Name: cpuPerOperation, Title: "CPU", Unit: "s", Better: lab.LowerIsBetter},
+		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem},
+		{Name: "completed_rate", Title: "rate", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.CompletedRate, Source: lab.FromSystem},
+		{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
+		{Name: "cpu_per_operation", Title: "CPU", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter},
 	}
 	variants := []lab.Variant{{Name: "one"}, {Name: "two"}, {Name: "one.twin", TwinOf: "one"}}
 	return Input{Plan: lab.Plan{Study: lab.Study{Baseline: "one", Variants: variants, Points: points, Metrics: metrics,
@@ -38,7 +38,7 @@ func TestCurvesFollowTheOfferedRate(t *testing.T) {
 	fast, slow, closed := at("fast", factorRate, 100), at("slow", factorPerMinute, 600), at("closed", "users", 5)
 	in := underLoad(fast, slow, closed)
 	for block, seconds := range []float64{0.3, 0.1, 0.2} {
-		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, capacityMetric: 120})
+		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, "capacity": 120})
 		in.trial("one", slow, block+1, map[string]float64{"completion_time_p99": seconds / 10})
 		in.trial("one.twin", fast, block+1, map[string]float64{"completion_time_p99": seconds})
 		in.trial("two", closed, block+1, map[string]float64{"completion_time_p99": seconds})
@@ -67,6 +67,7 @@ func TestOfferedRateComesFromTheAuditsWhereNoFactorSetsIt(t *testing.T) {
 
 func TestHeld(t *testing.T) {
 	type figures = map[string]float64
+	e := &experiment{study: underLoad().Plan.Study}
 	for _, c := range []struct {
 		name     string
 		figures  figures
@@ -78,16 +79,16 @@ func TestHeld(t *testing.T) {
 		{"not achieved", figures{figureOffered: 100, figureAchieved: 98}, nil, false},
 		{"the audit knows better", figures{figureOffered: 100, figureAchieved: 98, figureHeld: 1}, nil, true},
 		{"the audit says no", figures{figureOffered: 100, figureAchieved: 100, figureHeld: 0}, nil, false},
-		{"begun but piled up", figures{figureOffered: 100, figureAchieved: 100}, figures{completedRate: 90}, false},
-		{"begun and completed", figures{figureOffered: 100, figureAchieved: 100}, figures{completedRate: 97}, true},
-		{"completed late, as the audit knows", figures{figureOffered: 100, figureHeld: 1}, figures{completedRate: 90}, true},
+		{"begun but piled up", figures{figureOffered: 100, figureAchieved: 100}, figures{"completed_rate": 90}, false},
+		{"begun and completed", figures{figureOffered: 100, figureAchieved: 100}, figures{"completed_rate": 97}, true},
+		{"completed late, as the audit knows", figures{figureOffered: 100, figureHeld: 1}, figures{"completed_rate": 90}, true},
 	} {
-		if got := held(lab.Trial{Audit: lab.Audit{Figures: c.figures}, Measures: c.measures}); got != c.want {
+		if got := e.held(lab.Trial{Audit: lab.Audit{Figures: c.figures}, Measures: c.measures}); got != c.want {
 			t.Errorf("%s: held is %t, want %t", c.name, got, c.want)
 		}
 	}
 	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{figureHeld: 0}}}
-	if mostHeld([]lab.Trial{good, bad}) || !mostHeld([]lab.Trial{good, good, bad}) {
+	if e.mostHeld([]lab.Trial{good, bad}) || !e.mostHeld([]lab.Trial{good, good, bad}) {
 		t.Error("a point is held where more than half of its trials held")
 	}
 }
@@ -125,7 +126,7 @@ func TestSignificant(t *testing.T) {
 func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 	point := at("p", factorRate, 10)
 	in := underLoad(point)
-	trial := in.trial("one", point, 1, map[string]float64{cpuPerOperation: 0.004})
+	trial := in.trial("one", point, 1, map[string]float64{"cpu_per_operation": 0.004})
 	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
 		roleGenerator: {CPUSeconds: 2, PeakMemoryBytes: 5}, "orders": {CPUSeconds: 3, PeakMemoryBytes: 7},
 		"database": {CPUSeconds: 1, Unavailable: map[string]string{"peak_memory_bytes": "no"}},
@@ -153,7 +154,7 @@ func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 
 func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
 	trial := lab.Trial{Operations: 50, Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
-	if got := roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got != 0.02 {
+	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got != 0.02 {
 		t.Errorf("CPU per operation %v, want 0.02", got)
 	}
 }

@@ -14,8 +14,8 @@ func loaded() Input {
 	in := Input{Plan: lab.Plan{Schema: lab.PlanSchema, Study: lab.Study{
 		Name: "own", Baseline: "a", Variants: []lab.Variant{{Name: "a"}, {Name: "a.twin", TwinOf: "a"}, {Name: "b"}}, Points: points,
 		Metrics: []lab.Metric{
-			{Name: "response_time_p99", Title: "response time, p99", Unit: "s", Better: lab.LowerIsBetter},
-			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter},
+			{Name: "response_time_p99", Title: "response time, p99", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator},
+			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
 		},
 		Claims: []lab.Claim{{ID: "holds", Kind: lab.ClaimFactor, Metric: "capacity", Variant: "b", Against: "a", Low: 0.7, High: 0.9}},
 		Design: lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95},
@@ -79,7 +79,7 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 
 func TestWhatAllUnitsUsedIsNoMetricOfASystemWithItsOwn(t *testing.T) {
 	in := loaded()
-	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter})
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 	for i := range in.Trials {
 		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // the generator's too
 	}

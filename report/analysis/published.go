@@ -104,7 +104,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.InOurs()
-	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}], e.cells[cell{m.Variant, m.Point, elapsedPerOperation}]
+	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}], e.cells[cell{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
 	}

@@ -12,8 +12,8 @@ import (
 // all of the points.
 func (e *experiment) trends() []lab.TrendLine {
 	all := []lab.TrendLine{}
-	for _, name := range []string{jobElapsed, jobCPU} {
-		metric, known := e.metric(name)
+	for _, quantity := range []string{lab.Elapsed, lab.CPU} {
+		metric, known := lab.FindMetric(e.study.AllMetrics(), quantity, 0, "")
 		if !known {
 			continue
 		}

@@ -23,7 +23,7 @@ func (e *experiment) usages() []lab.RoleUsage {
 		for _, point := range e.study.Points {
 			trials := e.counted(v.Name, point.Name)
 			for _, role := range rolesOf(trials) {
-				all = append(all, roleUsage(v.Name, point, role, trials))
+				all = append(all, e.roleUsage(v.Name, point, role, trials))
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func rolesOf(trials []lab.Trial) []string {
 }
 
 // roleUsage takes the medians over the trials. What no trial could measure is 0.
-func roleUsage(variant string, point lab.Point, role string, trials []lab.Trial) lab.RoleUsage {
+func (e *experiment) roleUsage(variant string, point lab.Point, role string, trials []lab.Trial) lab.RoleUsage {
 	var cpu, share, memory []float64
 	for _, trial := range trials {
 		used, metered := trial.Metered.Roles[role]
@@ -56,7 +56,7 @@ func roleUsage(variant string, point lab.Point, role string, trials []lab.Trial)
 			continue
 		}
 		if _, missing := used.Unavailable["cpu_seconds"]; !missing {
-			if n := costedOperations(trial); n > 0 {
+			if n := e.costedOperations(trial); n > 0 {
 				cpu = append(cpu, used.CPUSeconds/n)
 			}
 			if window := trial.Metered.WindowSeconds; window > 0 {
@@ -82,14 +82,14 @@ func medianOrNone(values []float64) float64 {
 // costedOperations is the number of operations that the trial's CPU time was
 // divided by: that of the system's own CPU cost per operation, so that the roles
 // add up to it, else the trial's own count. 0 where neither is known.
-func costedOperations(trial lab.Trial) float64 {
+func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	var cpu float64
 	for role, used := range trial.Metered.Roles {
 		if role != roleGenerator {
 			cpu += used.CPUSeconds
 		}
 	}
-	if cost := trial.Measures[cpuPerOperation]; cost > 0 && cpu > 0 {
+	if cost := trial.Measures[e.named(lab.CPU, 0, lab.PerOperation)]; cost > 0 && cpu > 0 {
 		return cpu / cost
 	}
 	return float64(trial.Operations)

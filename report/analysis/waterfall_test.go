@@ -22,7 +22,7 @@ func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block in
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
 		Points:  []lab.Point{{Name: "rate-40", Levels: map[string]float64{"rate": 40}}},
-		Metrics: []lab.Metric{{Name: "completion_time_p50", Title: "median time to completion", Unit: "s", Better: lab.LowerIsBetter}, {Name: "cpu_per_operation", Title: "CPU", Unit: "s"}},
+		Metrics: []lab.Metric{{Name: "completion_time_p50", Title: "median time to completion", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.5, Source: lab.FromSystem}, {Name: "cpu_per_operation", Title: "CPU", Unit: "s", Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter}},
 		Design:  lab.Design{Blocks: blocks, Margin: 0.05, Confidence: 0.95},
 	}
 	in := Input{System: lab.SystemInfo{Name: "shop", Operation: "order"}}

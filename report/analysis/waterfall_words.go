@@ -72,7 +72,7 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	for _, w := range all {
 		var fallen []string
 		for _, name := range stops(e.way(1)) {
-			if !mostHeld(e.counted(name, w.Point.Name)) {
+			if !e.mostHeld(e.counted(name, w.Point.Name)) {
 				fallen = append(fallen, name)
 			}
 		}

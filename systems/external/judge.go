@@ -113,8 +113,10 @@ func Metrics(points []lab.Point) []lab.Metric {
 
 // metrics are those for these kinds of points.
 func metrics(open, closed, search bool) []lab.Metric {
-	p99 := lab.Metric{Name: "response_time_p99", Title: "99th percentile of the response time", Unit: "s", Better: lab.LowerIsBetter}
-	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter}
+	p99 := lab.Metric{Name: "response_time_p99", Title: "99th percentile of the response time", Unit: "s", Better: lab.LowerIsBetter,
+		Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator}
+	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter,
+		Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}
 	var all, last []lab.Metric
 	switch {
 	case open:
@@ -123,17 +125,22 @@ func metrics(open, closed, search bool) []lab.Metric {
 		all, last = append(all, goodput), append(last, p99)
 	}
 	if search {
-		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter})
+		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator})
 	}
 	if !open && !closed {
 		return all
 	}
 	all = append(all,
-		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter},
-		lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter},
-		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter})
+		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
+		lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5, Source: lab.FromGenerator},
+		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Source: lab.FromGenerator})
 	return append(append(all, last...),
-		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter})
+		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter,
+			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 }
 
 // capacity is what a search finds.

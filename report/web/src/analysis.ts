@@ -15,6 +15,10 @@ export interface Metric {
   title: string;
   unit: string;
   better: "lower" | "higher";
+  kind?: string;
+  quantity?: string;
+  quantile?: number;
+  per?: string;
 }
 
 export interface Variant {
@@ -206,9 +210,14 @@ export function comparedVariants(a: Analysis): string[] {
   return a.variants.filter((v) => v.twin_of === undefined || v.twin_of === "").map((v) => v.name);
 }
 
+/** The metric of a quantity: at a quantile (0: none), and divided by per ("": by nothing). */
+export function findMetric(a: Analysis, quantity: string, quantile = 0, per = ""): Metric | undefined {
+  return a.metrics.find((m) => m.quantity === quantity && (m.quantile ?? 0) === quantile && (m.per ?? "") === per);
+}
+
 /** The metric of the headline tables: elapsed, else the first. */
 export function headline(a: Analysis): Metric {
-  const found = a.metrics.find((m) => m.name === "elapsed") ?? a.metrics[0];
+  const found = findMetric(a, "elapsed") ?? a.metrics[0];
   return found ?? { name: "elapsed", title: "elapsed", unit: "s", better: "lower" };
 }
 

@@ -1,4 +1,4 @@
-import { type Analysis, headline } from "./analysis";
+import { type Analysis, findMetric, headline } from "./analysis";
 import type { Drawing } from "./frame";
 import { meanPaths, type UsageKind, usageBars } from "./plots/bars";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
@@ -23,11 +23,9 @@ export interface Wish {
   uncorrected: boolean;
 }
 
-const COSTS = ["cpu_per_operation", "elapsed_per_operation"];
-
 /** The costs per operation that are metrics of this study, in the order of their places on the page. */
 function costs(a: Analysis): string[] {
-  return COSTS.filter((name) => a.metrics.some((m) => m.name === name));
+  return ["cpu", "elapsed"].flatMap((quantity) => findMetric(a, quantity, 0, "operation")?.name ?? []);
 }
 
 /** Reads what a place of the page asks for. */
@@ -48,7 +46,7 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
     case "trend":
       return trend(a, looks, wish.index);
     case "cost":
-      return costByPoint(a, looks, width, costs(a)[wish.index] ?? "cpu_per_operation");
+      return costByPoint(a, looks, width, costs(a)[wish.index] ?? "");
     case "published":
       return publishedAgainstMeasured(a, width);
     case "drift":

@@ -12,35 +12,48 @@ import (
 
 // metrics of the shop, the headline first. docs/shop.md defines them.
 func metrics() []lab.Metric {
-	lower := func(name, title, unit string) lab.Metric {
-		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.LowerIsBetter}
-	}
-	higher := func(name, title, unit string) lab.Metric {
-		return lab.Metric{Name: name, Title: title, Unit: unit, Better: lab.HigherIsBetter}
+	perOrder := func(quantity, title, unit, phrase string) lab.Metric {
+		return lab.Metric{Name: quantity + "_per_order", Title: title, Unit: unit, Better: lab.LowerIsBetter,
+			Kind: lab.KindCount, Quantity: quantity, Per: lab.PerOperation, Source: lab.FromSystem, Phrase: phrase}
 	}
 	return []lab.Metric{
-		lower("completion_time_p99", "99th percentile of the time from intended start to final order", "s"),
-		higher("capacity", "highest rate of orders that meets the objective", "1/s"),
-		lower("cpu_per_operation", "CPU time of shop and backing services per completed order", "s"),
-		lower("completion_time_p50", "median time from intended start to final order", "s"),
-		lower("response_time_p99", "99th percentile of the time to the answer (async answers on acceptance)", "s"),
-		lower("response_time_p50", "median time to the answer (async answers on acceptance)", "s"),
-		lower("response_time_mean", "mean time to the answer (async answers on acceptance)", "s"),
-		lower("staleness_p99", "99th percentile of the lag of read models behind changes", "s"),
-		lower("staleness_p50", "median lag of read models behind changes", "s"),
-		higher("completed_rate", "orders per second that became final", "1/s"),
-		higher("goodput", "orders per second that were answered rightly and became final", "1/s"),
-		higher("achieved_share", "share of the offered orders that were begun in time", "1"),
-		lower("unfinished_share", "share of accepted orders that were not final when the load ended", "1"),
-		lower("error_share", "share of operations that were not answered rightly", "1"),
-		lower("statements_per_order", "SQL statements per completed order", "1"),
-		lower("rows_per_order", "rows read or changed per completed order", "1"),
-		lower("commits_per_order", "commits that changed rows, per completed order", "1"),
-		lower("syncs_per_order", "fsyncs of the database server per completed order", "1"),
-		lower("messages_per_order", "messages published per completed order", "1"),
-		lower("deliveries_per_order", "messages delivered per completed order", "1"),
-		lower("bytes_per_order", "bytes between units (calls and message bodies) per completed order", "B"),
-		lower("peak_memory", "peak memory of shop and backing services, the sum over all", "B"),
+		{Name: "completion_time_p99", Title: "99th percentile of the time from intended start to final order", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem},
+		{Name: "capacity", Title: "highest rate of orders that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
+		{Name: "cpu_per_operation", Title: "CPU time of shop and backing services per completed order", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
+		{Name: "completion_time_p50", Title: "median time from intended start to final order", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.5, Source: lab.FromSystem},
+		{Name: "response_time_p99", Title: "99th percentile of the time to the answer (async answers on acceptance)", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator},
+		{Name: "response_time_p50", Title: "median time to the answer (async answers on acceptance)", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5, Source: lab.FromGenerator},
+		{Name: "response_time_mean", Title: "mean time to the answer (async answers on acceptance)", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Source: lab.FromGenerator},
+		{Name: "staleness_p99", Title: "99th percentile of the lag of read models behind changes", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 0.99, Source: lab.FromSystem},
+		{Name: "staleness_p50", Title: "median lag of read models behind changes", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 0.5, Source: lab.FromSystem},
+		{Name: "completed_rate", Title: "orders per second that became final", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: lab.CompletedRate, Source: lab.FromSystem},
+		{Name: "goodput", Title: "orders per second that were answered rightly and became final", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
+		{Name: "achieved_share", Title: "share of the offered orders that were begun in time", Unit: "1", Better: lab.HigherIsBetter,
+			Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
+		{Name: "unfinished_share", Title: "share of accepted orders that were not final when the load ended", Unit: "1", Better: lab.LowerIsBetter,
+			Kind: lab.KindShare, Quantity: lab.Unfinished, Source: lab.FromSystem},
+		{Name: "error_share", Title: "share of operations that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
+			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
+		perOrder("statements", "SQL statements per completed order", "1", "statements"),
+		perOrder("rows", "rows read or changed per completed order", "1", ""),
+		perOrder("commits", "commits that changed rows, per completed order", "1", ""),
+		perOrder("syncs", "fsyncs of the database server per completed order", "1", "fsyncs"),
+		perOrder("messages", "messages published per completed order", "1", "messages"),
+		perOrder("deliveries", "messages delivered per completed order", "1", ""),
+		perOrder("bytes", "bytes between units (calls and message bodies) per completed order", "B", ""),
+		{Name: "peak_memory", Title: "peak memory of shop and backing services, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
+			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
 	}
 }
 

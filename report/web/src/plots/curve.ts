@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Curve, type CurvePoint, type Result, comparedVariants, shown } from "../analysis";
+import { type Analysis, type Curve, type CurvePoint, type Result, comparedVariants, findMetric, shown } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, tick } from "../number";
 import { type Look, lookOf, shorten } from "../style";
@@ -21,9 +21,10 @@ function drawable(curve: Curve): CurvePoint[] {
 
 /** A time over the offered rate. Times of the same percentile share their axis, so that panels side by side can be compared. */
 export function curve(a: Analysis, looks: Map<string, Look>, width: number, metric: string, limit: number): Drawing {
-  const percentile = metric.slice(metric.lastIndexOf("_"));
+  const quantile = a.metrics.find((m) => m.name === metric)?.quantile;
+  const names = new Set(a.metrics.filter((m) => m.kind === "time" && m.quantile === quantile && m.quantity !== "staleness").map((m) => m.name));
   const curves = curvesOf(a, (m) => m === metric);
-  const akin = curvesOf(a, (m) => m.endsWith(percentile) && !m.startsWith("staleness"));
+  const akin = curvesOf(a, (m) => names.has(m));
   const times = logDomain(positive([...akin.flatMap((c) => drawable(c).flatMap((p) => [p.median, ...(p.values ?? [])])), limit > 0 ? limit : null]), 1.3);
   const brackets = metric === finishTime(a) ? capacities(a) : [];
   const strip = layStrip(times, brackets.length);
@@ -82,10 +83,10 @@ function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[
   ];
 }
 
-function curveMarks(c: Curve, look: Look, points: CurvePoint[]): Plot.Markish[] {
+function curveMarks(c: Curve, look: Look, points: CurvePoint[], share = false): Plot.Markish[] {
   const trials = points.flatMap((p) => (p.values ?? []).map((value) => ({ offered: p.offered, value, held: p.held })));
   const fill = (p: { held: boolean }): string => (p.held ? look.colour : "var(--paper)");
-  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c)} (median of ${p.values?.length ?? 0} trials)${p.held ? "" : ", the rate was not held"}`;
+  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c, share)} (median of ${p.values?.length ?? 0} trials)${p.held ? "" : ", the rate was not held"}`;
   return [
     ...legs(points).map((leg) => Plot.line(leg.points, { x: "offered", y: "median", stroke: look.colour, strokeWidth: 1.8, strokeDasharray: look.dash, strokeOpacity: leg.held ? 1 : 0.45 })),
     Plot.dot(trials, { x: "offered", y: "value", r: 1.8, fill, stroke: look.colour, strokeWidth: 0.8, fillOpacity: 0.55, strokeOpacity: 0.55 }),
@@ -93,8 +94,8 @@ function curveMarks(c: Curve, look: Look, points: CurvePoint[]): Plot.Markish[] 
   ];
 }
 
-function valueText(value: number, c: Curve): string {
-  return c.metric.endsWith("_share") ? `${Number((value * 100).toPrecision(3))} %` : quantity({ value, low: null, high: null }, c.unit);
+function valueText(value: number, c: Curve, share: boolean): string {
+  return share ? `${Number((value * 100).toPrecision(3))} %` : quantity({ value, low: null, high: null }, c.unit);
 }
 
 /** A curve cut at its points; a leg counts as held where both of its ends are. */
@@ -113,7 +114,8 @@ function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
 
 /** Capacities with their intervals, in the order of the variants. */
 export function capacities(a: Analysis): Result[] {
-  const found = a.results.filter((r) => r.metric === "capacity" && shown(a, r.variant) && positive([r.mean]).length === 1);
+  const capacity = findMetric(a, "capacity")?.name;
+  const found = a.results.filter((r) => r.metric === capacity && shown(a, r.variant) && positive([r.mean]).length === 1);
   return comparedVariants(a).flatMap((v) => found.filter((r) => r.variant === v).slice(0, 1));
 }
 
@@ -128,7 +130,8 @@ function layStrip(times: [number, number], rows: number): { bottom: number; rows
 
 /** The time that a capacity is about: that to completion, else that of the answer. */
 export function finishTime(a: Analysis): string {
-  return ["completion_time_p99", "response_time_p99"].find((m) => curvesOf(a, (x) => x === m).length > 0) ?? "";
+  const tails = ["completion_time", "response_time"].flatMap((quantity) => findMetric(a, quantity, 0.99)?.name ?? []);
+  return tails.find((m) => curvesOf(a, (x) => x === m).length > 0) ?? "";
 }
 
 /** Parts the brackets from the curves and says what they are. */
@@ -152,7 +155,7 @@ function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Mark
 
 /** A rate of results over the offered rate, with the line on which they are equal; or a share of what was offered. */
 export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
-  const share = metric.endsWith("_share");
+  const share = a.metrics.find((m) => m.name === metric)?.kind === "share";
   const curves = curvesOf(a, (m) => m === metric);
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
@@ -172,7 +175,7 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
         ...(share ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d, stroke: "currentColor", strokeDasharray: "2 3" })]),
-        ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [])),
+        ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [], share)),
       ],
     },
   };

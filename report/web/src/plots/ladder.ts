@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Rung, struckOut } from "../analysis";
+import { type Analysis, type Rung, findMetric, struckOut } from "../analysis";
 import { bottomLogAxis, type Drawing, rowLabel, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look, type Look, lookOf, shorten } from "../style";
@@ -28,21 +28,23 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
 }
 
 function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string): Plot.Markish[] {
-  const cpu = interval(a, r, "cpu_per_operation");
+  const cpu = interval(a, r, "cpu");
   const wall = positive([r.elapsed_per_operation]).length === 1;
-  const title = (what: string, metric: string, value: number): string => `${r.variant} at ${r.point}: ${what} ${quantity({ value, ...interval(a, r, metric) }, "s")} per ${a.operation}`;
+  const title = (what: string, measured: string, value: number): string => `${r.variant} at ${r.point}: ${what} ${quantity({ value, ...interval(a, r, measured) }, "s")} per ${a.operation}`;
   const at = { y: () => r.variant };
   return [
     Plot.text([r], { ...at, frameAnchor: "left", text: () => name, dx: -8, textAnchor: "end", fill: "currentColor" }),
     ...(wall ? [Plot.ruleY([r], { ...at, x1: "elapsed_per_operation", x2: "cpu_per_operation", stroke: look.colour, strokeOpacity: 0.35, strokeWidth: 2 })] : []),
     ...(positive([cpu.low, cpu.high]).length === 2 ? [Plot.ruleY([r], { ...at, x1: () => cpu.low, x2: () => cpu.high, stroke: look.colour, strokeWidth: 5, strokeOpacity: 0.5 })] : []),
-    ...(wall ? [Plot.dot([r], { ...at, x: "elapsed_per_operation", symbol: look.symbol, r: 4.5, fill: "var(--paper)", stroke: look.colour, strokeWidth: 1.6, title: () => title("wall", "elapsed_per_operation", r.elapsed_per_operation), tip: true })] : []),
-    Plot.dot([r], { ...at, x: "cpu_per_operation", symbol: look.symbol, r: 4.8, fill: look.colour, stroke: look.colour, title: () => title("CPU", "cpu_per_operation", r.cpu_per_operation), tip: true }),
+    ...(wall ? [Plot.dot([r], { ...at, x: "elapsed_per_operation", symbol: look.symbol, r: 4.5, fill: "var(--paper)", stroke: look.colour, strokeWidth: 1.6, title: () => title("wall", "elapsed", r.elapsed_per_operation), tip: true })] : []),
+    Plot.dot([r], { ...at, x: "cpu_per_operation", symbol: look.symbol, r: 4.8, fill: look.colour, stroke: look.colour, title: () => title("CPU", "cpu", r.cpu_per_operation), tip: true }),
     Plot.text([r], { ...at, frameAnchor: "right", text: () => text, dx: 8, textAnchor: "start", fill: "currentColor" }),
   ];
 }
 
-function interval(a: Analysis, r: Rung, metric: string): { low: number | null; high: number | null } {
+/** The interval of a rung in what an operation takes of a quantity. */
+function interval(a: Analysis, r: Rung, measured: string): { low: number | null; high: number | null } {
+  const metric = findMetric(a, measured, 0, "operation")?.name;
   const found = a.results.find((x) => x.metric === metric && x.variant === r.variant && x.point.name === r.point);
   return { low: found?.low ?? null, high: found?.high ?? null };
 }

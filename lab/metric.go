@@ -1,0 +1,130 @@
+package lab
+
+import "slices"
+
+// Direction says which way a metric is better.
+type Direction string
+
+// Directions of metrics.
+const (
+	LowerIsBetter  Direction = "lower"
+	HigherIsBetter Direction = "higher"
+)
+
+// Metric is a named quantity with its unit. What it measures is said by its fields:
+// reports ask these, and never the name.
+type Metric struct {
+	Name   string    `json:"name"`
+	Title  string    `json:"title"`
+	Unit   string    `json:"unit"`
+	Better Direction `json:"better"`
+	// Kind, Quantity and Source are missing in plans that were written before there
+	// were such fields; see DescribedByName.
+	Kind MetricKind `json:"kind,omitempty"`
+	// Quantity is what is measured, whatever is taken of it: CompletionTime, CPU, or a
+	// word of the system's own, such as "statements".
+	Quantity string `json:"quantity,omitempty"`
+	// Quantile is the share of all values that are at most the metric's: 0.5 of a
+	// median. 0: it is a mean, a sum or a rate.
+	Quantile float64 `json:"quantile,omitempty"`
+	// Per is what the quantity is divided by: PerOperation; empty: by nothing.
+	Per    string       `json:"per,omitempty"`
+	Source MetricSource `json:"source,omitempty"`
+	// Phrase is what a sentence about the cost of an operation calls the quantity:
+	// "one order costs 11.0 statements". Empty: the sentence leaves it out.
+	Phrase string `json:"phrase,omitempty"`
+}
+
+// MetricKind says what kind of number a metric is.
+type MetricKind string
+
+// The kinds of metrics.
+const (
+	KindTime   MetricKind = "time"   // how long something takes, in seconds
+	KindRate   MetricKind = "rate"   // so many per second
+	KindShare  MetricKind = "share"  // 0 to 1
+	KindCost   MetricKind = "cost"   // processor time, in seconds
+	KindCount  MetricKind = "count"  // so many, or so many bytes
+	KindMemory MetricKind = "memory" // held at once, in bytes
+)
+
+// MetricSource says who has measured a metric.
+type MetricSource string
+
+// The sources of metrics.
+const (
+	FromGenerator MetricSource = "generator" // the client's side
+	FromSystem    MetricSource = "system"    // the units and backing services of the system
+	FromMeter     MetricSource = "meter"     // the host's account of processes
+)
+
+// Quantities that mean the same in every system, beside those of Quantities that have
+// distributions.
+const (
+	Elapsed  = "elapsed"  // start signal to last finish
+	CPU      = "cpu"      // time of processors
+	Memory   = "memory"   // at its peak
+	Capacity = "capacity" // highest rate that meets the objective
+	// CompletedRate is of operations that reached their final business state.
+	CompletedRate = "completed_rate"
+	// Achieved is the share of the offered operations that were begun in time.
+	Achieved = "achieved"
+	// Unfinished is the share of accepted operations that were not final when the load
+	// ended.
+	Unfinished = "unfinished"
+)
+
+// PerOperation is the Per of a metric of single operations.
+const PerOperation = "operation"
+
+// JobMetrics are those of a system that names none of its own: a job of known
+// size that is played once. They are in the order in which they are shown.
+func JobMetrics() []Metric {
+	return []Metric{
+		{Name: "elapsed", Title: "elapsed time, start signal to last finish", Unit: "s", Better: LowerIsBetter,
+			Kind: KindTime, Quantity: Elapsed, Source: FromSystem},
+		{Name: "elapsed_per_operation", Title: "elapsed time per operation", Unit: "s", Better: LowerIsBetter,
+			Kind: KindTime, Quantity: Elapsed, Per: PerOperation, Source: FromSystem},
+		{Name: "cpu", Title: "CPU time of all units", Unit: "s", Better: LowerIsBetter,
+			Kind: KindCost, Quantity: CPU, Source: FromMeter},
+		{Name: "cpu_per_operation", Title: "CPU time per operation", Unit: "s", Better: LowerIsBetter,
+			Kind: KindCost, Quantity: CPU, Per: PerOperation, Source: FromMeter},
+		{Name: "lifetime", Title: "time from spawn to exit", Unit: "s", Better: LowerIsBetter,
+			Kind: KindTime, Quantity: "lifetime", Source: FromMeter},
+		{Name: "peak_memory", Title: "peak memory of all units", Unit: "B", Better: LowerIsBetter,
+			Kind: KindMemory, Quantity: Memory, Source: FromMeter},
+		{Name: "context_switches_per_operation", Title: "context switches per operation", Unit: "1", Better: LowerIsBetter,
+			Kind: KindCount, Quantity: "context_switches", Per: PerOperation, Source: FromMeter},
+	}
+}
+
+// AllMetrics are what the trials of the study are compared in, in the order in
+// which they are shown. The first is the headline.
+func (s Study) AllMetrics() []Metric {
+	if len(s.Metrics) > 0 {
+		return s.Metrics
+	}
+	return JobMetrics()
+}
+
+// MetricNamed returns the metric of that name among several.
+func MetricNamed(metrics []Metric, name string) (Metric, bool) {
+	for _, m := range metrics {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// FindMetric returns the metric of a quantity among several: at a quantile (0: none),
+// and divided by per ("": by nothing).
+func FindMetric(metrics []Metric, quantity string, quantile float64, per string) (Metric, bool) {
+	i := slices.IndexFunc(metrics, func(m Metric) bool {
+		return m.Quantity == quantity && m.Quantile == quantile && m.Per == per
+	})
+	if i < 0 {
+		return Metric{}, false
+	}
+	return metrics[i], true
+}
