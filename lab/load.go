@@ -2,6 +2,27 @@ package lab
 
 import "encoding/json"
 
+// Factors of points that mean the same in every system under load.
+const (
+	FactorRate       = "rate"        // operations per second of an open loop
+	FactorPerMinute  = "per_minute"  // operations per minute of an open loop
+	FactorUsers      = "users"       // of a closed loop
+	FactorSearchFrom = "search_from" // rate at which the search for the capacity begins
+)
+
+// Figures of audits that mean the same in every system under load.
+const (
+	FigureOffered  = "offered_rate"  // operations per second
+	FigureAchieved = "achieved_rate" // operations per second that were begun
+	FigureHeld     = "held"          // 1: the rate was achieved and did not pile up
+	// FigureLimited is 1 where the generator, not the system, was the limit.
+	FigureLimited = "generator_limited"
+)
+
+// RoleGenerator is the role of the unit that makes the load: what it uses is no cost of
+// the system.
+const RoleGenerator = "generator"
+
 // Load is the load that every trial of a study is put under; the points set
 // what varies, such as the rate.
 type Load struct {

@@ -162,7 +162,7 @@ func (v view) usageFinding(at string) string {
 		var sum float64
 		var most lab.RoleUsage
 		for _, u := range v.usages(x.Name, at) {
-			if u.Role == roleGenerator {
+			if u.Role == lab.RoleGenerator {
 				continue
 			}
 			sum += u.CPUPerOperation

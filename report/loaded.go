@@ -14,10 +14,6 @@ import (
 // analysis: which curves, distributions, uses and paths there are, and at which
 // load the variants are shown side by side.
 
-// roleGenerator is the role of the unit that makes the load; what it uses is no
-// cost of the system.
-const roleGenerator = "generator"
-
 // curve returns a metric of a variant over the offered rate.
 func (v view) curve(metric, variant string) (lab.Curve, bool) {
 	i := slices.IndexFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && c.Variant == variant })

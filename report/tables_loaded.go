@@ -262,7 +262,7 @@ func (v view) usageTable(at string) table {
 		own := v.usages(x.Name, at)
 		for _, u := range own {
 			tone := toneMuted
-			if u.Role != roleGenerator {
+			if u.Role != lab.RoleGenerator {
 				tone = toneNone
 				sum.CPUPerOperation, sum.CPUShare, sum.PeakMemory = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare, sum.PeakMemory+u.PeakMemory
 			}
@@ -347,7 +347,7 @@ func (v view) rolesAt(point string) []string {
 	var roles []string
 	for _, x := range v.variants() {
 		for _, u := range v.usages(x.Name, point) {
-			if u.Role != roleGenerator && u.CPUPerOperation > 0 && !slices.Contains(roles, u.Role) {
+			if u.Role != lab.RoleGenerator && u.CPUPerOperation > 0 && !slices.Contains(roles, u.Role) {
 				roles = append(roles, u.Role)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -15,10 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/plain"
-	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/external"
-	"github.com/cleave-lab/cleave/systems/shop"
-	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // app is what the commands share: where results and the story go.
@@ -29,11 +27,6 @@ type app struct {
 
 // spansVariable names a folder that keeps the spans of all trials (docs/tracing.md).
 const spansVariable = "CLEAVE_SPANS"
-
-// systems are the systems under test that this program brings.
-func systems() map[string]lab.System {
-	return map[string]lab.System{big.Name: big.System{}, shop.Name: shopsystem.System{}}
-}
 
 // backings are the backing services that this program can provide. A server that
 // the user names takes the place of a private one.
@@ -61,26 +54,66 @@ func users() (map[string]named.Backing, error) {
 // systemOf is the system of a plan: one that this program brings, or those that
 // somebody else wrote, under the load of the plan.
 func systemOf(plan lab.Plan) (lab.System, error) {
-	if plan.Study.System == big.Name {
-		return big.System{}, nil
+	c := conditions{spans: os.Getenv(spansVariable)}
+	if plan.Study.Load != nil {
+		generator, err := newGenerator(plan.Study.Load.Objective)
+		if err != nil {
+			return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
+		}
+		c.generator, c.load = generator, *plan.Study.Load
 	}
-	if plan.Study.Load == nil {
+	system, ours := systemNamed[lab.System](plan.Study.System, c)
+	if !ours {
+		system = external.System{Generator: c.generator, Load: c.load}
+	}
+	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"", plan.Study.Name)
 	}
-	generator, err := newGenerator(plan.Study.Load.Objective)
-	if err != nil {
-		return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
+	return system, nil
+}
+
+// systemNamed is the system of that name, where it can do what T asks for.
+func systemNamed[T lab.System](name string, c conditions) (T, bool) {
+	for _, system := range systems(c) {
+		if asked, can := system.(T); can && system.Describe().Name == name {
+			return asked, true
+		}
 	}
-	if plan.Study.System == shop.Name {
-		return shopsystem.System{Generator: generator, Load: *plan.Study.Load, Spans: os.Getenv(spansVariable)}, nil
+	var none T
+	return none, false
+}
+
+// systemsThat are the names of the systems that can do what T asks for.
+func systemsThat[T lab.System]() []string {
+	var names []string
+	for _, system := range systems(conditions{}) {
+		if _, can := system.(T); can {
+			names = append(names, system.Describe().Name)
+		}
 	}
-	return external.System{Generator: generator, Load: *plan.Study.Load}, nil
+	return names
+}
+
+// askedFor is the system of that name; the error of one that cannot be what is asked of
+// it ("checked", "explained") names those that can.
+func askedFor[T lab.System](name, what string) (T, error) {
+	system, can := systemNamed[T](name, conditions{})
+	if can {
+		return system, nil
+	}
+	there := "there is"
+	names := systemsThat[T]()
+	if len(names) != 1 {
+		there = "there are"
+	}
+	return system, withCode(exitBadPlan, "there is no system %q to be %s; %s: %s", name, what, there, strings.Join(names, ", "))
 }
 
 func systemInfos() map[string]lab.SystemInfo {
 	infos := map[string]lab.SystemInfo{}
-	for name, system := range systems() {
-		infos[name] = system.Describe()
+	for _, system := range systems(conditions{}) {
+		info := system.Describe()
+		infos[info.Name] = info
 	}
 	return infos
 }

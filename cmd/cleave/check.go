@@ -4,21 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // checkName is the study of every check.
@@ -28,7 +25,7 @@ const checkName = "check"
 type checkFlags struct {
 	experimentFlags
 	architectures []string
-	orders        int
+	operations    int
 	faults        []string
 }
 
@@ -38,95 +35,113 @@ func (a app) checkCommand() *cobra.Command {
 		Use:   "check SYSTEM",
 		Short: "push work through every architecture of a system and audit it",
 		Long: `Deploys each architecture afresh, pushes the work through it as fast as it is
-answered, waits until all is done, and holds what clients were told against what
-the databases hold: nothing lost, nothing doubled, nothing half done, nothing
-made up, stock and money conserved. Where nothing was confirmed nothing is known.
-The systems that can be checked: shop.
+answered, waits until all is done, and holds what clients and units say against
+each other and against what the databases hold: nothing lost, nothing doubled,
+nothing half done, nothing made up. Where nothing was confirmed nothing is known.
+The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), ", ") + `.
 
 Exit codes: 0 every rule holds in every architecture, 1 failed or unknown, 2 bad
 arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing mariadb\n  cleave check shop --orders 5000 --fault kill:every-unit",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			if args[0] != shop.Name {
-				return withCode(exitBadPlan, "there is no system %q to be checked; there is: %s", args[0], shop.Name)
+			system, err := askedFor[lab.Checkable](args[0], "checked")
+			if err != nil {
+				return err
 			}
-			plan, err := flags.plan()
+			plan, err := flags.plan(system)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.check(command, plan, &flags)
+			return a.check(command, plan, system.CheckTable(), &flags)
 		},
 	}
 	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"}, "architectures to check, or all")
-	command.Flags().IntVar(&flags.orders, "orders", 1000, "orders to push through each")
-	command.Flags().StringSliceVar(&flags.backings, "backing", nil, "backing services instead of the embedded ones: mariadb or postgres, rabbitmq, mongo")
+	command.Flags().IntVar(&flags.operations, "operations", 1000, "operations to push through each; --orders means the same")
+	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "orders" {
+			name = "operations"
+		}
+		return pflag.NormalizedName(name)
+	})
+	registerBackings(command, &flags.backings)
 	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "kill a part in mid-load and start it again: kill:TARGET[@AFTER][+HEAL];\na unit, database, broker, documents or every-unit; may be repeated")
 	flags.registerPlay(command)
 	return command
 }
 
 // plan has a trial for every architecture.
-func (f *checkFlags) plan() (lab.Plan, error) {
+func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
+	info := system.Describe()
+	if most := system.CheckTable().Most; f.operations < 1 || f.operations > most {
+		return lab.Plan{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
+	}
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + shop.Name, System: shop.Name, Design: study.Defaults(),
-		Points: []lab.Point{f.point()},
-		Load:   &lab.Load{Duration: 1}, Metrics: shopsystem.System{}.Describe().Metrics,
+		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + info.Name, System: info.Name, Design: study.Defaults(),
+		Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
+	}
+	if len(info.Metrics) > 0 { // it is under load
+		s.Load = &lab.Load{Duration: 1}
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
 	if f.seed > 0 {
 		s.Design.Seed = f.seed
 	}
-	if f.orders < 1 || f.orders > shopsystem.MaxOrders {
-		return lab.Plan{}, fmt.Errorf("--orders is %d: use 1 to %d", f.orders, shopsystem.MaxOrders)
+	knobs, err := backed(info.Name, f.backings)
+	if err != nil {
+		return lab.Plan{}, err
 	}
 	var mistakes []error
-	for _, name := range f.names() {
-		knobs, err := architecture.Backed(name, nil, f.backings)
-		if err != nil {
-			mistakes = append(mistakes, err)
-			continue
+	for _, name := range f.names(info) {
+		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: "process"}
+		err := possible(info, v)
+		if err == nil && knobs != nil {
+			v.Knobs, err = knobs(v)
 		}
-		s.Variants = append(s.Variants, lab.Variant{Name: name, System: shop.Name, Architecture: name, Knobs: knobs, Deployment: "process"})
+		mistakes, s.Variants = append(mistakes, err), append(s.Variants, v)
 	}
 	if err := errors.Join(mistakes...); err != nil {
 		return lab.Plan{}, err
 	}
 	s.Baseline = s.Variants[0].Name
-	if err := f.withFaults(&s); err != nil {
+	if err := f.withFaults(system, &s); err != nil {
 		return lab.Plan{}, err
 	}
 	return study.Expand(s, "full", time.Now())
 }
 
-// point is a shop in which everything happens: what is popular sells out, some
-// customers cannot pay, some think again. Of few orders most are confirmed, too: a
-// shelf holds the largest line, and an account more than most orders cost.
-func (f *checkFlags) point() lab.Point {
-	orders := float64(f.orders)
-	return lab.Point{Name: "orders", Levels: map[string]float64{
-		shopsystem.Orders: orders, shopsystem.Cancelled: 5,
-		shopsystem.Stock: max(3, math.Ceil(orders/30)), shopsystem.Balance: max(50_000, orders*100),
-	}}
-}
-
 // names are the architectures that were asked for; all are those that can be built.
-func (f *checkFlags) names() []string {
+func (f *checkFlags) names(info lab.SystemInfo) []string {
 	if !slices.Equal(f.architectures, []string{"all"}) {
 		return f.architectures
 	}
 	var names []string
-	for _, a := range architecture.All() {
-		if _, err := architecture.New(a.Name, nil); err == nil {
+	for _, a := range info.Architectures {
+		if possible(info, lab.Variant{Architecture: a.Name}) == nil {
 			names = append(names, a.Name)
 		}
 	}
 	return names
 }
 
+// possible says why a variant of a system cannot be; nil where it can.
+func possible(info lab.SystemInfo, v lab.Variant) error {
+	if info.Check != nil {
+		return info.Check(v)
+	}
+	if _, known := info.Architecture(v.Architecture); known {
+		return nil
+	}
+	var names []string
+	for _, a := range info.Architectures {
+		names = append(names, a.Name)
+	}
+	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture, strings.Join(names, ", "))
+}
+
 // check plays the plan and shows what the audits say.
-func (a app) check(command *cobra.Command, plan lab.Plan, flags *checkFlags) error {
+func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, flags *checkFlags) error {
 	if flags.planOnly {
 		return writeJSON(a.out, plan)
 	}
@@ -149,27 +164,25 @@ func (a app) check(command *cobra.Command, plan lab.Plan, flags *checkFlags) err
 	if err != nil {
 		return errors.Join(played, err)
 	}
-	if err := a.showChecks(folder, plan, trials, flags); err != nil || played != nil {
+	if err := a.showChecks(folder, shown, trials, flags); err != nil || played != nil {
 		return errors.Join(played, err)
 	}
 	return checkVerdict(plan, trials)
 }
 
 // showChecks writes a line for every architecture, and what is wrong with it.
-func (a app) showChecks(folder *store.Folder, plan lab.Plan, trials []lab.Trial, flags *checkFlags) error {
+func (a app) showChecks(folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags) error {
 	shown := a.out
 	if flags.documents.json == "-" {
 		shown = a.story
 	}
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "architecture\tverdict\torders\tconfirmed\trejected\tlost\tdoubled\tstuck\torders/s\ton")
+	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
 	for _, trial := range trials {
-		counts := trial.Audit.Counts
 		services := slices.Sorted(maps.Values(trial.Services))
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t%s\n", trial.Variant, trial.Audit.Verdict, counts["orders"], counts["confirmed"], counts["rejected"],
-			counts["lost"], counts["duplicated"], counts["stuck"], trial.Measures["completed_rate"], strings.Join(services, ", "))
+		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial), strings.Join(services, ", "))
 	}
-	if err := errors.Join(table.Flush(), showFaults(shown, trials)); err != nil {
+	if err := errors.Join(table.Flush(), showFaults(shown, asked.Faults, trials)); err != nil {
 		return err
 	}
 	for _, trial := range trials {
@@ -183,6 +196,26 @@ func (a app) showChecks(folder *store.Folder, plan lab.Plan, trials []lab.Trial,
 		return err
 	}
 	return a.writeJSONFile(flags.documents.json, concluded)
+}
+
+// headings are the titles of columns, each with a tab behind it.
+func headings(columns []lab.CheckColumn) (row string) {
+	for _, c := range columns {
+		row += c.Title + "\t"
+	}
+	return row
+}
+
+// cells are the values of columns, each with a tab behind it.
+func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
+	for _, c := range columns {
+		if c.Metric != "" {
+			row += fmt.Sprintf("%.0f\t", trial.Values()[c.Metric])
+		} else {
+			row += fmt.Sprintf("%d\t", trial.Audit.Counts[c.Count])
+		}
+	}
+	return row
 }
 
 // checkVerdict turns the audits into the command's error.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"strings"
 	"text/tabwriter"
@@ -13,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
-	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 const (
@@ -27,7 +25,7 @@ const (
 	serviceReturns = 10.0
 	// loadAfter is how long the load goes on after the last restart, in seconds.
 	loadAfter = 1.0
-	// faultyRate bounds the orders per second of a check with faults. Orders that are
+	// faultyRate bounds the operations per second of a check with faults. Those that are
 	// due while nothing answers fail at once: were all due from the beginning, the
 	// first fault would use them up.
 	faultyRate = 500.0
@@ -68,9 +66,12 @@ func span(text string) (float64, error) {
 
 // withFaults adds the faults to a study of checks: every variant gets a point of its
 // own, at which the load lasts as long as the variant's faults do.
-func (f *checkFlags) withFaults(s *lab.Study) error {
+func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 	if len(f.faults) == 0 {
 		return nil
+	}
+	if !system.Describe().Restartable {
+		return fmt.Errorf("%s takes no faults: its units cannot be started again: leave --fault out", s.System)
 	}
 	var faults []lab.Fault
 	var mistakes []error
@@ -83,18 +84,17 @@ func (f *checkFlags) withFaults(s *lab.Study) error {
 		return err
 	}
 	s.Faults = inTurn(faults, layouts)
-	common := s.Points[0].Levels
 	s.Points = nil
 	for i, v := range s.Variants {
 		if err := (fault.Injector{}).Check(s.Faults, layouts[i]); err != nil {
 			mistakes = append(mistakes, fmt.Errorf("architecture %s: %w", v.Name, err))
 		}
-		point := lab.Point{Name: v.Name, Levels: maps.Clone(common)}
 		end := 0.0
 		for _, one := range s.Faults {
 			end = max(end, over(one, layouts[i]))
 		}
-		point.Levels[shopsystem.Over] = math.Ceil(max(end+loadAfter, point.Levels[shopsystem.Orders]/faultyRate))
+		point := system.CheckPoint(f.operations, max(end+loadAfter, float64(f.operations)/faultyRate))
+		point.Name = v.Name
 		s.Points = append(s.Points, point)
 		s.Variants[i].Points = []string{v.Name}
 	}
@@ -103,11 +103,10 @@ func (f *checkFlags) withFaults(s *lab.Study) error {
 
 // layoutsOf are the layouts of the variants at the study's only point.
 func layoutsOf(s lab.Study) ([]lab.Layout, error) {
-	generator, err := newGenerator("")
+	system, err := systemOf(lab.Plan{Study: s})
 	if err != nil {
 		return nil, err
 	}
-	system := shopsystem.System{Generator: generator, Load: *s.Load}
 	var all []lab.Layout
 	for _, v := range s.Variants {
 		layout, err := system.Layout(v, s.Points[0], s.Design.Seed)
@@ -152,7 +151,7 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 
 // showFaults writes what was killed in the trials and what clients noticed of it.
 // The restart is the slowest, from the start of the process until it could be used.
-func showFaults(to io.Writer, trials []lab.Trial) error {
+func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false
 	for _, trial := range trials {
@@ -160,7 +159,7 @@ func showFaults(to io.Writer, trials []lab.Trial) error {
 			continue
 		}
 		if !shown {
-			fmt.Fprintln(table, "\narchitecture\tkilled\trestarted\tslowest restart\torders refused\tof unknown outcome\tfound done")
+			fmt.Fprintln(table, "\narchitecture\tkilled\trestarted\tslowest restart\t"+strings.TrimSuffix(headings(columns), "\t"))
 			shown = true
 		}
 		killed, restarted, slowest := 0, 0, 0.0
@@ -173,9 +172,8 @@ func showFaults(to io.Writer, trials []lab.Trial) error {
 				slowest = max(slowest, r.Healed-r.Began-r.Heal)
 			}
 		}
-		counts := trial.Audit.Counts
-		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%d\t%d\t%d\n", trial.Variant, killed, len(trial.Faults), restarted, slowest,
-			counts["fail"], counts["info"], counts["recovered"])
+		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, killed, len(trial.Faults), restarted, slowest,
+			strings.TrimSuffix(cells(columns, trial), "\t"))
 	}
 	return table.Flush()
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/store"
-	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 // explainName is the study of every explanation.
@@ -23,12 +23,12 @@ cleave list names architectures and knobs. Every stop is a variant in the same
 randomised blocks, and every step is measured against the one before it: the
 ratios of the steps multiply to the ratio of the whole. Without --quick the same
 knobs are also turned in another order, which shows where the order of the steps
-changes the answer. The systems that can be explained: shop.
-
+changes the answer. The systems that can be explained:
+` + explanations() + `
 --from and --to take an architecture, and knobs to be turned in it:
   --to "sync binding=grpc replicas=2"
 
-All stops get the same rate of orders, which each must hold; --capacity also
+All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective. docs/explaining.md
 says how to read the answer.
 
@@ -40,10 +40,11 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
   cleave explain shop --from sync --to "sync binding=grpc" --rate 100`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			if args[0] != shop.Name {
-				return withCode(exitBadPlan, "there is no system %q to be explained; there is: %s", args[0], shop.Name)
+			system, err := askedFor[lab.Explainable](args[0], "explained")
+			if err != nil {
+				return err
 			}
-			plan, err := flags.plan(command.Flags().Changed)
+			plan, err := flags.plan(system, command.Flags().Changed)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
@@ -52,6 +53,17 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 	}
 	flags.register(command)
 	return command
+}
+
+// explanations are the systems that can be explained, and what is explained of each
+// unless flags say otherwise.
+func explanations() (lines string) {
+	for _, name := range systemsThat[lab.Explainable]() {
+		system, _ := systemNamed[lab.Explainable](name, conditions{})
+		e := system.Explanation()
+		lines += fmt.Sprintf("  %-10s from %s to %s, at %g %ss per second\n", name, e.From, e.To, e.Rate, system.Describe().Operation)
+	}
+	return lines
 }
 
 // explainVerdict turns what an explanation found into the command's error.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // explainFlags are the flags of explain.
@@ -37,10 +35,10 @@ const explainObjective = "p99<500ms,errors<0.1%"
 func (f *explainFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.from, "from", architecture.Monolith, "`architecture` to begin with")
-	flags.StringVar(&f.to, "to", architecture.Async, "`architecture` to arrive at")
+	flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
+	flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
 	registerBackings(command, &f.backings)
-	flags.Float64VarP(&f.rate, "rate", "r", 40, "orders per second that every stop gets")
+	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
 	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
 	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
@@ -53,8 +51,18 @@ func (f *explainFlags) register(command *cobra.Command) {
 	f.registerPlay(command)
 }
 
-// quickly shortens what was not given.
-func (f *explainFlags) quickly(given func(flag string) bool) {
+// complete fills in what was not given: from the system, and shorter where it is to be
+// quick.
+func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) bool) {
+	if !given("from") {
+		f.from = usual.From
+	}
+	if !given("to") {
+		f.to = usual.To
+	}
+	if !given("rate") {
+		f.rate = usual.Rate
+	}
 	if !f.quick {
 		return
 	}
@@ -77,28 +85,35 @@ func (f *explainFlags) quickly(given func(flag string) bool) {
 
 // plan makes the plan of an explanation. All mistakes in the flags are named at
 // once.
-func (f *explainFlags) plan(given func(flag string) bool) (lab.Plan, error) {
-	f.quickly(given)
-	from, fromErr := f.choice("from", f.from)
-	to, toErr := f.choice("to", f.to)
+func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool) (lab.Plan, error) {
+	f.complete(system.Explanation(), given)
+	info := system.Describe()
+	onBackings, err := backed(info.Name, f.backings)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	from, fromErr := f.variant(info, onBackings, "from", f.from)
+	to, toErr := f.variant(info, onBackings, "to", f.to)
 	if err := errors.Join(fromErr, toErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
-	paths, err := architecture.Paths(from, to)
+	stops, steps, err := system.Ways(from, to)
 	if err != nil {
 		return lab.Plan{}, err
 	}
 	if f.oneOrder {
-		paths = paths[:1]
+		steps = slices.DeleteFunc(steps, func(s lab.PathStep) bool { return s.Order > 1 })
 	}
-	return expand(&study.File{Study: f.study(paths, given("seed"))}, study.Options{}, f.quick)
+	s := f.study(info, stops, steps, given("seed"))
+	s.Metrics = f.metrics(info, system.Explanation().Metrics)
+	return expand(&study.File{Study: s}, study.Options{}, f.quick)
 }
 
 // mistakes are those of single flags.
 func (f *explainFlags) mistakes() error {
 	var mistakes []error
 	if !(f.rate > 0 && f.rate <= 1e5) {
-		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected orders per second above 0", f.rate))
+		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate))
 	}
 	mistakes = append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))
 	if _, err := newGenerator(f.objective); err != nil {
@@ -107,68 +122,67 @@ func (f *explainFlags) mistakes() error {
 	return errors.Join(mistakes...)
 }
 
-// choice reads an architecture with knobs behind it, "sync binding=grpc", and puts
+// variant reads an architecture with knobs behind it, "sync binding=grpc", and puts
 // it on the backing services that were asked for.
-func (f *explainFlags) choice(flag, text string) (architecture.Choice, error) {
+func (f *explainFlags) variant(info lab.SystemInfo, onBackings func(lab.Variant) (map[string]string, error), flag, text string) (lab.Variant, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return architecture.Choice{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
+		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
 	}
-	c := architecture.Choice{Architecture: words[0], Knobs: map[string]string{}}
+	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{}, Deployment: "process"}
 	for _, word := range words[1:] {
 		knob, value, set := strings.Cut(word, "=")
 		if !set {
-			return c, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
+			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
 		}
-		c.Knobs[knob] = value
+		v.Knobs[knob] = value
 	}
-	more, err := architecture.Backed(c.Architecture, c.Knobs, f.backings)
+	err := possible(info, v)
+	if err == nil && onBackings != nil {
+		var more map[string]string
+		more, err = onBackings(v)
+		maps.Copy(v.Knobs, more)
+	}
 	if err != nil {
-		return c, fmt.Errorf("--%s: %w", flag, err)
+		return v, fmt.Errorf("--%s: %w", flag, err)
 	}
-	for knob, value := range more {
-		c.Knobs[knob] = value
-	}
-	return c, nil
+	return v, nil
 }
 
-// study is the explanation as a study: every stop of the paths is a variant.
-func (f *explainFlags) study(paths []architecture.Path, seedGiven bool) lab.Study {
-	first := paths[0]
-	last := first.Steps[len(first.Steps)-1]
+// study is the explanation as a study: every stop on the steps is a variant.
+func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep, seedGiven bool) lab.Study {
+	first, last := stops[0], ""
+	for _, step := range steps {
+		if step.Order == 1 {
+			last = step.Variant
+		}
+	}
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: explainName, Title: "where the cost from " + first.Name + " to " + last.Name + " comes from",
+		Schema: lab.StudySchema, Name: explainName, Title: "where the cost from " + first.Name + " to " + last + " comes from",
 		Question: "Which of the changes on the way costs what?",
-		System:   shop.Name, Baseline: first.Name, Metrics: f.metrics(), Design: f.design(first.Name, seedGiven),
-		Variants: []lab.Variant{stop(first.Name, first.From, "where the way begins")},
-		Points:   []lab.Point{{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{shopsystem.Rate: f.rate}}},
-		Load:     &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Objective: f.objective},
+		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
+		Points: []lab.Point{{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{lab.FactorRate: f.rate}}},
+		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Objective: f.objective},
 	}
 	if f.noGates {
 		s.Load.Lateness = bearable
-		s.Notes = append(s.Notes, fmt.Sprintf("Trials counted whatever else the host did, and while the generator sent 99 %% of the orders less than %.0f ms late: medians and costs bear that, 99th percentiles do not.", 1000*bearable))
+		s.Notes = append(s.Notes, fmt.Sprintf("Trials counted whatever else the host did, and while the generator sent 99 %% of the %ss less than %.0f ms late: medians and costs bear that, 99th percentiles do not.", info.Operation, 1000*bearable))
 	}
 	if f.capacity {
 		// The blocks repeat every search: one probe at a rate is enough in each.
 		s.Load.Effort = lab.SearchEffort{Duration: max(1, f.duration.Seconds()/2), Resolution: 1.1, Votes: 1}
-		s.Points = append(s.Points, lab.Point{Name: "capacity", Levels: map[string]float64{shopsystem.SearchFrom: f.rate}})
+		s.Points = append(s.Points, lab.Point{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
 	}
-	for order, path := range paths {
-		before := path.Name
-		for _, step := range path.Steps {
-			taken := lab.PathStep{Order: order + 1, Before: before, Variant: step.Name, Changes: shopsystem.KnobChanges(step.Changes)}
-			s.Steps, before = append(s.Steps, taken), step.Name
-			if _, known := s.Variant(step.Name); !known {
-				s.Variants = append(s.Variants, stop(step.Name, step.To, taken.Knob()+" "+taken.Change()))
-			}
+	first.Summary = "where the way begins"
+	s.Variants = []lab.Variant{first}
+	for _, step := range steps {
+		i := slices.IndexFunc(stops, func(v lab.Variant) bool { return v.Name == step.Variant })
+		if _, known := s.Variant(step.Variant); !known {
+			stops[i].Summary = step.Knob() + " " + step.Change()
+			s.Variants = append(s.Variants, stops[i])
 		}
 	}
 	return s
-}
-
-// stop is a stop of the way as a variant.
-func stop(name string, c architecture.Choice, summary string) lab.Variant {
-	return lab.Variant{Name: name, System: shop.Name, Architecture: c.Architecture, Knobs: c.Knobs, Deployment: "process", Summary: summary}
 }
 
 // design is how the experiment is played.
@@ -184,26 +198,19 @@ func (f *explainFlags) design(baseline string, seedGiven bool) lab.Design {
 	return d
 }
 
-// bearable is how late, in seconds, 1 % of the orders may be sent without gates.
+// bearable is how late, in seconds, 1 % of the operations may be sent without gates.
 const bearable = 0.1
 
 // leastForP99 is how many values a 99th percentile needs to have an interval within
 // a trial (order statistics at 95 %).
 const leastForP99 = 299
 
-// metrics are the shop's, those first that explain a cost: how long until an order
-// is final (until it is answered, where nothing else is measured), how many it can
-// take, what one costs, and why. A tail of too few orders explains nothing: it is
-// left out.
-func (f *explainFlags) metrics() []lab.Metric {
-	all := slices.DeleteFunc(shopsystem.System{}.Describe().Metrics, func(m lab.Metric) bool {
-		return strings.HasSuffix(m.Name, "_p99") && f.rate*f.duration.Seconds() < leastForP99
+// metrics are the system's, those first that explain a cost. A tail of too few
+// operations explains nothing: it is left out.
+func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
+	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
+		return m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99
 	})
-	quantity := lab.CompletionTime
-	if _, measured := lab.MetricNamed(all, quantity+"_p50"); !measured {
-		quantity = lab.ResponseTime
-	}
-	first := []string{quantity + "_p50", quantity + "_p99", "capacity", "cpu_per_operation", "peak_memory", "statements_per_order", "commits_per_order"}
 	rank := func(m lab.Metric) int {
 		if i := slices.Index(first, m.Name); i >= 0 {
 			return i

@@ -43,7 +43,7 @@ func leaveUnfinished(in *Input, point string, share float64) {
 	for _, trial := range in.Trials {
 		if trial.Variant == "async" && trial.Point.Name == point {
 			trial.Measures["unfinished_share"] = share
-			trial.Audit.Figures[figureHeld] = 0
+			trial.Audit.Figures[lab.FigureHeld] = 0
 		}
 	}
 }

@@ -8,18 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Factors of points that set an open rate, and the figures of audits that say
-// how a load went. They are the words of every system under load.
-const (
-	factorRate      = "rate"       // operations per second
-	factorPerMinute = "per_minute" // operations per minute
-
-	figureOffered  = "offered_rate"
-	figureAchieved = "achieved_rate"
-	figureHeld     = "held"              // 1: the rate was achieved and did not pile up
-	figureLimited  = "generator_limited" // 1: the generator was the limit
-)
-
 // leastCompleted is the share of the offered rate below which work piled up. It
 // leaves room for what was on its way when the load ended.
 const leastCompleted = 0.95
@@ -92,13 +80,13 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 // offeredRate is the open rate of a point in operations per second: the level of
 // its factor, else what the generators said that they offered.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
-	if rate, set := point.Level(factorRate); set {
+	if rate, set := point.Level(lab.FactorRate); set {
 		return rate, rate > 0
 	}
-	if perMinute, set := point.Level(factorPerMinute); set {
+	if perMinute, set := point.Level(lab.FactorPerMinute); set {
 		return perMinute / 60, perMinute > 0
 	}
-	rate := stats.Median(figuresOf(trials, figureOffered))
+	rate := stats.Median(figuresOf(trials, lab.FigureOffered))
 	return rate, rate > 0 && finite(rate)
 }
 
@@ -129,13 +117,13 @@ func (e *experiment) mostHeld(trials []lab.Trial) bool {
 // measured nothing is known against it.
 func (e *experiment) held(trial lab.Trial) bool {
 	figures := trial.Audit.Figures
-	if said, ok := figures[figureHeld]; ok {
+	if said, ok := figures[lab.FigureHeld]; ok {
 		return said >= 1
 	}
-	offered := figures[figureOffered]
+	offered := figures[lab.FigureOffered]
 	if completed, measured := trial.Measures[e.named(lab.CompletedRate, 0, "")]; measured && completed < leastCompleted*offered {
 		return false
 	}
-	achieved, measured := figures[figureAchieved]
+	achieved, measured := figures[lab.FigureAchieved]
 	return !measured || achieved >= leastAchieved*offered
 }

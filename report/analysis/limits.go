@@ -26,7 +26,7 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 func (e *experiment) noteLimited() {
 	n, where := 0, []string{}
 	for _, trial := range e.trials {
-		if trial.Audit.Figures[figureLimited] < 1 {
+		if trial.Audit.Figures[lab.FigureLimited] < 1 {
 			continue
 		}
 		n++
@@ -67,12 +67,12 @@ const processors = "cores_online"
 func (e *experiment) noteShared(usages []lab.RoleUsage) {
 	system := map[string]bool{} // the system ran on this host: its roles were metered
 	for _, u := range usages {
-		if u.Role != roleGenerator {
+		if u.Role != lab.RoleGenerator {
 			system[u.Variant] = true
 		}
 	}
 	shared := slices.DeleteFunc(slices.Clone(usages), func(u lab.RoleUsage) bool {
-		return u.Role != roleGenerator || u.CPUShare <= 0 || !system[u.Variant]
+		return u.Role != lab.RoleGenerator || u.CPUShare <= 0 || !system[u.Variant]
 	})
 	if len(shared) == 0 {
 		return

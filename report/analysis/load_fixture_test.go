@@ -184,9 +184,9 @@ func (in *Input) order(d design, variant string, point lab.Point, block int, off
 		Schema: lab.TrialSchema, Number: number, Attempt: 1, Block: block, Variant: variant, Point: point, Valid: true,
 		Started: time.Date(2026, 1, 1, 0, 0, number, 0, time.UTC), Units: len(d.cpu), ElapsedSeconds: window,
 		Conditions: lab.Conditions{CalibrationBefore: 0.05 * off, CalibrationAfter: 0.05},
-		Audit:      lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"orders": 1000}, Figures: map[string]float64{figureLimited: 0}},
+		Audit:      lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"orders": 1000}, Figures: map[string]float64{lab.FigureLimited: 0}},
 	}
-	if rate, set := point.Level(factorRate); set {
+	if rate, set := point.Level(lab.FactorRate); set {
 		d.load(&trial, rate, off)
 	} else {
 		trial.Measures = map[string]float64{"capacity": 0.83 / d.demand / off}
@@ -208,7 +208,7 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 	if d.accept < 1 {
 		answered = (0.003 + 0.001/max(0.05, 1-busy/3)) * off
 	}
-	trial.Audit.Figures[figureOffered], trial.Audit.Figures[figureAchieved] = rate, rate
+	trial.Audit.Figures[lab.FigureOffered], trial.Audit.Figures[lab.FigureAchieved] = rate, rate
 	good := done
 	if d.accept < 1 {
 		good = rate
@@ -245,7 +245,7 @@ func (d design) meter(trial *lab.Trial, orders, off float64) {
 		used := lab.Usage{Units: 1, CPUSeconds: each * orders * off, PeakMemoryBytes: int64(float64(d.memory[role]<<20) * off)}
 		trial.Metered.Roles[role] = used
 		trial.Metered.Total.CPUSeconds += used.CPUSeconds
-		if role != roleGenerator {
+		if role != lab.RoleGenerator {
 			cpu, memory = cpu+used.CPUSeconds, memory+float64(used.PeakMemoryBytes)
 		}
 	}

@@ -35,7 +35,7 @@ func (in *Input) trial(variant string, point lab.Point, block int, measures map[
 }
 
 func TestCurvesFollowTheOfferedRate(t *testing.T) {
-	fast, slow, closed := at("fast", factorRate, 100), at("slow", factorPerMinute, 600), at("closed", "users", 5)
+	fast, slow, closed := at("fast", lab.FactorRate, 100), at("slow", lab.FactorPerMinute, 600), at("closed", "users", 5)
 	in := underLoad(fast, slow, closed)
 	for block, seconds := range []float64{0.3, 0.1, 0.2} {
 		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, "capacity": 120})
@@ -58,7 +58,7 @@ func TestCurvesFollowTheOfferedRate(t *testing.T) {
 func TestOfferedRateComesFromTheAuditsWhereNoFactorSetsIt(t *testing.T) {
 	point := at("own", "customers", 10)
 	in := underLoad(point)
-	in.trial("one", point, 1, map[string]float64{"completed_rate": 6}).Audit.Figures[figureOffered] = 7
+	in.trial("one", point, 1, map[string]float64{"completed_rate": 6}).Audit.Figures[lab.FigureOffered] = 7
 	curves := Analyse(in).Curves
 	if len(curves) != 1 || curves[0].Points[0].Offered != 7 {
 		t.Errorf("curves %+v, want one at 7/s", curves)
@@ -75,26 +75,26 @@ func TestHeld(t *testing.T) {
 		want     bool
 	}{
 		{"nothing known", figures{}, nil, true},
-		{"achieved", figures{figureOffered: 100, figureAchieved: 99.5}, nil, true},
-		{"not achieved", figures{figureOffered: 100, figureAchieved: 98}, nil, false},
-		{"the audit knows better", figures{figureOffered: 100, figureAchieved: 98, figureHeld: 1}, nil, true},
-		{"the audit says no", figures{figureOffered: 100, figureAchieved: 100, figureHeld: 0}, nil, false},
-		{"begun but piled up", figures{figureOffered: 100, figureAchieved: 100}, figures{"completed_rate": 90}, false},
-		{"begun and completed", figures{figureOffered: 100, figureAchieved: 100}, figures{"completed_rate": 97}, true},
-		{"completed late, as the audit knows", figures{figureOffered: 100, figureHeld: 1}, figures{"completed_rate": 90}, true},
+		{"achieved", figures{lab.FigureOffered: 100, lab.FigureAchieved: 99.5}, nil, true},
+		{"not achieved", figures{lab.FigureOffered: 100, lab.FigureAchieved: 98}, nil, false},
+		{"the audit knows better", figures{lab.FigureOffered: 100, lab.FigureAchieved: 98, lab.FigureHeld: 1}, nil, true},
+		{"the audit says no", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100, lab.FigureHeld: 0}, nil, false},
+		{"begun but piled up", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100}, figures{"completed_rate": 90}, false},
+		{"begun and completed", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100}, figures{"completed_rate": 97}, true},
+		{"completed late, as the audit knows", figures{lab.FigureOffered: 100, lab.FigureHeld: 1}, figures{"completed_rate": 90}, true},
 	} {
 		if got := e.held(lab.Trial{Audit: lab.Audit{Figures: c.figures}, Measures: c.measures}); got != c.want {
 			t.Errorf("%s: held is %t, want %t", c.name, got, c.want)
 		}
 	}
-	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{figureHeld: 0}}}
+	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{lab.FigureHeld: 0}}}
 	if e.mostHeld([]lab.Trial{good, bad}) || !e.mostHeld([]lab.Trial{good, good, bad}) {
 		t.Error("a point is held where more than half of its trials held")
 	}
 }
 
 func TestSpectraAreMediansOverTrials(t *testing.T) {
-	point := at("p", factorRate, 10)
+	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	for block, value := range []float64{0.0312345, 0.01, 0.02} {
 		quantiles := []lab.Quantile{{Share: 0.5, Value: value}, {Share: 1, Value: math.Inf(1)}}
@@ -124,25 +124,25 @@ func TestSignificant(t *testing.T) {
 }
 
 func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
-	point := at("p", factorRate, 10)
+	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	trial := in.trial("one", point, 1, map[string]float64{"cpu_per_operation": 0.004})
 	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
-		roleGenerator: {CPUSeconds: 2, PeakMemoryBytes: 5}, "orders": {CPUSeconds: 3, PeakMemoryBytes: 7},
+		lab.RoleGenerator: {CPUSeconds: 2, PeakMemoryBytes: 5}, "orders": {CPUSeconds: 3, PeakMemoryBytes: 7},
 		"database": {CPUSeconds: 1, Unavailable: map[string]string{"peak_memory_bytes": "no"}},
 	}}
 	var roles []string
 	var sum float64
 	for _, u := range Analyse(in).Usages {
 		roles = append(roles, u.Role)
-		if u.Role != roleGenerator {
+		if u.Role != lab.RoleGenerator {
 			sum += u.CPUPerOperation
 		}
 		if u.Role == "orders" && (u.CPUShare != 0.3 || u.PeakMemory != 7) || u.Role == "database" && u.PeakMemory != 0 {
 			t.Errorf("%+v: want 30 %% of a processor, 7 bytes of the orders and none of the database", u)
 		}
 	}
-	if !slices.Equal(roles, []string{"database", "orders", roleGenerator}) || math.Abs(sum-0.004) > 1e-15 {
+	if !slices.Equal(roles, []string{"database", "orders", lab.RoleGenerator}) || math.Abs(sum-0.004) > 1e-15 {
 		t.Errorf("roles %v cost %v per operation, want 0.004 over database and orders, the generator last", roles, sum)
 	}
 	job := table1(t)
@@ -160,7 +160,7 @@ func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
 }
 
 func TestPathsAreThoseOfTheMedianTrial(t *testing.T) {
-	point := at("p", factorRate, 10)
+	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	path := func(share, seconds float64) lab.Path {
 		return lab.Path{Share: share, Seconds: seconds, Segments: []lab.Segment{{Seconds: seconds, Kind: lab.SegmentDatabase}}}
@@ -176,14 +176,14 @@ func TestPathsAreThoseOfTheMedianTrial(t *testing.T) {
 }
 
 func TestNotesSayWhatBoundsALoad(t *testing.T) {
-	point := at("p", factorRate, 10)
+	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	in.Environment = lab.Environment{processors: {Value: float64(2)}}
 	trial := in.trial("one", point, 1, map[string]float64{"completed_rate": 8})
-	trial.Audit.Figures[figureOffered] = 10
-	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{roleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
+	trial.Audit.Figures[lab.FigureOffered] = 10
+	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
 	limited := in.trial("two", point, 1, nil)
-	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[figureLimited] = false, lab.AuditUnknown, 1
+	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[lab.FigureLimited] = false, lab.AuditUnknown, 1
 	notes := strings.Join(Analyse(in).Notes, "\n")
 	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)", "not held: one at p (10.0/s)",
 		"share the 2 processors of one host", "from 20 % of one processor"} {
@@ -191,7 +191,7 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 			t.Errorf("no note says %q:\n%s", want, notes)
 		}
 	}
-	in.Trials[0].Metered.Roles = map[string]lab.Usage{roleGenerator: {CPUSeconds: 2}}
+	in.Trials[0].Metered.Roles = map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}}
 	if notes := strings.Join(Analyse(in).Notes, "\n"); strings.Contains(notes, "one host") {
 		t.Errorf("the system ran elsewhere, but shares the host:\n%s", notes)
 	}

@@ -8,10 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// roleGenerator is the role of the unit that makes the load. What it uses is no
-// cost of the system, and is shown beside it.
-const roleGenerator = "generator"
-
 // usages are what each role and backing service used, per variant and point. A
 // job whose units are the system has its totals instead.
 func (e *experiment) usages() []lab.RoleUsage {
@@ -38,11 +34,11 @@ func rolesOf(trials []lab.Trial) []string {
 			names[role] = true
 		}
 	}
-	load := names[roleGenerator]
-	delete(names, roleGenerator)
+	load := names[lab.RoleGenerator]
+	delete(names, lab.RoleGenerator)
 	roles := slices.Sorted(maps.Keys(names))
 	if load {
-		roles = append(roles, roleGenerator)
+		roles = append(roles, lab.RoleGenerator)
 	}
 	return roles
 }
@@ -85,7 +81,7 @@ func medianOrNone(values []float64) float64 {
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	var cpu float64
 	for role, used := range trial.Metered.Roles {
-		if role != roleGenerator {
+		if role != lab.RoleGenerator {
 			cpu += used.CPUSeconds
 		}
 	}

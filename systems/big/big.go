@@ -23,6 +23,9 @@ const (
 	RoleWorker = "worker"
 )
 
+// maxPings bounds what one worker sends.
+const maxPings = 10_000_000
+
 // UnitJob is what one unit is started with, as its second argument in JSON.
 type UnitJob struct {
 	Job
@@ -49,7 +52,7 @@ func (System) Describe() lab.SystemInfo {
 		Parameters: []lab.Parameter{
 			{Name: "neighbourhoods", Summary: "groups of workers that know each other", Min: 1, Max: 1000},
 			{Name: "workers", Summary: "workers per neighbourhood", Min: 2, Max: 500},
-			{Name: "pings", Summary: "pings that each worker sends", Min: 1, Max: 10_000_000, Scaled: true},
+			{Name: "pings", Summary: "pings that each worker sends", Min: 1, Max: maxPings, Scaled: true},
 		},
 	}
 	for _, f := range families() {

@@ -26,15 +26,15 @@ const Name = "external"
 // Roles of the units, and their names.
 const (
 	RoleSystem    = "system"
-	RoleGenerator = "generator"
+	RoleGenerator = lab.RoleGenerator
 )
 
 // Factors of points. A point has one of them.
 const (
-	Rate  = "rate"  // flows per second of an open loop
-	Users = "users" // of a closed loop
+	Rate  = lab.FactorRate  // flows per second of an open loop
+	Users = lab.FactorUsers // of a closed loop
 	// SearchFrom is the rate at which the search for the capacity begins.
-	SearchFrom = "search_from"
+	SearchFrom = lab.FactorSearchFrom
 )
 
 // portMark stands for a port chosen for each trial.

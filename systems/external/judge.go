@@ -15,13 +15,13 @@ const leastAchieved = 0.99
 
 // Figures of an audit.
 const (
-	FigureOffered    = "offered_rate"
-	FigureAchieved   = "achieved_rate"
+	FigureOffered    = lab.FigureOffered
+	FigureAchieved   = lab.FigureAchieved
 	FigureErrorShare = "error_share"
 	// FigureObjective is 1 where the load met the objective, else 0.
 	FigureObjective = "objective_met"
 	// FigureLimited is 1 where the generator, not the system, was the limit.
-	FigureLimited = "generator_limited"
+	FigureLimited = lab.FigureLimited
 )
 
 // Audit implements lab.System. A load that was not achieved says nothing of the

@@ -197,16 +197,9 @@ func countMessages(ctx context.Context, counts map[string]int64, design architec
 // achieved.
 const leastAchieved = 0.99
 
-// Figures of an audit beside its counts.
-const (
-	figureAchieved = "achieved_rate"
-	figureOffered  = "offered_rate"
-	figureErrors   = "error_share"
-	// figureHeld is 1 where the shop took the offered rate, else 0.
-	figureHeld = "held"
-	// figureLimited is 1 where the generator, not the shop, was the limit.
-	figureLimited = "generator_limited"
-)
+// figureErrors is, beside the figures that every system under load has, the share of
+// operations that were not answered rightly.
+const figureErrors = "error_share"
 
 // withLoad adds what the generator has to say of the trial. A rate that the shop
 // did not hold is a finding like any other; one that the generator could not send
@@ -215,7 +208,7 @@ func withLoad(judged lab.Audit, p lab.Point, load lab.LoadReport) lab.Audit {
 	if judged.Figures == nil {
 		judged.Figures = map[string]float64{}
 	}
-	judged.Figures[figureAchieved] = load.Achieved
+	judged.Figures[lab.FigureAchieved] = load.Achieved
 	if load.Sent > 0 {
 		judged.Figures[figureErrors] = 1 - float64(load.OK)/float64(load.Sent)
 	}
@@ -224,15 +217,15 @@ func withLoad(judged lab.Audit, p lab.Point, load lab.LoadReport) lab.Audit {
 	if search || counted {
 		return judged
 	}
-	judged.Figures[figureLimited] = 0
+	judged.Figures[lab.FigureLimited] = 0
 	if load.Offered > 0 {
-		judged.Figures[figureOffered], judged.Figures[figureHeld] = load.Offered, 1
+		judged.Figures[lab.FigureOffered], judged.Figures[lab.FigureHeld] = load.Offered, 1
 		if !held(load) {
-			judged.Figures[figureHeld] = 0
+			judged.Figures[lab.FigureHeld] = 0
 		}
 	}
 	for _, reason := range load.Limited {
-		judged.Figures[figureLimited] = 1
+		judged.Figures[lab.FigureLimited] = 1
 		judged.Problems = append(judged.Problems, "the generator, not the shop, was the limit: "+reason)
 		if judged.Verdict == lab.AuditValid {
 			judged.Verdict = lab.AuditUnknown

@@ -196,8 +196,8 @@ func withCompletion(judged lab.Audit, load lab.LoadReport, dir string) lab.Audit
 	for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
 		onRecord += float64(judged.Counts[string(state)])
 	}
-	if judged.Figures[figureHeld] > 0 && orders.accepted > 0 && orders.openAt(load.Duration)*load.Duration > mostBehind {
-		judged.Figures[figureHeld] = 0
+	if judged.Figures[lab.FigureHeld] > 0 && orders.accepted > 0 && orders.openAt(load.Duration)*load.Duration > mostBehind {
+		judged.Figures[lab.FigureHeld] = 0
 	}
 	judged.Figures[figureNeverFinal] = float64(orders.open)
 	judged.Figures[figureUnseen] = onRecord - float64(orders.all)

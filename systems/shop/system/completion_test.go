@@ -167,9 +167,9 @@ func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
 		all := trial(t, []tried{
 			{order: "a", due: 0, answered: 5, end: "ok"}, {order: "b", due: 10, answered: 15, end: "ok"}, {order: "c", due: 20, answered: 25, end: "ok"},
 		}, final("a", 50), final("b", 20_000), final("c", 30_000))
-		got := withCompletion(lab.Audit{Figures: map[string]float64{figureHeld: c.held}}, lab.LoadReport{Duration: c.duration}, all)
-		if got.Figures[figureHeld] != c.want {
-			t.Errorf("held is %g after %g s, want %g", got.Figures[figureHeld], c.duration, c.want)
+		got := withCompletion(lab.Audit{Figures: map[string]float64{lab.FigureHeld: c.held}}, lab.LoadReport{Duration: c.duration}, all)
+		if got.Figures[lab.FigureHeld] != c.want {
+			t.Errorf("held is %g after %g s, want %g", got.Figures[lab.FigureHeld], c.duration, c.want)
 		}
 	}
 }

@@ -21,16 +21,16 @@ import (
 // RoleGenerator is the role, and the name, of the unit that orders. Every other unit
 // has the role of its kind, such as "orders" or "shop", and every backing service
 // its own: so what each of them uses can be told.
-const RoleGenerator = "generator"
+const RoleGenerator = lab.RoleGenerator
 
 // Factors of points. A point has one of the first five.
 const (
-	Rate       = "rate"        // orders per second of an open loop
-	PerMinute  = "per_minute"  // orders per minute of an open loop
-	Users      = "users"       // of a closed loop
-	SearchFrom = "search_from" // orders per second at which the search for the capacity begins
-	Orders     = "orders"      // so many, as fast as they are answered
-	Over       = "over"        // seconds over which these become due, evenly; 0: all are at once
+	Rate       = lab.FactorRate       // orders per second of an open loop
+	PerMinute  = lab.FactorPerMinute  // orders per minute of an open loop
+	Users      = lab.FactorUsers      // of a closed loop
+	SearchFrom = lab.FactorSearchFrom // orders per second at which the search for the capacity begins
+	Orders     = "orders"             // so many, as fast as they are answered
+	Over       = "over"               // seconds over which these become due, evenly; 0: all are at once
 	Customers  = "customers"
 	Products   = "products"
 	Stock      = "stock"     // units of each product
@@ -50,6 +50,9 @@ var (
 	_ lab.System      = System{}
 	_ lab.Measurer    = System{}
 	_ lab.LiveAuditor = System{}
+	_ lab.Checkable   = System{}
+	_ lab.Explainable = System{}
+	_ lab.Backed      = System{}
 )
 
 // Describe implements lab.System.
@@ -83,15 +86,15 @@ func (s System) Describe() lab.SystemInfo {
 // differences are the knobs in which two variants differ, none where one of them
 // cannot be built.
 func differences(from, to lab.Variant) []lab.KnobChange {
-	changes, err := architecture.Differences(architecture.Choice{Architecture: from.Architecture, Knobs: from.Knobs}, architecture.Choice{Architecture: to.Architecture, Knobs: to.Knobs})
+	changes, err := architecture.Differences(choice(from), choice(to))
 	if err != nil {
 		return nil
 	}
-	return KnobChanges(changes)
+	return knobChanges(changes)
 }
 
-// KnobChanges are changes of an architecture in the words of a study.
-func KnobChanges(changes []architecture.Change) []lab.KnobChange {
+// knobChanges are changes of an architecture in the words of a study.
+func knobChanges(changes []architecture.Change) []lab.KnobChange {
 	var all []lab.KnobChange
 	for _, c := range changes {
 		var with []string

@@ -264,10 +264,10 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		level string
 		want  map[string]float64
 	}{
-		"held":              {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, Rate, map[string]float64{figureHeld: 1, figureLimited: 0, figureOffered: 10}},
-		"one begun late":    {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, PerMinute, map[string]float64{figureHeld: 1}},
-		"not held":          {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10}, Rate, map[string]float64{figureHeld: 0, figureAchieved: 9}},
-		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}}, Rate, map[string]float64{figureLimited: 1}},
+		"held":              {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, Rate, map[string]float64{lab.FigureHeld: 1, lab.FigureLimited: 0, lab.FigureOffered: 10}},
+		"one begun late":    {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, PerMinute, map[string]float64{lab.FigureHeld: 1}},
+		"not held":          {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10}, Rate, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9}},
+		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}}, Rate, map[string]float64{lab.FigureLimited: 1}},
 	} {
 		got := withLoad(lab.Audit{Verdict: lab.AuditValid}, point(map[string]float64{c.level: 10}), c.load)
 		for figure, want := range c.want {

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/big"
+	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
+)
+
+// conditions are what systems under load are played with; zero, to be asked what they
+// are.
+type conditions struct {
+	generator lab.Generator
+	load      lab.Load
+	spans     string // folder for the spans of all trials; empty: none
+}
+
+// systems are the systems under test that this program brings. No other file of it
+// names one (see "Add a system" in DESIGN.md).
+func systems(c conditions) []lab.System {
+	return []lab.System{
+		big.System{},
+		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
+	}
+}

@@ -1,0 +1,59 @@
+package lab
+
+// This file has what a System may implement beside System: a command that asks for it
+// works for every system that does.
+
+// Checkable is a System whose architectures `cleave check` can audit.
+type Checkable interface {
+	System
+	// CheckPoint is where a check plays so many operations: as fast as they are
+	// answered, or due evenly over so many seconds where over is above 0. All that the
+	// rules of the system are about should happen there.
+	CheckPoint(operations int, over float64) Point
+	// CheckTable says what is shown of the audits.
+	CheckTable() CheckTable
+}
+
+// CheckTable is what a check shows of every architecture.
+type CheckTable struct {
+	Most    int           // operations that a check can play
+	Columns []CheckColumn // beside the verdict and the backing services
+	// Faults are shown beside what was killed: what clients have noticed of it.
+	Faults []CheckColumn
+}
+
+// CheckColumn is a column of a CheckTable: a count of the audit or, where Metric is not
+// empty, a metric of the trial in whole numbers.
+type CheckColumn struct{ Title, Count, Metric string }
+
+// Explainable is a System of which `cleave explain` can tell where the cost from one
+// architecture to another comes from. It is under load: its points have FactorRate and
+// FactorSearchFrom.
+type Explainable interface {
+	System
+	// Ways lead from one variant to another, one knob at a time. The stops are the
+	// variants on them, from first, each with a name of its own; the steps have the way
+	// that is shown as Order 1 and, where there is one, a way that takes the same
+	// changes in another order as Order 2.
+	Ways(from, to Variant) (stops []Variant, steps []PathStep, err error)
+	// Explanation is what is explained unless somebody says otherwise.
+	Explanation() Explanation
+}
+
+// Explanation is what `cleave explain` begins with.
+type Explanation struct {
+	From, To string  // architectures
+	Rate     float64 // operations per second that every stop can hold
+	// Metrics are the names of those that explain a cost, the headline first; the
+	// system's others follow them.
+	Metrics []string
+}
+
+// Backed is a System that stands on backing services of several kinds.
+type Backed interface {
+	System
+	// OnBackings are the knobs that put a variant on backing services of these kinds
+	// in place of those that it has; kinds that it has no use for are left out. An
+	// unknown kind, two for one purpose, and a variant that cannot be are errors.
+	OnBackings(v Variant, kinds []string) (map[string]string, error)
+}
