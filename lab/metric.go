@@ -93,8 +93,8 @@ func JobMetrics() []Metric {
 			Kind: KindTime, Quantity: "lifetime", Source: FromMeter},
 		{Name: "peak_memory", Title: "peak memory of all units", Unit: "B", Better: LowerIsBetter,
 			Kind: KindMemory, Quantity: Memory, Source: FromMeter},
-		{Name: "context_switches_per_operation", Title: "context switches per operation", Unit: "1", Better: LowerIsBetter,
-			Kind: KindCount, Quantity: "context_switches", Per: PerOperation, Source: FromMeter},
+		{Name: "context_switches_per_operation", Title: "context switches per operation", Unit: "1",
+			Better: LowerIsBetter, Kind: KindCount, Quantity: "context_switches", Per: PerOperation, Source: FromMeter},
 	}
 }
 

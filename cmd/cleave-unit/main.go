@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/bigunit"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shopunit"
 )
 
 func main() {
@@ -31,14 +34,29 @@ func main() {
 	}
 }
 
-func runUnit(channel *control.Channel, system, job string) error {
-	switch system {
-	case big.Name:
-		return runBig(channel, job)
-	case shop.Name:
-		return runShop(channel, job)
-	case natsName:
-		return runNATS(job)
+// kind is a kind of units that this program can be, by its first argument.
+type kind struct {
+	name string
+	run  func(channel *control.Channel, job string) error
+}
+
+// kinds are the systems whose units this program can be, and the embedded broker. No
+// other file of it names a system (see "Add a system" in DESIGN.md).
+func kinds() []kind {
+	return []kind{
+		{big.Name, bigunit.Run},
+		{shop.Name, shopunit.Run},
+		{natsName, runNATS},
 	}
-	return fmt.Errorf("there is no system %q in this program (it has %s, %s and %s)", system, big.Name, shop.Name, natsName)
+}
+
+func runUnit(channel *control.Channel, system, job string) error {
+	var names []string
+	for _, k := range kinds() {
+		if k.name == system {
+			return k.run(channel, job)
+		}
+		names = append(names, k.name)
+	}
+	return fmt.Errorf("there is no system %q in this program; there are: %s", system, strings.Join(names, ", "))
 }

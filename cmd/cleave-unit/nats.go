@@ -1,9 +1,12 @@
 package main
 
-import "github.com/cleave-lab/cleave/backing/server/jetstream"
+import (
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/control"
+)
 
 // natsName is the argument that makes this program the embedded broker.
 const natsName = "nats"
 
 // runNATS is a NATS server with JetStream until it is told to end.
-func runNATS(configuration string) error { return jetstream.Run(configuration) }
+func runNATS(_ *control.Channel, configuration string) error { return jetstream.Run(configuration) }

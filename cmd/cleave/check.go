@@ -77,8 +77,8 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 		return lab.Plan{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
 	}
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + info.Name, System: info.Name, Design: study.Defaults(),
-		Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
+		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + info.Name, System: info.Name,
+		Design: study.Defaults(), Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
 	}
 	if len(info.Metrics) > 0 { // it is under load
 		s.Load = &lab.Load{Duration: 1}
@@ -137,7 +137,8 @@ func possible(info lab.SystemInfo, v lab.Variant) error {
 	for _, a := range info.Architectures {
 		names = append(names, a.Name)
 	}
-	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture, strings.Join(names, ", "))
+	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture,
+		strings.Join(names, ", "))
 }
 
 // check plays the plan and shows what the audits say.
@@ -180,7 +181,8 @@ func (a app) showChecks(folder *store.Folder, asked lab.CheckTable, trials []lab
 	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
 	for _, trial := range trials {
 		services := slices.Sorted(maps.Values(trial.Services))
-		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial), strings.Join(services, ", "))
+		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial),
+			strings.Join(services, ", "))
 	}
 	if err := errors.Join(table.Flush(), showFaults(shown, asked.Faults, trials)); err != nil {
 		return err

@@ -124,7 +124,7 @@ func (f *explainFlags) mistakes() error {
 
 // variant reads an architecture with knobs behind it, "sync binding=grpc", and puts
 // it on the backing services that were asked for.
-func (f *explainFlags) variant(info lab.SystemInfo, onBackings func(lab.Variant) (map[string]string, error), flag, text string) (lab.Variant, error) {
+func (f *explainFlags) variant(info lab.SystemInfo, onBackings standing, flag, text string) (lab.Variant, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
@@ -158,7 +158,8 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		}
 	}
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: explainName, Title: "where the cost from " + first.Name + " to " + last + " comes from",
+		Schema: lab.StudySchema, Name: explainName,
+		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
 		Question: "Which of the changes on the way costs what?",
 		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
 		Points: []lab.Point{{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{lab.FactorRate: f.rate}}},

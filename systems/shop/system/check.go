@@ -27,12 +27,14 @@ func (s System) CheckTable() lab.CheckTable {
 	return lab.CheckTable{
 		Most: MaxOrders,
 		Columns: []lab.CheckColumn{
-			{Title: "orders", Count: "orders"}, {Title: "confirmed", Count: "confirmed"}, {Title: "rejected", Count: "rejected"},
+			{Title: "orders", Count: "orders"}, {Title: "confirmed", Count: "confirmed"},
+			{Title: "rejected", Count: "rejected"},
 			{Title: "lost", Count: "lost"}, {Title: "doubled", Count: "duplicated"}, {Title: "stuck", Count: "stuck"},
 			{Title: "orders/s", Metric: "completed_rate"},
 		},
 		Faults: []lab.CheckColumn{
-			{Title: "orders refused", Count: "fail"}, {Title: "of unknown outcome", Count: "info"}, {Title: "found done", Count: "recovered"},
+			{Title: "orders refused", Count: "fail"}, {Title: "of unknown outcome", Count: "info"},
+			{Title: "found done", Count: "recovered"},
 		},
 	}
 }

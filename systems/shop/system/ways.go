@@ -10,7 +10,8 @@ import (
 // order is final, how many orders the shop can take, what one costs, and why.
 func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Async, Rate: 40, Metrics: []string{
-		"completion_time_p50", "completion_time_p99", "capacity", "cpu_per_operation", "peak_memory", "statements_per_order", "commits_per_order",
+		"completion_time_p50", "completion_time_p99", "capacity", "cpu_per_operation", "peak_memory",
+		"statements_per_order", "commits_per_order",
 	}}
 }
 
@@ -21,14 +22,16 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		return nil, nil, err
 	}
 	stop := func(name string, c architecture.Choice) lab.Variant {
-		return lab.Variant{Name: name, System: shop.Name, Architecture: c.Architecture, Knobs: c.Knobs, Deployment: from.Deployment}
+		return lab.Variant{Name: name, System: shop.Name, Architecture: c.Architecture, Knobs: c.Knobs,
+			Deployment: from.Deployment}
 	}
 	stops := []lab.Variant{stop(paths[0].Name, paths[0].From)}
 	var steps []lab.PathStep
 	for order, path := range paths {
 		before := path.Name
 		for _, step := range path.Steps {
-			steps = append(steps, lab.PathStep{Order: order + 1, Before: before, Variant: step.Name, Changes: knobChanges(step.Changes)})
+			steps = append(steps, lab.PathStep{Order: order + 1, Before: before, Variant: step.Name,
+				Changes: knobChanges(step.Changes)})
 			stops, before = append(stops, stop(step.Name, step.To)), step.Name
 		}
 	}

@@ -1,4 +1,7 @@
-package main
+// Package shopunit is the shop's part of the unit program: it joins a unit with the
+// services and the channel that a deployer gives it. What a unit does is the matter of
+// assembly.
+package shopunit
 
 import (
 	"context"
@@ -19,9 +22,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// runShop is a unit of the shop until it is told to stop (by command, by SIGTERM,
+// Run is a unit of the shop until it is told to stop (by command, by SIGTERM,
 // or because the conductor is gone), or prepares its databases and ends.
-func runShop(channel *control.Channel, argument string) error {
+func Run(channel *control.Channel, argument string) error {
 	var job assembly.UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)

@@ -1,4 +1,4 @@
-package main
+package shopunit
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if job == "" {
 		os.Exit(m.Run())
 	}
-	if err := runShop(control.NewChannel(os.Stdin, os.Stdout), job); err != nil {
+	if err := Run(control.NewChannel(os.Stdin, os.Stdout), job); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -193,7 +193,7 @@ func TestShopUnitRefusesBadJobs(t *testing.T) {
 		{`{"architecture":"monolith","unit":"shop"}`, "CLEAVE_SERVICE_DATABASE is not set"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			err := runShop(control.NewChannel(strings.NewReader(""), io.Discard), c.job)
+			err := Run(control.NewChannel(strings.NewReader(""), io.Discard), c.job)
 			if err == nil || !strings.Contains(err.Error(), c.reason) {
 				t.Errorf("error = %v, want one with %q", err, c.reason)
 			}

@@ -1,4 +1,6 @@
-package main
+// Package bigunit is Big's part of the unit program: it joins a unit with the package of
+// its architecture.
+package bigunit
 
 import (
 	"encoding/json"
@@ -16,28 +18,28 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
-// runBig plays the unit's part in the Big benchmark.
-func runBig(channel *control.Channel, argument string) error {
+// Run plays the unit's part in the Big benchmark.
+func Run(channel *control.Channel, argument string) error {
 	var job big.UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
 	if job.Role == big.RoleWorker {
-		account, err := runBigWorker(job)
+		account, err := runWorker(job)
 		if err != nil {
 			return err
 		}
 		return channel.Report(account)
 	}
-	crew, err := bigCrew(job)
+	crew, err := crewOf(job)
 	if err != nil {
 		return err
 	}
 	return big.Lead(channel, crew)
 }
 
-// bigCrew joins the lead unit with its architecture.
-func bigCrew(job big.UnitJob) (big.Crew, error) {
+// crewOf joins the lead unit with its architecture.
+func crewOf(job big.UnitJob) (big.Crew, error) {
 	switch job.Architecture {
 	case big.Threads:
 		return threads.NewCrew(job), nil
@@ -59,8 +61,8 @@ func bigCrew(job big.UnitJob) (big.Crew, error) {
 	return nil, fmt.Errorf("big has no architecture %q in this program", job.Architecture)
 }
 
-// runBigWorker joins a worker with its architecture and runs it to its end.
-func runBigWorker(job big.UnitJob) (big.Account, error) {
+// runWorker joins a worker with its architecture and runs it to its end.
+func runWorker(job big.UnitJob) (big.Account, error) {
 	switch job.Architecture {
 	case big.HTTP:
 		return httpservice.RunWorker(job)

@@ -1,0 +1,232 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// systemLists are the only files outside a system's own folder that name it: one line
+// each.
+func systemLists() []string { return []string{"cmd/cleave/systems.go", "cmd/cleave-unit/main.go"} }
+
+// systemsOf are the folders below systems that a list imports.
+func systemsOf(t *testing.T, path string, text []byte) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, spec := range file.Imports {
+		if below, is := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/systems/"); is {
+			name, _, _ := strings.Cut(below, "/")
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// mentions finds the lines of a Go file that name a system: in an import, as an
+// identifier or as a word of a text. Comments may, and examples of usage; so may a text
+// in which the word is a part of a name, as in shop.example or shop.yaml.
+func mentions(path string, text []byte, system string) []string {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, text, 0)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	word := regexp.MustCompile(`(?:^|[^\w.-])` + system + `(?:$|[^\w.-]|[.-](?:$|\W))`)
+	packages := map[string]bool{} // their paths are judged, not their names
+	var found []string
+	add := func(at token.Pos, what string) {
+		found = append(found, fmt.Sprintf("%s:%d: %s", path, files.Position(at).Line, what))
+	}
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		packages[filepath.Base(imported)] = true
+		if within(imported, module+"/systems/"+system) {
+			add(spec.Pos(), "imports "+imported)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.KeyValueExpr:
+			if key, is := n.Key.(*ast.Ident); is && key.Name == "Example" {
+				return false
+			}
+		case *ast.Ident:
+			if n.Name == system && !packages[system] {
+				add(n.Pos(), "is called "+n.Name)
+			}
+		case *ast.BasicLit:
+			if said, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && word.MatchString(said) {
+				add(n.Pos(), "says "+n.Value)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// inSystems reports whether a file is of a system, a study, a document or a test: it
+// may name what it is about.
+func inSystems(path string) bool {
+	folders := []string{"systems", "studies", "docs", "peers"}
+	return strings.HasSuffix(path, "_test.go") || slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
+}
+
+func TestRoomsNameNoSystem(t *testing.T) {
+	top := root(t)
+	lists := map[string][]string{}
+	for _, path := range systemLists() {
+		text, err := os.ReadFile(filepath.Join(top, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists[path] = slices.DeleteFunc(systemsOf(t, path, text), func(name string) bool { return name == "external" })
+	}
+	systems := lists[systemLists()[0]]
+	if len(systems) < 2 || !slices.Equal(systems, lists[systemLists()[1]]) {
+		t.Fatalf("the lists have %v: every system stands in both", lists)
+	}
+	eachSource(t, func(path string, text []byte) {
+		if filepath.Ext(path) != ".go" || inSystems(path) || slices.Contains(systemLists(), path) {
+			return
+		}
+		for _, system := range systems {
+			for _, mention := range mentions(path, text, system) {
+				t.Errorf("%s. A system is a folder and a line in each of %v: what a command or a report must know of it, "+
+					"it says itself (lab.SystemInfo, lab.Metric, lab.Checkable, lab.Explainable, lab.Backed)", mention, systemLists())
+			}
+		}
+	})
+}
+
+func TestRoomsThatNameASystemAreFound(t *testing.T) {
+	const head = "package a\n\n"
+	for name, c := range map[string]struct {
+		text string
+		want int
+	}{
+		"import":                  {head + `import "` + module + `/systems/shop/system"`, 1},
+		"renamed import":          {head + `import s "` + module + `/systems/shop"`, 1},
+		"another import":          {head + `import "` + module + `/systems/shopping"`, 0},
+		"identifier":              {head + "var shop = 1", 1},
+		"package of that name":    {head + "import \"math/shop\"\nvar x = shop.Int{}", 0},
+		"text":                    {head + `const x = "shop"`, 1},
+		"word of a text":          {head + `const x = "The systems that can be checked: shop."`, 1},
+		"folder":                  {head + `const x = "systems/shop"`, 1},
+		"comment":                 {head + "// shop is one.\nvar x = 1", 0},
+		"name of a host":          {head + `const x = "https://shop.example:80/shop.Orders"`, 0},
+		"part of a word":          {head + `const x = "workshop shop-1 shopping"`, 0},
+		"example":                 {head + `var x = command{Example: "cleave check shop"}`, 0},
+		"beside an example":       {head + `var x = command{Example: "x", Long: "as in cleave check shop"}`, 1},
+		"a text that is no text":  {head + "const x = 's'", 0},
+		"a file that is no file":  {"pack", 1},
+		"a document's identifier": {head + "type T struct{ shop int }", 1},
+	} {
+		if found := mentions("a.go", []byte(c.text), "shop"); len(found) != c.want {
+			t.Errorf("%s: %v, want %d", name, found, c.want)
+		}
+	}
+}
+
+// listedFile is a line of DESIGN.md's list of files that adding a system takes.
+var listedFile = regexp.MustCompile("(?m)^- `([^`<]+)`")
+
+// TestTheDesignSaysWhatAddingASystemTakes: the files that name a system, outside its
+// folder, its studies and documents, are exactly those that DESIGN.md lists.
+func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
+	top := root(t)
+	design, err := os.ReadFile(filepath.Join(top, "DESIGN.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(design), "\n## Add a system\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed []string
+	for _, line := range listedFile.FindAllStringSubmatch(section, -1) {
+		listed = append(listed, line[1])
+	}
+	slices.Sort(listed)
+	if !found || len(listed) == 0 {
+		t.Fatal("DESIGN.md has no list of files under \"Add a system\"")
+	}
+	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join(top, systemLists()[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, system := range systemsOf(t, systemLists()[0], list) {
+		var touched []string
+		if strings.Contains(string(makefile), "systems/"+system+"/") {
+			touched = append(touched, "Makefile")
+		}
+		eachSource(t, func(path string, text []byte) {
+			if filepath.Ext(path) == ".go" && !inSystems(path) && len(mentions(path, text, system)) > 0 ||
+				filepath.Ext(path) == ".sh" && strings.Contains(string(text), "systems/"+system) {
+				touched = append(touched, path)
+			}
+		})
+		if slices.Sort(touched); !slices.Equal(touched, listed) {
+			t.Errorf("%s is named by %v; DESIGN.md lists %v", system, touched, listed)
+		}
+	}
+}
+
+// nameReading is what a text of a report has when it goes by the names of metrics: an
+// ending of theirs. Fields of JSON that are called so are in lab.
+var nameReading = regexp.MustCompile(`_(p[0-9]+|per|per_.*)$|^_`)
+
+// readsNames finds texts that go by the names of metrics.
+func readsNames(path string, text []byte) []string {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, text, 0)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if literal, is := n.(*ast.BasicLit); is && literal.Kind == token.STRING {
+			if said, err := strconv.Unquote(literal.Value); err == nil && nameReading.MatchString(said) && said != "_" {
+				found = append(found, fmt.Sprintf("%s:%d: %s", path, files.Position(literal.Pos()).Line, literal.Value))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestReportsReadNoNamesOfMetrics(t *testing.T) {
+	eachSource(t, func(path string, text []byte) {
+		if !within(path, "report") || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, found := range readsNames(path, text) {
+			t.Errorf("%s is the name of a metric, or an ending of one: another system has other names; ask the fields of lab.Metric", found)
+		}
+	})
+	for text, want := range map[string]int{
+		`"_p99"`: 1, `"completion_time_p50"`: 1, `"cpu_per_operation"`: 1, `"_per_"`: 1, `"_share"`: 1,
+		`"steal_share"`: 0, `"_"`: 0, `"per operation"`: 0,
+	} {
+		if found := readsNames("a.go", []byte("package a\n\nvar x = "+text)); len(found) != want {
+			t.Errorf("%s: %v, want %d", text, found, want)
+		}
+	}
+}
