@@ -95,8 +95,10 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	var mistakes []error
 	for _, name := range f.names(info) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: "process"}
-		err := possible(info, v)
-		if err == nil && knobs != nil {
+		var err error
+		if knobs == nil {
+			err = possible(info, v)
+		} else {
 			v.Knobs, err = knobs(v)
 		}
 		mistakes, s.Variants = append(mistakes, err), append(s.Variants, v)

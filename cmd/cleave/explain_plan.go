@@ -137,8 +137,10 @@ func (f *explainFlags) variant(info lab.SystemInfo, onBackings standing, flag, t
 		}
 		v.Knobs[knob] = value
 	}
-	err := possible(info, v)
-	if err == nil && onBackings != nil {
+	var err error
+	if onBackings == nil {
+		err = possible(info, v)
+	} else { // it may be possible on these only
 		var more map[string]string
 		more, err = onBackings(v)
 		maps.Copy(v.Knobs, more)
