@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -61,6 +62,36 @@ func (c *Channel) Tell(kind lab.EventKind, about any) error {
 	return c.send(lab.Event{Event: kind, Data: data})
 }
 
+// pieceBytes is how much of a file one event carries.
+const pieceBytes = 48 << 10
+
+// HandOver gives a file to the conductor, under a name that no other unit uses. What
+// a unit leaves in its folder without handing it over is lost with the trial.
+func (c *Channel) HandOver(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("hand over: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	piece := lab.FilePiece{File: filepath.Base(path)}
+	buffer := make([]byte, pieceBytes)
+	for {
+		n, err := io.ReadFull(file, buffer)
+		if n > 0 {
+			piece.Data = buffer[:n]
+			if err := c.Tell(lab.EventFile, piece); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("hand over: %w", err)
+		}
+	}
+}
+
 // Failed says why the unit gives up.
 func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
@@ -101,7 +132,7 @@ func PeerAddress(unit string) (string, error) {
 	return variable(lab.PeerVariable(unit))
 }
 
-// Dir is the private directory that the units of the trial share.
+// Dir is the folder that the deployer has given to this unit.
 func Dir() (string, error) {
 	return variable("CLEAVE_DIR")
 }

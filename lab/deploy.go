@@ -12,9 +12,16 @@ type Deployer interface {
 	// Preflight refuses a layout that this host cannot carry (descriptors,
 	// processes, memory), before anything is started, with what to do about it.
 	Preflight(layout Layout) error
-	// Deploy starts every unit. dir is a private, existing directory; what the
-	// units leave there is removed by Stop. On error nothing is left running.
+	// Deploy starts every unit. dir is a private, existing directory for what the
+	// deployment keeps on this host; Stop removes it. On error nothing is left running.
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
+}
+
+// Endpoint is where a unit is reached. Both sides are host:port.
+type Endpoint struct {
+	// Bind is what the unit itself listens on, Dial what others call. They differ
+	// where the unit sees other addresses than its peers do, as in a container.
+	Bind, Dial string
 }
 
 // Deployment is a running layout. Its methods may be called from several
@@ -22,17 +29,22 @@ type Deployer interface {
 type Deployment interface {
 	// Units lists what runs, in the order of the layout.
 	Units() []Unit
+	// Endpoint is where a unit that listens is reached from the conductor's host.
+	Endpoint(unit string) (Endpoint, error)
 	// Await returns the next event of the named kind from the lead unit. It
 	// fails when ctx ends, when any unit reports "failed" or when a unit dies.
 	Await(ctx context.Context, kind EventKind) (Event, error)
 	// Command sends a command to the lead unit.
 	Command(command Command) error
-	// Reports waits until the lead unit has ended after the stop command, sends
-	// that command to every other unit that speaks the protocol and still runs,
-	// waits until they have ended too, and returns what each reported, in the
-	// order of the layout. A unit that has ended without a report is left out;
-	// foreign units go on until Stop.
+	// Reports waits until the lead unit has ended after the stop command, and then,
+	// stage by stage (UnitSpec.Stage), sends that command to every other unit that
+	// speaks the protocol and still runs and waits until they have ended too. It
+	// returns what each reported, in the order of the layout. A unit that has ended
+	// without a report is left out; foreign units go on until Stop.
 	Reports(ctx context.Context) ([]UnitReport, error)
+	// HandedOver is the folder of this host with the files that the units have handed
+	// over (EventFile). It is complete after Reports, and gone after Stop.
+	HandedOver() string
 	// Logs returns what each unit has written to its standard error, by name; of
 	// foreign units also what they wrote to their standard output. Units that
 	// wrote nothing are left out. Long logs keep their end.
@@ -77,6 +89,8 @@ const (
 	EventReady EventKind = "ready"
 	// EventFinished: every operation has reached its final state.
 	EventFinished EventKind = "finished"
+	// EventFile: a piece of a file that the unit hands over, as a FilePiece.
+	EventFile EventKind = "file"
 	// EventReport: the unit's own account of its work; the last thing it sends.
 	EventReport EventKind = "report"
 	// EventFailed: the unit gives up; Error says why.
@@ -93,16 +107,24 @@ type Event struct {
 	Data           json.RawMessage `json:"data,omitempty"`
 }
 
-// CommandKind names what the conductor tells the lead unit.
+// FilePiece is a piece of a file that a unit hands over. The pieces of a file come
+// in its order.
+type FilePiece struct {
+	// File is a plain file name that no other unit of the layout uses.
+	File string `json:"file"`
+	Data []byte `json:"data"`
+}
+
+// CommandKind names what the conductor tells a unit.
 type CommandKind string
 
-// Commands to the lead unit.
+// Commands. Only the lead unit is told to start.
 const (
 	CommandStart CommandKind = "start" // begin the job; the clock starts here
-	CommandStop  CommandKind = "stop"  // report and end; the lead tells the others
+	CommandStop  CommandKind = "stop"  // finish what is under way, hand over, report and end
 )
 
-// Command is one line that the lead unit reads from its standard input, as JSON.
+// Command is one line that a unit reads from its standard input, as JSON.
 // The end of that input means that the conductor is gone: the unit ends.
 type Command struct {
 	Command CommandKind `json:"command"`

@@ -51,7 +51,7 @@ type Leftover struct {
 	Reports []UnitReport
 	// Addresses are those of the backing services, by their names in the layout.
 	Addresses map[string]string
-	// Dir is the directory that the units shared.
+	// Dir is the folder with the files that the units handed over.
 	Dir string
 	// Seed is the one that Layout was given.
 	Seed uint64
@@ -158,7 +158,7 @@ type Layout struct {
 	SharedMemory int64
 	// Descriptors is the most file descriptors that one unit will hold open.
 	Descriptors int
-	// SocketName is the longest name, in bytes, of a Unix socket that a unit makes in
+	// SocketName is the longest path, in bytes, of a Unix socket that a unit makes below
 	// CLEAVE_DIR; 0 means that none is made. The kernel limits such paths.
 	SocketName int
 	// Services are the backing services of the trial. Every unit that is not
@@ -167,8 +167,8 @@ type Layout struct {
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:
-// CLEAVE_RUN (the run's label), CLEAVE_DIR (a private directory shared by the
-// units of the trial), and CLEAVE_ADDRESS (its own host:port) where Listens.
+// CLEAVE_RUN (the run's label), CLEAVE_DIR (its volume), and CLEAVE_ADDRESS (the
+// host:port to listen on) where Listens.
 type UnitSpec struct {
 	Name string // unique in the layout: "core", "worker-007"
 	Role string // what metering sums over: "core", "worker"
@@ -182,15 +182,17 @@ type UnitSpec struct {
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
 	// which are metered and ended together. One that ends early fails the trial.
 	// In Args and Env of a foreign unit {port} stands for the port of its own
-	// address; {dir}, there and in the Args of a unit with Files, for the directory
-	// of the trial.
+	// address; {dir}, there and in the Args of a unit with Files, for its volume.
 	Foreign bool
 	// Compose makes a foreign unit of containers; Program and Args are not used.
 	Compose *Compose
-	// Files are written into the trial's directory before the unit starts, as
-	// <name of the unit>-<name of the file>.
+	// Volume names the folder that the unit gets: empty at the start of the trial, kept
+	// when the unit is killed and started again. Units that name the same volume share
+	// it, and so need the same node; empty means one of the unit's own.
+	Volume string
+	// Files are written into the unit's volume before it starts, by their names.
 	Files map[string][]byte
-	// Dir is where a foreign unit runs; empty means the trial's directory.
+	// Dir is where a foreign unit runs; empty means its volume.
 	Dir string
 	// Binds are addresses (host:port) that a foreign unit will listen on. One that
 	// another program has fails the deployment.
@@ -198,6 +200,10 @@ type UnitSpec struct {
 	Env   []string // "KEY=value"
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
+	// Stage orders the end of a trial: units are told to stop when all those of lower
+	// stages have ended, so what these still send is dealt with. Of no consequence for
+	// the lead unit, which ends first, and for foreign units.
+	Stage int
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>
 	// with the name in capitals and "-" as "_".
 	Peers []string

@@ -81,6 +81,10 @@ func (d *deployment) Command(lab.Command) error { return nil }
 
 func (d *deployment) Reports(context.Context) ([]lab.UnitReport, error) { return nil, nil }
 
+func (d *deployment) HandedOver() string { return d.dir }
+
+func (d *deployment) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
+
 func (d *deployment) Logs() map[string]string { return nil }
 
 func (d *deployment) Stop() error {

@@ -31,7 +31,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	reports, played := e.work(ctx, s.layout.Lead, deployment, services, host, trial)
 	played = fullDisk(e.Scratch, deathOr(ctx, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{Reports: reports, Addresses: services.addresses(), Dir: dir, Seed: trial.Seed, Faults: trial.Faults}
+	left := lab.Leftover{
+		Reports: reports, Addresses: services.addresses(), Dir: deployment.HandedOver(), Seed: trial.Seed, Faults: trial.Faults,
+	}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {

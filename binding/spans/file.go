@@ -75,6 +75,9 @@ const (
 	suffix  = ".jsonl"
 )
 
+// File is the file of a unit in a directory.
+func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
+
 // Write adds what the provider has kept to the unit's file in a directory and
 // forgets it. A unit that had a life before goes on in the same file.
 func (p *Provider) Write(dir, unit string) (err error) {
@@ -82,7 +85,7 @@ func (p *Provider) Write(dir, unit string) (err error) {
 	all := p.kept
 	p.kept = nil
 	p.mu.Unlock()
-	file, err := os.OpenFile(filepath.Join(dir, prefix+unit+suffix), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
 	}

@@ -55,7 +55,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	const file = "job.json"
 	return lab.UnitSpec{
 		Name: "generator", Role: "generator", Program: g.program,
-		Args: []string{"agent", "--job", "@{dir}/generator-" + file}, Files: map[string][]byte{file: text},
+		Args: []string{"agent", "--job", "@{dir}/" + file}, Files: map[string][]byte{file: text},
 	}, nil
 }
 

@@ -26,7 +26,7 @@ func passedOn() []string {
 }
 
 // keeperCommand is the command that keeps a foreign program.
-func (d *Deployer) keeperCommand(spec lab.UnitSpec, addresses map[string]string, dir string) (*exec.Cmd, error) {
+func (d *Deployer) keeperCommand(spec lab.UnitSpec, running *deployment) (*exec.Cmd, error) {
 	if len(d.keeper) == 0 {
 		return nil, fmt.Errorf("unit %s is foreign, and this deployer has no keeper for it", spec.Name)
 	}
@@ -35,7 +35,7 @@ func (d *Deployer) keeperCommand(spec lab.UnitSpec, addresses map[string]string,
 	}
 	workDir := spec.Dir
 	if workDir == "" {
-		workDir = dir
+		workDir = running.volume(spec)
 	}
 	if _, err := os.Stat(workDir); err != nil {
 		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
@@ -44,14 +44,14 @@ func (d *Deployer) keeperCommand(spec lab.UnitSpec, addresses map[string]string,
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
-	fill := filler(addresses[spec.Name], dir)
+	fill := filler(running.endpoints[spec.Name].Bind, running.volume(spec))
 	argv := slices.Concat(d.keeper[1:], []string{d.grace.String(), program})
 	for _, argument := range spec.Args {
 		argv = append(argv, fill.Replace(argument))
 	}
 	command := exec.Command(d.keeper[0], argv...)
 	command.Dir = workDir
-	command.Env = append(inherited(), d.environment(spec, addresses, dir)...)
+	command.Env = append(inherited(), d.environment(spec, running)...)
 	for i, variable := range command.Env {
 		command.Env[i] = fill.Replace(variable)
 	}
@@ -99,30 +99,34 @@ func checkBinds(spec lab.UnitSpec) error {
 
 // prepare runs a command of the layout, one of our own or a foreign one, to its
 // end.
-func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec, addresses map[string]string, dir string) error {
+func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec) error {
 	if spec.Program == "" {
 		spec.Program = d.program
 	}
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	command, err := d.keeperCommand(spec, addresses, dir)
+	if err := running.makeVolume(spec); err != nil {
+		return err
+	}
+	command, err := d.keeperCommand(spec, running)
 	if err != nil {
 		return err
 	}
-	u := &unit{spec: spec, command: command, prepares: true, log: &tail{}}
+	u := newUnit(spec, command)
+	u.prepares = true
 	if err := running.launch(u); err != nil {
 		return err
 	}
 	running.prepared = append(running.prepared, u)
 	select {
-	case <-u.ended:
+	case <-u.Ended:
 	case <-ctx.Done():
 		return fmt.Errorf("%s (%s): %w", spec.Name, spec.Program, context.Cause(ctx))
 	}
 	if u.unkept != nil {
 		return u.unkept
 	}
-	if u.failure != "" {
-		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.failure, u.log.lastWords())
+	if u.Failure() != "" {
+		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.Failure(), u.Log.LastWords())
 	}
 	return nil
 }
@@ -131,28 +135,14 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 // trial's failure.
 func (d *deployment) judgeForeign(u *unit, err error) {
 	if err != nil {
-		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.spec.Name, err, u.log.lastWords())
+		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
 	}
-	if d.isEnding() || u.prepares || d.isDoomed(u) {
+	if d.isEnding() || u.prepares || d.IsDoomed(u.Unit) {
 		return
 	}
-	how := u.failure
+	how := u.Failure()
 	if how == "" {
 		how = "ended by itself, with exit status 0: a program must stay in the foreground"
 	}
-	d.fail(fmt.Errorf("unit %s (%s) %s%s", u.spec.Name, u.spec.Program, how, u.log.lastWords()))
-}
-
-// shownLines is how much of a log an error repeats.
-const shownLines = 5
-
-// lastWords are the last lines of the log, for an error.
-func (t *tail) lastWords() string {
-	text := strings.TrimSpace(t.String())
-	if text == "" {
-		return " (it wrote nothing)"
-	}
-	lines := strings.Split(text, "\n")
-	lines = lines[max(0, len(lines)-shownLines):]
-	return "; its last words:\n  " + strings.Join(lines, "\n  ")
+	d.Fail(fmt.Errorf("unit %s (%s) %s%s", u.Spec.Name, u.Spec.Program, how, u.Log.LastWords()))
 }

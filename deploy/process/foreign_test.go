@@ -243,8 +243,8 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 		t.Fatal(err)
 	}
 	port, found := strings.CutPrefix(saw.Args[0], "--port=")
-	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != dir {
-		t.Errorf("arguments %q, want a port and %s", saw.Args, dir)
+	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != filepath.Join(dir, "server") {
+		t.Errorf("arguments %q, want a port and the unit's folder in %s", saw.Args, dir)
 	}
 	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port, "CLEAVE_RUN=" + label(t), "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(saw.Env, want) {

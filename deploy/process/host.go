@@ -112,26 +112,27 @@ func readNumber(path string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 }
 
-// assignAddresses finds a free loopback port for every unit that listens. Ports
+// assignEndpoints finds a free loopback port for every unit that listens. Ports
 // rise in the order of the layout, from a random start. They are reserved until they
 // are closed.
-func assignAddresses(layout lab.Layout) (map[string]string, *launch.Ports, error) {
+func assignEndpoints(layout lab.Layout) (map[string]lab.Endpoint, *launch.Ports, error) {
 	ports, err := launch.ReservePorts(listeners(layout))
 	if err != nil {
 		return nil, nil, err
 	}
-	addresses := map[string]string{}
+	endpoints := map[string]lab.Endpoint{}
 	for _, spec := range layout.Units {
 		if !spec.Listens {
 			continue
 		}
-		n := len(addresses)
-		addresses[spec.Name] = launch.Loopback(ports.Numbers[n])
+		n := len(endpoints)
+		address := launch.Loopback(ports.Numbers[n])
+		endpoints[spec.Name] = lab.Endpoint{Bind: address, Dial: address}
 		if spec.Foreign {
 			ports.Release(n) // it may want to speak UDP itself
 		}
 	}
-	return addresses, ports, nil
+	return endpoints, ports, nil
 }
 
 func listeners(layout lab.Layout) int {

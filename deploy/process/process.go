@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/launch"
 )
@@ -55,7 +56,7 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	addresses, ports, err := assignAddresses(layout)
+	endpoints, ports, err := assignEndpoints(layout)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +66,17 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 		return nil, err
 	}
 	running := newDeployment(layout, group)
-	running.ports = ports
-	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, addresses, dir) }
-	if err := d.startUnits(ctx, layout, running, addresses, dir); err != nil {
+	running.ports, running.endpoints = ports, endpoints
+	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
+	if err := d.startUnits(ctx, layout, running); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}
 	return running, nil
 }
 
-func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment, addresses map[string]string, dir string) error {
+func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
 	for _, spec := range layout.Prepare {
-		if err := d.prepare(ctx, running, spec, addresses, dir); err != nil {
+		if err := d.prepare(ctx, running, spec); err != nil {
 			return fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
@@ -90,24 +91,27 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.startUnit(spec, memory, running, addresses, dir); err != nil {
+		if err := d.startUnit(spec, memory, running); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment, addresses map[string]string, dir string) error {
-	command, err := d.command(spec, memory, addresses, dir)
+func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
+	if err := running.makeVolume(spec); err != nil {
+		return err
+	}
+	command, err := d.command(spec, memory, running)
 	if err != nil {
 		return err
 	}
 	for name, data := range spec.Files {
-		if err := os.WriteFile(filepath.Join(dir, spec.Name+"-"+name), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(running.volume(spec), name), data, 0o600); err != nil {
 			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 		}
 	}
-	u := &unit{spec: spec, command: command, log: &tail{}}
+	u := newUnit(spec, command)
 	if err := running.launch(u); err != nil {
 		return fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
 	}
@@ -115,12 +119,31 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 	return nil
 }
 
-// command is that of any unit, whose own addresses must be free.
-func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, addresses map[string]string, dir string) (*exec.Cmd, error) {
-	if !spec.Foreign {
-		return d.unitCommand(spec, memory, addresses, dir), nil
+// volume is the folder that a unit gets.
+func (d *deployment) volume(spec lab.UnitSpec) string {
+	if spec.Volume == "" {
+		return filepath.Join(d.group.dir, spec.Name)
 	}
-	command, err := d.keeperCommand(spec, addresses, dir)
+	return filepath.Join(d.group.dir, spec.Volume)
+}
+
+func (d *deployment) makeVolume(spec lab.UnitSpec) error {
+	path := d.volume(spec)
+	if filepath.Dir(path) != d.group.dir || filepath.Base(path) == handedOver {
+		return fmt.Errorf("unit %s: %q cannot be the name of its folder", spec.Name, filepath.Base(path))
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("make the folder of unit %s: %w", spec.Name, err)
+	}
+	return nil
+}
+
+// command is that of any unit, whose own addresses must be free.
+func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployment) (*exec.Cmd, error) {
+	if !spec.Foreign {
+		return d.unitCommand(spec, memory, running), nil
+	}
+	command, err := d.keeperCommand(spec, running)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +151,7 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, addresses map[str
 }
 
 // unitCommand is the command of a unit of our own.
-func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, addresses map[string]string, dir string) *exec.Cmd {
+func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *deployment) *exec.Cmd {
 	program := spec.Program
 	if program == "" {
 		program = d.program
@@ -136,11 +159,11 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, addresses map
 	args := slices.Clone(spec.Args)
 	for i := range args {
 		if len(spec.Files) > 0 {
-			args[i] = strings.ReplaceAll(args[i], "{dir}", dir)
+			args[i] = strings.ReplaceAll(args[i], "{dir}", running.volume(spec))
 		}
 	}
 	command := exec.Command(program, args...)
-	command.Env = d.environment(spec, addresses, dir)
+	command.Env = d.environment(spec, running)
 	if memory != nil {
 		command.ExtraFiles = []*os.File{memory}
 	}
@@ -149,43 +172,50 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, addresses map
 
 // environment is all that a unit gets: nothing of the conductor's own
 // environment reaches the system under test.
-func (d *Deployer) environment(spec lab.UnitSpec, addresses map[string]string, dir string) []string {
-	environment := []string{"CLEAVE_RUN=" + d.label, "CLEAVE_DIR=" + dir}
-	if address, ok := addresses[spec.Name]; ok {
-		environment = append(environment, "CLEAVE_ADDRESS="+address)
+func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
+	environment := []string{"CLEAVE_RUN=" + d.label, "CLEAVE_DIR=" + running.volume(spec)}
+	if endpoint, listens := running.endpoints[spec.Name]; listens {
+		environment = append(environment, "CLEAVE_ADDRESS="+endpoint.Bind)
 	}
 	for _, peer := range spec.Peers {
-		environment = append(environment, lab.PeerVariable(peer)+"="+addresses[peer])
+		environment = append(environment, lab.PeerVariable(peer)+"="+running.endpoints[peer].Dial)
 	}
 	return append(environment, spec.Env...)
 }
 
 // deployment is a running layout.
 type deployment struct {
-	lead     string
-	group    *group
-	launcher *launch.Launcher
-	prepared []*unit // commands that ran before the units
-	shares   bool    // the units share memory
-	ports    *launch.Ports
+	*supervise.Supervisor
+	lead      string
+	endpoints map[string]lab.Endpoint
+	group     *group
+	launcher  *launch.Launcher
+	prepared  []*unit // commands that ran before the units
+	shares    bool    // the units share memory
+	ports     *launch.Ports
 	// restart is the command of a unit that is started once more.
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
-	events   chan lab.Event // from the lead unit
-	failures chan error     // the first failure of any unit
 	mu       sync.Mutex
 	units    []*unit
-	stopping bool // the units may end
-	ending   bool // the foreign ones too
+	ending   bool // foreign units may end
 	stopOnce sync.Once
 	stopErr  error
 }
 
+// handedOver is the folder, below that of the trial, of what units hand over.
+const handedOver = "handed-over"
+
 func newDeployment(layout lab.Layout, group *group) *deployment {
-	return &deployment{
-		lead: layout.Lead, group: group, launcher: launch.NewLauncher(),
-		shares: layout.SharedMemory > 0, events: make(chan lab.Event, 4), failures: make(chan error, 1),
-	}
+	d := &deployment{lead: layout.Lead, group: group, launcher: launch.NewLauncher(), shares: layout.SharedMemory > 0}
+	d.Supervisor = supervise.New(layout.Lead, filepath.Join(group.dir, handedOver), func() []*supervise.Unit {
+		var all []*supervise.Unit
+		for _, u := range d.all() {
+			all = append(all, u.Unit)
+		}
+		return all
+	})
+	return d
 }
 
 // add takes a unit into the layout that runs.
@@ -202,100 +232,44 @@ func (d *deployment) all() []*unit {
 	return slices.Clone(d.units)
 }
 
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, u := range d.all() {
-		span := lab.Span("")
-		if u.spec.Foreign {
-			span = lab.SpanBelow
-		}
-		units = append(units, lab.Unit{Name: u.spec.Name, Role: u.spec.Role, PID: u.command.Process.Pid, Span: span})
-	}
-	return units
-}
-
-// Await implements lab.Deployment.
-func (d *deployment) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
-	select {
-	case event := <-d.events:
-		if event.Event != kind {
-			return event, fmt.Errorf("unit %s said %q, expected %q", d.lead, event.Event, kind)
-		}
-		return event, nil
-	case err := <-d.failures:
-		return lab.Event{}, err
-	case <-ctx.Done():
-		return lab.Event{}, fmt.Errorf("wait for %q from unit %s: %w", kind, d.lead, context.Cause(ctx))
-	}
-}
-
-// Command implements lab.Deployment.
-func (d *deployment) Command(command lab.Command) error {
-	if command.Command == lab.CommandStop {
-		d.mu.Lock()
-		d.stopping = true
-		d.mu.Unlock()
-	}
-	lead := d.leadUnit()
-	if lead == nil {
-		return fmt.Errorf("the layout has no unit %q to lead it", d.lead)
-	}
-	return lead.send(command)
-}
-
-// leadUnit is nil where the layout has none.
-func (d *deployment) leadUnit() *unit { return d.named(d.lead) }
-
 // named is nil where no unit has the name.
 func (d *deployment) named(name string) *unit {
 	units := d.all()
-	i := slices.IndexFunc(units, func(u *unit) bool { return u.spec.Name == name })
+	i := slices.IndexFunc(units, func(u *unit) bool { return u.Spec.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return units[i]
 }
 
-// Reports implements lab.Deployment.
-func (d *deployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
-	if lead := d.leadUnit(); lead != nil {
-		if err := lead.awaitEnd(ctx); err != nil {
-			return nil, err
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, u := range d.all() {
+		span := lab.Span("")
+		if u.Spec.Foreign {
+			span = lab.SpanBelow
 		}
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span})
 	}
-	units := d.all()
-	for _, u := range units {
-		if !u.spec.Foreign && u.spec.Name != d.lead {
-			_ = u.send(lab.Command{Command: lab.CommandStop}) // refused by those that have ended
-		}
+	return units
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	endpoint, listens := d.endpoints[unit]
+	if !listens {
+		return endpoint, fmt.Errorf("there is no unit %q that listens", unit)
 	}
-	var reports []lab.UnitReport
-	for _, u := range units {
-		if u.spec.Foreign {
-			continue
-		}
-		if err := u.awaitEnd(ctx); err != nil {
-			return reports, err
-		}
-		if u.report != nil {
-			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid, Data: u.report})
-		}
-	}
-	select {
-	case err := <-d.failures:
-		return reports, err
-	default:
-		return reports, nil
-	}
+	return endpoint, nil
 }
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
 	logs := map[string]string{}
 	for _, u := range slices.Concat(d.prepared, d.all()) {
-		if text := u.log.String(); text != "" {
-			logs[u.spec.Name] = text
+		if text := u.Log.String(); text != "" {
+			logs[u.Spec.Name] = text
 		}
 	}
 	return logs
@@ -304,38 +278,25 @@ func (d *deployment) Logs() map[string]string {
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
+		d.MayEnd()
 		d.mu.Lock()
-		d.stopping, d.ending = true, true
+		d.ending = true
 		d.mu.Unlock()
 		all := slices.Concat(d.prepared, d.all())
 		for _, u := range all {
-			if u.spec.Foreign {
+			if u.Spec.Foreign {
 				_ = u.commands.Close() // the keeper's signal; it may have ended
 			}
 		}
 		d.stopErr = d.group.end()
 		for _, u := range all {
-			<-u.ended
+			<-u.Ended
 			d.stopErr = errors.Join(d.stopErr, u.unkept)
 		}
 		d.launcher.Close()
 		d.ports.Close()
 	})
 	return d.stopErr
-}
-
-// fail keeps the first failure; later ones are its consequences.
-func (d *deployment) fail(err error) {
-	select {
-	case d.failures <- err:
-	default:
-	}
-}
-
-func (d *deployment) mayEnd() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stopping
 }
 
 func (d *deployment) isEnding() bool {

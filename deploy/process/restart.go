@@ -29,7 +29,7 @@ func (d *deployment) Kill(name string) error {
 			return fmt.Errorf("kill unit %s: %w", name, err)
 		}
 		select {
-		case <-u.ended:
+		case <-u.Ended:
 			return u.unkept
 		case <-time.After(5 * time.Millisecond): // those that fork need another round
 		}
@@ -48,26 +48,12 @@ func (d *deployment) doom(name string) (*unit, error) {
 	case d.shares:
 		return nil, fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", name)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	select {
-	case <-u.ended:
-		return nil, fmt.Errorf("unit %s has ended before it was killed", name)
-	default:
-	}
-	u.doomed = true
-	return u, nil
-}
-
-func (d *deployment) isDoomed(u *unit) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return u.doomed
+	return u, d.Doom(u.Unit)
 }
 
 // kill sends SIGKILL to the unit's processes.
 func (u *unit) kill() error {
-	if !u.spec.Foreign {
+	if !u.Spec.Foreign {
 		_ = u.command.Process.Kill() // it may have ended since the last round
 		return nil
 	}
@@ -80,7 +66,7 @@ func (u *unit) kill() error {
 
 // pids are the processes that the unit consists of.
 func (u *unit) pids() ([]int, error) {
-	if !u.spec.Foreign {
+	if !u.Spec.Foreign {
 		return []int{u.command.Process.Pid}, nil
 	}
 	all, err := processes()
@@ -92,14 +78,15 @@ func (u *unit) pids() ([]int, error) {
 // it does so at all.
 func (d *deployment) Restart(ctx context.Context, name string) error {
 	old := d.named(name)
-	if old == nil || !d.isDoomed(old) {
+	if old == nil || !d.IsDoomed(old.Unit) {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", name)
 	}
-	command, err := d.restart(old.spec)
+	command, err := d.restart(old.Spec)
 	if err != nil {
 		return err
 	}
-	u := &unit{spec: old.spec, command: command, log: old.log}
+	u := newUnit(old.Spec, command)
+	u.Log = old.Log
 	if err := d.launch(u); err != nil {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}
@@ -115,7 +102,7 @@ func (d *deployment) replace(old, by *unit) {
 
 // awaitListening waits until any process of the unit listens.
 func (u *unit) awaitListening(ctx context.Context) error {
-	if !u.spec.Listens && len(u.spec.Binds) == 0 {
+	if !u.Spec.Listens && len(u.Spec.Binds) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience, fmt.Errorf("it does not listen after %v", listenPatience))
@@ -126,10 +113,10 @@ func (u *unit) awaitListening(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-u.ended:
-			return errors.New("unit " + u.spec.Name + " ended at once" + u.log.lastWords())
+		case <-u.Ended:
+			return errors.New("unit " + u.Spec.Name + " ended at once" + u.Log.LastWords())
 		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", u.spec.Name, context.Cause(ctx))
+			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -34,6 +34,7 @@ func (f *fake) Name() string                { return "fake" }
 func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
 func (f *fake) Units() []lab.Unit           { return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}} }
 func (f *fake) Command(c lab.Command) error { return f.step(string(c.Command)) }
+func (f *fake) HandedOver() string          { return "" }
 func (f *fake) Logs() map[string]string     { return map[string]string{"unit": "last words"} }
 func (f *fake) Stop() error                 { return errors.Join(f.step("tear down"), os.RemoveAll(f.dir)) }
 func (f *fake) Deploy(_ context.Context, _ lab.Layout, dir string) (lab.Deployment, error) {
@@ -48,6 +49,8 @@ func (f *fake) Await(_ context.Context, kind lab.EventKind) (lab.Event, error) {
 func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
 	return []lab.UnitReport{{Unit: "unit"}}, f.step("reports")
 }
+
+func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
 
 // service is a backing service whose process is this one too.
 type service struct{ lab.Service }

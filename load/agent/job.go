@@ -64,8 +64,8 @@ type Job struct {
 	Seconds bool `json:"seconds,omitempty"`
 	// Rows asks for every operation of a load, but not of a warm-up or a search.
 	Rows bool `json:"rows,omitempty"`
-	// History is a file for one record.Attempt per line and operation, relative to
-	// the directory that the units of a trial share.
+	// History is the name of a file that the agent hands over: one record.Attempt per
+	// line and operation.
 	History string `json:"history,omitempty"`
 	// Files are those that scenario and load name, for an agent on another host,
 	// by their path. The spec's folder is a temporary one then.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -181,8 +180,8 @@ func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
 func TestRowsComeInParts(t *testing.T) {
 	url, seen := counted(t)
 	job := jobFor(t, url)
-	history := filepath.Join(t.TempDir(), "history.jsonl")
-	job.Rows, job.Warmup, job.History = true, 100*ms, history
+	t.Setenv("CLEAVE_DIR", t.TempDir())
+	job.Rows, job.Warmup, job.History = true, 100*ms, "history.jsonl"
 	job.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
@@ -211,10 +210,7 @@ func TestRowsComeInParts(t *testing.T) {
 	if err := <-u.ended; err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(history)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := u.handed
 	sent, attempts := report.Outcome.Summary.Sent, int64(bytes.Count(text, []byte("\n")))
 	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent || attempts != seen.Load() {
 		t.Errorf("%d rows in %d parts for %d operations, %d in the history; the server saw %d, %d to warm up", listed, parts, sent, attempts, seen.Load(), warm)

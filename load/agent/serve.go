@@ -82,6 +82,11 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 	if err := <-s.stopped; err != nil {
 		return err
 	}
+	if s.history != nil {
+		if err := s.history.handOver(s.channel); err != nil {
+			return err
+		}
+	}
 	return s.channel.Report(Report{Schema: Schema, Outcome: outcome})
 }
 
@@ -110,7 +115,7 @@ func readJob(lines *bufio.Reader) (*Job, error) {
 func (s *served) prepare(ctx context.Context) error {
 	var err error
 	if len(s.Files) > 0 {
-		// A trial's private folder goes with the trial, even if this agent is killed.
+		// The folder of a unit goes with the trial, even if this agent is killed.
 		private, alone := control.Dir()
 		if alone != nil {
 			private = "" // where temporary files go
@@ -307,21 +312,25 @@ type history struct {
 	file *os.File
 }
 
-// newHistory makes the file, in the directory that the units of a trial share
-// unless its path is absolute.
-func newHistory(path string) (*history, error) {
-	if !filepath.IsAbs(path) {
-		dir, err := control.Dir()
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(dir, path)
+// newHistory makes the file, in the unit's folder.
+func newHistory(name string) (*history, error) {
+	dir, err := control.Dir()
+	if err != nil {
+		return nil, err
 	}
-	file, err := os.Create(path)
+	file, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err
 	}
 	return &history{record.NewHistoryWriter(file), file}, nil
+}
+
+// handOver gives what was written to the conductor.
+func (h *history) handOver(channel *control.Channel) error {
+	if err := h.Flush(); err != nil {
+		return err
+	}
+	return channel.HandOver(h.file.Name())
 }
 
 // close writes what is left.

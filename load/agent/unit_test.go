@@ -24,6 +24,7 @@ type unit struct {
 	orders *io.PipeWriter
 	events *json.Decoder
 	ended  chan error
+	handed []byte // the pieces of its history
 }
 
 // serve starts an agent on a job.
@@ -51,7 +52,15 @@ func (u *unit) expect(kind lab.EventKind) lab.Event {
 		if event.Event == kind {
 			return event
 		}
-		if event.Event != EventSecond {
+		switch event.Event {
+		case EventSecond:
+		case lab.EventFile:
+			var piece lab.FilePiece
+			if err := json.Unmarshal(event.Data, &piece); err != nil || piece.File != "history.jsonl" {
+				u.t.Fatalf("it hands over %.80s, error %v", event.Data, err)
+			}
+			u.handed = append(u.handed, piece.Data...)
+		default:
 			u.t.Fatalf("event %s %s, want %s", event.Event, event.Error, kind)
 		}
 	}
@@ -98,10 +107,7 @@ func TestGeneratorUnit(t *testing.T) {
 	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
 		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent, s.Unsent, seen.Load())
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "history.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := u.handed
 	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent || !bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
 		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s", n, s.Sent, seen.Load(), text)
 	}

@@ -30,14 +30,14 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	core.Listens = f.listens
+	core.Listens, core.Volume = f.listens, f.volume()
 	layout := lab.Layout{
 		Units: []lab.UnitSpec{core}, Lead: RoleCore, Operations: unit.RoundTrips(),
 		SharedMemory: f.sharedMemory(unit.Job),
 		Descriptors:  spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
 	}
 	if f.sockets {
-		layout.SocketName = len(workerName(unit.Total()) + ".sock") // see udsservice.WorkerAddress
+		layout.SocketName = len(f.volume() + "/" + workerName(unit.Total()) + ".sock") // see udsservice.WorkerAddress
 	}
 	unit.Role = RoleWorker
 	for number := range unit.Total() {
@@ -52,9 +52,18 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 	return layout, nil
 }
 
+// volume is the folder of a unit: one that all share where they have Unix sockets, else
+// its own.
+func (f family) volume() string {
+	if f.sockets {
+		return "sockets"
+	}
+	return ""
+}
+
 // place gives a worker its address, its runtime settings and its processor.
 func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
-	spec.Env = f.workerEnv
+	spec.Env, spec.Volume = f.workerEnv, f.volume()
 	if f.listens {
 		spec.Listens = true
 		spec.Peers = []string{RoleCore}

@@ -158,7 +158,7 @@ func command(x *lab.ExternalSystem) (lab.UnitSpec, error) {
 // foreign is a command of the system's definition.
 func foreign(name string, x *lab.ExternalSystem, argv []string) lab.UnitSpec {
 	return lab.UnitSpec{
-		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Dir: x.Dir, Env: environment(x),
+		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem, Dir: x.Dir, Env: environment(x),
 		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
 	}
 }

@@ -3,8 +3,6 @@ package assembly
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,18 +24,16 @@ const (
 	failedLooks = 50
 )
 
-// stage says in which order units drain: what takes orders, what these change,
-// what only looks on. Nothing flows back.
-type stage int
-
+// The stages in which units are told to stop (lab.UnitSpec.Stage): what takes orders,
+// what these change, what only looks on. Nothing flows back.
 const (
-	front stage = iota
+	front = iota
 	middle
 	views
 )
 
-// stageOf is that of a kind of unit.
-func stageOf(kind architecture.Unit) stage {
+// StageOf is that of a kind of unit.
+func StageOf(kind architecture.Unit) int {
 	switch {
 	case slices.Contains(kind.Components, shop.ComponentOrders):
 		return front
@@ -47,14 +43,12 @@ func stageOf(kind architecture.Unit) stage {
 	return views
 }
 
-// until is a context that ends with ctx, or when the job is done and after has
-// returned.
-func (u *unit) until(ctx context.Context, after func(context.Context)) (context.Context, context.CancelFunc) {
+// untilStopped is a context that ends with ctx, or when the unit is told to stop.
+func (u *unit) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-u.place.Stop:
-			after(limited)
 			cancel()
 		case <-limited.Done():
 		}
@@ -62,19 +56,17 @@ func (u *unit) until(ctx context.Context, after func(context.Context)) (context.
 	return limited, cancel
 }
 
-// drain waits until the work of the unit is done and says so to those who come
-// after: at the front until every order is final, then until no event is on its way.
+// drain waits until the work of the unit is done: at the front until every order is
+// final, then until no event is on its way. Units of later stages are told to stop
+// only after that.
 func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	left := func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, stageOf(u.kind)) }
-	if stageOf(u.kind) == front {
+	left := func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) }
+	if StageOf(u.kind) == front {
 		left = (&look{unit: u, last: front}).left
 	}
-	if err := u.await(limited, left); err != nil {
-		return err
-	}
-	return os.WriteFile(u.drainedFile(u.instance), nil, 0o600)
+	return u.await(limited, left)
 }
 
 // await looks again and again until nothing is left for a while, or patience ends:
@@ -119,7 +111,7 @@ func (u *unit) pause(ctx context.Context) {
 // an event is on its way to a stage up to the last.
 type look struct {
 	unit   *unit
-	last   stage
+	last   int
 	orders orderLook
 	final  time.Time // since when all orders are
 }
@@ -184,7 +176,7 @@ func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
 
 // messagesLeft reports whether there are events that are not published yet, or not
 // taken in by a component of a stage up to the last. Views wait for their own only.
-func (u *unit) messagesLeft(ctx context.Context, last stage) (bool, error) {
+func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 	if u.design.Coordination != architecture.Choreographed {
 		return false, nil
 	}
@@ -199,7 +191,7 @@ func (u *unit) messagesLeft(ctx context.Context, last stage) (bool, error) {
 	}
 	for _, queue := range topology(u.design).Queues {
 		isView := queue.Name == shop.ComponentOrderViews || queue.Name == shop.ComponentStockViews
-		if isView && last != views || !isView && stageOf(u.kind) == views {
+		if isView && last != views || !isView && StageOf(u.kind) == views {
 			continue
 		}
 		depth, err := u.around.Broker.Depth(ctx, queue.Name)
@@ -212,29 +204,3 @@ func (u *unit) messagesLeft(ctx context.Context, last stage) (bool, error) {
 
 // waiting is what a queue holds; what the client cannot know is left out.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
-
-// drainedFile says that a unit has nothing left to do.
-func (u *unit) drainedFile(instance string) string {
-	return filepath.Join(u.place.Dir, instance+".drained")
-}
-
-// othersDrained waits until all units of earlier stages have said so.
-func (u *unit) othersDrained(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, drainPatience)
-	defer cancel()
-	for _, kind := range u.design.Units {
-		if stageOf(kind) >= stageOf(u.kind) {
-			continue
-		}
-		for _, instance := range kind.Instances() {
-			for !u.hasDrained(instance) && ctx.Err() == nil {
-				u.pause(ctx)
-			}
-		}
-	}
-}
-
-func (u *unit) hasDrained(instance string) bool {
-	_, err := os.Stat(u.drainedFile(instance))
-	return err == nil
-}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
@@ -39,6 +41,16 @@ func (u *unit) observe(ctx context.Context) (err error) {
 		u.syncsBefore = &syncs
 	}
 	return err
+}
+
+// HandedOver are the files of a unit's folder that the laboratory reads: what was
+// observed, and the spans. Not every unit has them.
+func HandedOver(dir, instance string) []string {
+	files := []string{observation.File(dir, instance), spans.File(dir, instance)}
+	return slices.DeleteFunc(files, func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil
+	})
 }
 
 // report is what the unit has done since it was started.

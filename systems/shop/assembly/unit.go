@@ -33,12 +33,12 @@ type UnitJob struct {
 // Place is what a deployer tells a process.
 type Place struct {
 	Address string // host:port to listen on
-	Dir     string // shared by all units of the trial
+	Dir     string // the unit's folder
 	// Peer is the host:port of another unit, by its instance's name.
 	Peer func(instance string) (string, error)
 	// Service is the address of a backing service by its name.
 	Service func(name string) (string, error)
-	// Stop is closed when the job is done: the unit drains, reports and ends.
+	// Stop is closed when the unit is to drain, report and end.
 	Stop <-chan struct{}
 }
 
@@ -228,17 +228,14 @@ func (u *unit) database(component string) *database.DB {
 	return u.opened[u.design.OpenedBy(u.kind, component)]
 }
 
-// serve answers requests until the job is done or ctx ends: those of clients in
-// front of the orders, else those of other units. Others may call until the orders
-// are drained.
+// serve answers requests until the unit is told to stop or ctx ends: those of clients
+// in front of the orders, else those of other units.
 func (u *unit) serve(ctx context.Context, hosted Hosted) error {
-	if stageOf(u.kind) != front {
-		ctx, cancel := u.until(ctx, u.othersDrained)
-		defer cancel()
+	ctx, cancel := u.untilStopped(ctx)
+	defer cancel()
+	if StageOf(u.kind) != front {
 		return u.serveUnits(ctx, hosted)
 	}
-	ctx, cancel := u.until(ctx, func(context.Context) {})
-	defer cancel()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)

@@ -50,11 +50,13 @@ type Log struct {
 	unused []byte // of the notes written before; becomes notes again
 }
 
-// Open opens the file of a unit in the directory that the units of a trial share.
+// File is the file of a unit in its folder.
+func File(dir, unit string) string { return filepath.Join(dir, unit+extension) }
+
+// Open opens the file of a unit in its folder.
 // A unit that was started again goes on with the file that it has left.
 func Open(dir, unit string) (*Log, error) {
-	path := filepath.Join(dir, unit+extension)
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(File(dir, unit), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the observations of unit %s: %w", unit, err)
 	}

@@ -31,7 +31,7 @@ type Change struct {
 // Showing is when a change was made and when the document showed it.
 type Showing struct{ Made, Shown int64 }
 
-// Read reads the files of all units in the directory that they share.
+// Read reads the files of all units in one folder.
 func Read(dir string) (Observations, error) {
 	o := Observations{Finals: map[string]int64{}, Showings: map[Change]Showing{}}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+extension))

@@ -65,6 +65,9 @@ func Run(channel *control.Channel, argument string) error {
 	}
 	select {
 	case err := <-commanded:
+		for _, path := range assembly.HandedOver(dir, job.Instance) {
+			err = errors.Join(err, channel.HandOver(path))
+		}
 		return errors.Join(err, channel.Report(report))
 	default: // SIGTERM: nobody waits for a report
 		return nil

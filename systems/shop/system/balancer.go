@@ -21,7 +21,7 @@ const installBalancer = "sudo apt-get install --no-install-recommends haproxy"
 func balancer(fronts []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
-		Name: RoleBalancer, Role: RoleBalancer, Foreign: true, Program: "haproxy", Install: installBalancer, Args: []string{"-db", "-f", "{dir}/" + RoleBalancer + "-" + file},
+		Name: RoleBalancer, Role: RoleBalancer, Foreign: true, Program: "haproxy", Install: installBalancer, Args: []string{"-db", "-f", "{dir}/" + file},
 		Files: map[string][]byte{file: []byte(balancerConfig(fronts))}, Listens: true, Peers: fronts,
 	}
 }

@@ -154,7 +154,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	}
 	if design.Binding.OverUnix() {
 		for _, unit := range layout.Units {
-			layout.SocketName = max(layout.SocketName, len(unit.Name+".sock")) // see assembly's socketOf
+			layout.SocketName = max(layout.SocketName, len(socketsVolume+"/"+unit.Name+".sock")) // see assembly's socketOf
 		}
 	}
 	front := design.Hosting(shop.ComponentOrders).Instances()
@@ -182,6 +182,9 @@ func services(d architecture.Design) []lab.ServiceSpec {
 	return all
 }
 
+// socketsVolume is the folder in which units find each other's Unix sockets.
+const socketsVolume = "sockets"
+
 // units are the processes of a design. Every unit knows where all others are.
 func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var instances []string
@@ -195,7 +198,10 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			if err != nil {
 				return nil, err
 			}
-			unit.Role, unit.Listens = kind.Name, true
+			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
+			if d.Binding.OverUnix() {
+				unit.Volume = socketsVolume
+			}
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
 			all = append(all, unit)
 		}

@@ -1,0 +1,291 @@
+// Package supervise is the conductor's side of the control protocol, the same for
+// every deployer: it hears what units say, hands commands to them, ends them stage by
+// stage, keeps what they hand over, and turns an end that nobody asked for into the
+// failure of the trial. How a unit is reached and how it is ended, its deployer knows.
+//
+// Entry points: New, Supervisor.Hear for each unit, Supervisor.Judge for its end.
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Unit is a unit that runs, or did.
+type Unit struct {
+	Spec lab.UnitSpec
+	Log  *Tail
+	// Commands take what the unit is told.
+	Commands io.Writer
+	// PID is the number of the unit's process as the unit itself sees it; 0 where the
+	// deployer cannot tell.
+	PID int
+	// Ended is closed when the unit has ended and all that it said was heard.
+	Ended chan struct{}
+
+	report  json.RawMessage
+	failure string
+	doomed  bool // guarded by the supervisor's mutex
+}
+
+// NewUnit is a unit that is about to be started.
+func NewUnit(spec lab.UnitSpec) *Unit {
+	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{})}
+}
+
+// Failure is what the unit said when it gave up, or "". It is read after its end.
+func (u *Unit) Failure() string { return u.failure }
+
+// AwaitEnd waits until the unit has ended.
+func (u *Unit) AwaitEnd(ctx context.Context) error {
+	select {
+	case <-u.Ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("unit %s does not end after stop: %w", u.Spec.Name, context.Cause(ctx))
+	}
+}
+
+func (u *Unit) send(command lab.Command) error {
+	if err := json.NewEncoder(u.Commands).Encode(command); err != nil {
+		return fmt.Errorf("send %q to unit %s: %w", command.Command, u.Spec.Name, err)
+	}
+	return nil
+}
+
+// Supervisor has the units of one deployment in its care. Its methods may be called
+// from several goroutines.
+type Supervisor struct {
+	lead     string
+	list     func() []*Unit
+	handed   *handedOver
+	events   chan lab.Event // from the lead unit
+	failures chan error     // the first failure of any unit
+	mu       sync.Mutex
+	stopping bool // the units may end
+}
+
+// New supervises the units that list returns, in the order of the layout; a unit that
+// is started again takes the place of its former life. What they hand over goes into
+// the folder, which is made when there is something.
+func New(lead, folder string, list func() []*Unit) *Supervisor {
+	return &Supervisor{
+		lead: lead, list: list, handed: &handedOver{folder: folder, by: map[string]string{}},
+		events: make(chan lab.Event, 4), failures: make(chan error, 1),
+	}
+}
+
+// Named is nil where no unit has the name.
+func (s *Supervisor) Named(name string) *Unit {
+	all := s.list()
+	i := slices.IndexFunc(all, func(u *Unit) bool { return u.Spec.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// Hear takes in what a unit says until it closes its side. What is no event fails the
+// trial; the rest is then thrown away, or the unit would block.
+func (s *Supervisor) Hear(u *Unit, from io.Reader) {
+	decoder := json.NewDecoder(from)
+	for {
+		var event lab.Event
+		err := decoder.Decode(&event)
+		if err == nil {
+			s.handle(u, event)
+			continue
+		}
+		if !errors.Is(err, io.EOF) && !s.IsDoomed(u) {
+			s.Fail(fmt.Errorf("unit %s wrote what is no event: %w", u.Spec.Name, err))
+			_, _ = io.Copy(io.Discard, from)
+		}
+		return
+	}
+}
+
+func (s *Supervisor) handle(u *Unit, event lab.Event) {
+	switch {
+	case event.Event == lab.EventFailed:
+		u.failure = event.Error
+	case u.Spec.Foreign: // finished: its keeper ends now, too
+	case event.Event == lab.EventReport:
+		u.report = event.Data
+	case event.Event == lab.EventFile:
+		if err := s.handed.take(u.Spec.Name, event.Data); err != nil {
+			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
+		}
+	case u.Spec.Name == s.lead:
+		s.pass(event)
+	default:
+		s.Fail(fmt.Errorf("unit %s said %q, but %s leads", u.Spec.Name, event.Event, s.lead))
+	}
+}
+
+// pass hands an event of the lead unit to Await. A lead that says more than the
+// protocol has is broken; it must not block the reader.
+func (s *Supervisor) pass(event lab.Event) {
+	select {
+	case s.events <- event:
+	default:
+		s.Fail(fmt.Errorf("unit %s said %q while %d events were unread", s.lead, event.Event, len(s.events)))
+	}
+}
+
+// Judge turns the end of a unit that speaks the protocol, which nobody asked for,
+// into the failure of the trial. how is its error, nil for a good end.
+func (s *Supervisor) Judge(u *Unit, how error) {
+	if s.IsDoomed(u) || how == nil && s.mayEnd() && u.failure == "" {
+		return
+	}
+	text := "ended before it was told to"
+	if how != nil {
+		text = "ended: " + how.Error()
+	}
+	if u.failure != "" {
+		text = "failed: " + u.failure
+	}
+	if last := u.Log.LastLine(); last != "" && u.failure == "" {
+		text += " (" + last + ")"
+	}
+	s.Fail(fmt.Errorf("unit %s %s", u.Spec.Name, text))
+}
+
+// Fail keeps the first failure; later ones are its consequences.
+func (s *Supervisor) Fail(err error) {
+	select {
+	case s.failures <- err:
+	default:
+	}
+}
+
+// Doom marks a unit as one that is killed on purpose: its end is no failure.
+func (s *Supervisor) Doom(u *Unit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-u.Ended:
+		return fmt.Errorf("unit %s has ended before it was killed", u.Spec.Name)
+	default:
+	}
+	u.doomed = true
+	return nil
+}
+
+// IsDoomed reports whether the unit was killed on purpose.
+func (s *Supervisor) IsDoomed(u *Unit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.doomed
+}
+
+func (s *Supervisor) mayEnd() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// MayEnd says that units end from now on because they shall.
+func (s *Supervisor) MayEnd() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+// Await is that of lab.Deployment.
+func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
+	select {
+	case event := <-s.events:
+		if event.Event != kind {
+			return event, fmt.Errorf("unit %s said %q, expected %q", s.lead, event.Event, kind)
+		}
+		return event, nil
+	case err := <-s.failures:
+		return lab.Event{}, err
+	case <-ctx.Done():
+		return lab.Event{}, fmt.Errorf("wait for %q from unit %s: %w", kind, s.lead, context.Cause(ctx))
+	}
+}
+
+// Command is that of lab.Deployment.
+func (s *Supervisor) Command(command lab.Command) error {
+	if command.Command == lab.CommandStop {
+		s.MayEnd()
+	}
+	lead := s.Named(s.lead)
+	if lead == nil {
+		return fmt.Errorf("the layout has no unit %q to lead it", s.lead)
+	}
+	return lead.send(command)
+}
+
+// Reports is that of lab.Deployment.
+func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
+	if lead := s.Named(s.lead); lead != nil {
+		if err := lead.AwaitEnd(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all := s.list()
+	speaking := slices.DeleteFunc(slices.Clone(all), func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
+	slices.SortStableFunc(speaking, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
+	var err error
+	for len(speaking) > 0 && err == nil {
+		next := slices.IndexFunc(speaking, func(u *Unit) bool { return u.Spec.Stage > speaking[0].Spec.Stage })
+		if next < 0 {
+			next = len(speaking)
+		}
+		err = endStage(ctx, speaking[:next])
+		speaking = speaking[next:]
+	}
+	return s.reports(all, err)
+}
+
+// endStage tells units to stop and waits until they have ended.
+func endStage(ctx context.Context, units []*Unit) error {
+	for _, u := range units {
+		_ = u.send(lab.Command{Command: lab.CommandStop}) // refused by those that have ended
+	}
+	for _, u := range units {
+		if err := u.AwaitEnd(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reports are those of the units that have ended.
+func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
+	var all []lab.UnitReport
+	for _, u := range units {
+		select {
+		case <-u.Ended:
+			if u.report != nil {
+				all = append(all, lab.UnitReport{Unit: u.Spec.Name, PID: u.PID, Data: u.report})
+			}
+		default:
+		}
+	}
+	return all, errors.Join(s.Failure(), err)
+}
+
+// Failure takes the failure that Await has not returned yet; nil: there is none.
+func (s *Supervisor) Failure() error {
+	select {
+	case err := <-s.failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// HandedOver is that of lab.Deployment.
+func (s *Supervisor) HandedOver() string { return s.handed.folder }
