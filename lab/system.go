@@ -159,7 +159,7 @@ type Layout struct {
 	// Descriptors is the most file descriptors that one unit will hold open.
 	Descriptors int
 	// SocketName is the longest path, in bytes, of a Unix socket that a unit makes below
-	// CLEAVE_DIR; 0 means that none is made. The kernel limits such paths.
+	// the trial's directory; 0 means that none is made. The kernel limits such paths.
 	SocketName int
 	// Services are the backing services of the trial. Every unit that is not
 	// foreign gets their addresses (see ServiceVariable).

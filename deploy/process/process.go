@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,17 +57,27 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	return d.Join(ctx, layout, dir, supervise.New(layout.Lead, filepath.Join(dir, handedOver)), nil)
+}
+
+// Join is Deploy for a layout that is a part of another: its units come under the
+// same supervisor as those that run elsewhere, whose endpoints are known.
+func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *supervise.Supervisor,
+	known map[string]lab.Endpoint) (lab.Deployment, error) {
 	endpoints, ports, err := assignEndpoints(layout)
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(endpoints, known)
 	group, err := startGroup(d.janitor, dir, d.label)
 	if err != nil {
 		ports.Close()
 		return nil, err
 	}
-	running := newDeployment(layout, group)
-	running.ports, running.endpoints = ports, endpoints
+	running := &deployment{
+		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, group: group, launcher: launch.NewLauncher(),
+		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{},
+	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
 	if err := d.startUnits(ctx, layout, running); err != nil {
 		return nil, errors.Join(err, running.Stop())
@@ -183,6 +194,9 @@ func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string 
 	return append(environment, spec.Env...)
 }
 
+// handedOver is the folder, below that of the trial, of what units hand over.
+const handedOver = "handed-over"
+
 // deployment is a running layout.
 type deployment struct {
 	*supervise.Supervisor
@@ -197,49 +211,38 @@ type deployment struct {
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
 	mu       sync.Mutex
-	units    []*unit
-	ending   bool // foreign units may end
+	units    map[string]*unit // by name
+	ending   bool             // foreign units may end
 	stopOnce sync.Once
 	stopErr  error
 }
 
-// handedOver is the folder, below that of the trial, of what units hand over.
-const handedOver = "handed-over"
-
-func newDeployment(layout lab.Layout, group *group) *deployment {
-	d := &deployment{lead: layout.Lead, group: group, launcher: launch.NewLauncher(), shares: layout.SharedMemory > 0}
-	d.Supervisor = supervise.New(layout.Lead, filepath.Join(group.dir, handedOver), func() []*supervise.Unit {
-		var all []*supervise.Unit
-		for _, u := range d.all() {
-			all = append(all, u.Unit)
-		}
-		return all
-	})
-	return d
-}
-
-// add takes a unit into the layout that runs.
+// add takes a unit in, in the place of its former life where it had one.
 func (d *deployment) add(u *unit) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.units = append(d.units, u)
+	d.units[u.Spec.Name] = u
+	d.mu.Unlock()
+	d.Add(u.Unit)
 }
 
-// all are the units as they are now.
+// all are the units as they are now, in the order of the layout.
 func (d *deployment) all() []*unit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.units)
+	var all []*unit
+	for _, supervised := range d.All() {
+		if u := d.units[supervised.Spec.Name]; u != nil { // else it runs elsewhere
+			all = append(all, u)
+		}
+	}
+	return all
 }
 
 // named is nil where no unit has the name.
 func (d *deployment) named(name string) *unit {
-	units := d.all()
-	i := slices.IndexFunc(units, func(u *unit) bool { return u.Spec.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return units[i]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[name]
 }
 
 // Units implements lab.Deployment.

@@ -90,14 +90,8 @@ func (d *deployment) Restart(ctx context.Context, name string) error {
 	if err := d.launch(u); err != nil {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}
-	d.replace(old, u)
+	d.add(u)
 	return u.awaitListening(ctx)
-}
-
-func (d *deployment) replace(old, by *unit) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.units[slices.Index(d.units, old)] = by
 }
 
 // awaitListening waits until any process of the unit listens.

@@ -3,7 +3,7 @@
 // stage, keeps what they hand over, and turns an end that nobody asked for into the
 // failure of the trial. How a unit is reached and how it is ended, its deployer knows.
 //
-// Entry points: New, Supervisor.Hear for each unit, Supervisor.Judge for its end.
+// Entry points: New, then for each unit Supervisor.Add, Hear and, at its end, Judge.
 package supervise
 
 import (
@@ -65,27 +65,46 @@ func (u *Unit) send(command lab.Command) error {
 // from several goroutines.
 type Supervisor struct {
 	lead     string
-	list     func() []*Unit
 	handed   *handedOver
 	events   chan lab.Event // from the lead unit
 	failures chan error     // the first failure of any unit
 	mu       sync.Mutex
+	units    []*Unit
 	stopping bool // the units may end
 }
 
-// New supervises the units that list returns, in the order of the layout; a unit that
-// is started again takes the place of its former life. What they hand over goes into
-// the folder, which is made when there is something.
-func New(lead, folder string, list func() []*Unit) *Supervisor {
+// New supervises units that lead leads. What they hand over goes into the folder,
+// which is made when there is something.
+func New(lead, folder string) *Supervisor {
 	return &Supervisor{
-		lead: lead, list: list, handed: &handedOver{folder: folder, by: map[string]string{}},
+		lead: lead, handed: &handedOver{folder: folder, by: map[string]string{}},
 		events: make(chan lab.Event, 4), failures: make(chan error, 1),
 	}
 }
 
+// Add takes a unit in. One that has the name of another takes its place: it was
+// started again.
+func (s *Supervisor) Add(u *Unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.units, func(known *Unit) bool { return known.Spec.Name == u.Spec.Name })
+	if i < 0 {
+		s.units = append(s.units, u)
+		return
+	}
+	s.units[i] = u
+}
+
+// All are the units as they are now, in the order in which they were first taken in.
+func (s *Supervisor) All() []*Unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.units)
+}
+
 // Named is nil where no unit has the name.
 func (s *Supervisor) Named(name string) *Unit {
-	all := s.list()
+	all := s.All()
 	i := slices.IndexFunc(all, func(u *Unit) bool { return u.Spec.Name == name })
 	if i < 0 {
 		return nil
@@ -234,7 +253,7 @@ func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 			return nil, err
 		}
 	}
-	all := s.list()
+	all := s.All()
 	speaking := slices.DeleteFunc(slices.Clone(all), func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
 	slices.SortStableFunc(speaking, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
 	var err error

@@ -24,7 +24,6 @@ const patience = time.Minute
 // crowd is a deployment of units that live in this process.
 type crowd struct {
 	*Supervisor
-	units  []*Unit
 	folder string
 	mu     sync.Mutex
 	told   []string // who was told to stop, in order
@@ -34,13 +33,13 @@ type crowd struct {
 func newCrowd(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *crowd {
 	t.Helper()
 	c := &crowd{folder: filepath.Join(t.TempDir(), "handed-over")}
-	c.Supervisor = New(specs[0].Name, c.folder, func() []*Unit { return c.units })
+	c.Supervisor = New(specs[0].Name, c.folder)
 	for _, spec := range specs {
 		orders, commands := io.Pipe()
 		events, out := io.Pipe()
 		u := NewUnit(spec)
 		u.Commands = commands
-		c.units = append(c.units, u)
+		c.Add(u)
 		go func() {
 			defer func() { _ = out.Close() }()
 			lines := bufio.NewScanner(orders)
