@@ -102,7 +102,7 @@ func (c *Channel) Failed(cause error) error {
 func (c *Channel) Await(kind lab.CommandKind) error {
 	var command lab.Command
 	if err := c.commands.Decode(&command); err != nil {
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT) {
 			return ErrGone
 		}
 		return fmt.Errorf("read command %q: %w", kind, err)
@@ -148,8 +148,17 @@ func variable(name string) (string, error) {
 // SharedMemory maps the memory that all units of the layout share. It lives
 // until the process ends.
 func SharedMemory(size int64) ([]byte, error) {
+	descriptor := sharedMemoryDescriptor
+	if path := os.Getenv(lab.MemoryVariable); path != "" {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return nil, fmt.Errorf("open the shared memory: %w", err)
+		}
+		defer func() { _ = file.Close() }() // the mapping stays
+		descriptor = int(file.Fd())
+	}
 	const access = syscall.PROT_READ | syscall.PROT_WRITE
-	memory, err := syscall.Mmap(sharedMemoryDescriptor, 0, int(size), access, syscall.MAP_SHARED)
+	memory, err := syscall.Mmap(descriptor, 0, int(size), access, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of shared memory: %w", size, err)
 	}

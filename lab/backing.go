@@ -13,6 +13,9 @@ type ServiceSpec struct {
 	Kind string
 	// Options are the backing's knobs, such as "queue": "quorum".
 	Options map[string]string
+	// Loopback is set by the conductor: a server provides the service, on the loopback
+	// addresses of the conductor's host, which units in other networks do not reach.
+	Loopback bool
 }
 
 // Backing provides backing services of one kind.
@@ -34,6 +37,13 @@ type PermanentBacking interface {
 	Backing
 	// Permanent says why, and what can be killed instead.
 	Permanent() string
+}
+
+// EmbeddedBacking is a Backing whose services are a part of the units that use them:
+// files instead of a server.
+type EmbeddedBacking interface {
+	Backing
+	Embedded()
 }
 
 // Service is one backing service during one trial.
@@ -59,6 +69,13 @@ type Mortal interface {
 	// Died returns a channel that gets an error when the service ends although nobody
 	// killed, restarted or released it: what it was, how it ended, and the end of its log.
 	Died() <-chan error
+}
+
+// FileService is a Service that its clients use as files: they need its folder.
+type FileService interface {
+	Service
+	// Folder is a folder of the conductor's host.
+	Folder() string
 }
 
 // ServiceVariable is the environment variable in which a unit gets the address

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Deployer puts the units of a layout on hosts.
+// Deployer puts the units of a layout on hosts. One that is an io.Closer keeps things
+// between trials and is closed after the last.
 type Deployer interface {
 	Name() string
 	// Preflight refuses a layout that this host cannot carry (descriptors,
@@ -16,6 +17,16 @@ type Deployer interface {
 	// deployment keeps on this host; Stop removes it. On error nothing is left running.
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
 }
+
+// The deployments that studies can name.
+const (
+	Process      = "process"
+	DockerHost   = "docker-host"   // containers in the network of this host
+	DockerBridge = "docker-bridge" // containers in a bridge network of their own
+)
+
+// Deployments lists them.
+func Deployments() []string { return []string{Process, DockerHost, DockerBridge} }
 
 // Endpoint is where a unit is reached. Both sides are host:port.
 type Endpoint struct {
@@ -79,6 +90,20 @@ const (
 func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
 }
+
+// Variables that a deployer gives to a unit that it reaches over the network.
+const (
+	// EnvironmentVariable names a file with more variables, the following among them:
+	// a JSON object of texts, which nobody else may read.
+	EnvironmentVariable = "CLEAVE_ENVIRONMENT"
+	// ControlVariable is the host:port at which the unit waits for its conductor, and
+	// TokenVariable what the conductor sends first, as a line, to prove that it is one.
+	ControlVariable = "CLEAVE_CONTROL"
+	TokenVariable   = "CLEAVE_TOKEN"
+	// MemoryVariable names the file that is the memory which all units share, where
+	// they have not inherited it.
+	MemoryVariable = "CLEAVE_MEMORY"
+)
 
 // EventKind names what a unit tells the conductor.
 type EventKind string

@@ -182,7 +182,7 @@ type UnitSpec struct {
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
 	// which are metered and ended together. One that ends early fails the trial.
 	// In Args and Env of a foreign unit {port} stands for the port of its own
-	// address; {dir}, there and in the Args of a unit with Files, for its volume.
+	// address; {dir}, there and in the Args of other units, for its volume.
 	Foreign bool
 	// Compose makes a foreign unit of containers; Program and Args are not used.
 	Compose *Compose
@@ -190,6 +190,9 @@ type UnitSpec struct {
 	// when the unit is killed and started again. Units that name the same volume share
 	// it, and so need the same node; empty means one of the unit's own.
 	Volume string
+	// Mounts are folders of the conductor's host that the unit works with, at the same
+	// path: it can only run on that host.
+	Mounts []string
 	// Files are written into the unit's volume before it starts, by their names.
 	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means its volume.
@@ -214,7 +217,9 @@ type UnitSpec struct {
 
 // UnitReport is what a unit said about its own work when the job was over.
 type UnitReport struct {
-	Unit string          `json:"unit"`
+	Unit string `json:"unit"`
+	// PID is the number of the unit's process as the unit sees it; 0 where the deployer
+	// cannot tell.
 	PID  int             `json:"pid"`
 	Data json.RawMessage `json:"data"`
 }

@@ -39,7 +39,7 @@ var errInterrupted = errors.New("interrupted")
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
-	defer func() { err = errors.Join(err, c.closeBackings()) }()
+	defer func() { err = errors.Join(err, c.closeBackings(), c.closeDeployers()) }()
 	done, err := e.resume()
 	if err != nil {
 		return err
@@ -270,6 +270,10 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		return setting{}, fmt.Errorf("there is no deployment %q on this host", variant.Deployment)
 	}
 	layout, err := e.System.Layout(variant, point, planned.Seed)
+	for i, spec := range layout.Services {
+		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
+		layout.Services[i].Loopback = !embedded
+	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }
 

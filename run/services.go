@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -133,6 +134,21 @@ func deathOr(watched context.Context, played error) error {
 	return played
 }
 
+// closeDeployers removes what deployers keep between trials.
+func (c *Conductor) closeDeployers() error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(c.Deployers)) {
+		closer, keeps := c.Deployers[name].(io.Closer)
+		if !keeps {
+			continue
+		}
+		if err := closer.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("end the deployment %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // release ends the trial's use of all services, at once.
 func (s services) release() error {
 	names := slices.Sorted(maps.Keys(s))
@@ -156,17 +172,25 @@ func (s services) introduce(layout lab.Layout) lab.Layout {
 		environment = append(environment, lab.ServiceVariable(name)+"="+address)
 	}
 	slices.Sort(environment)
-	layout.Units = informed(layout.Units, environment)
-	layout.Prepare = informed(layout.Prepare, environment)
+	var folders []string
+	for _, service := range s {
+		if files, is := service.(lab.FileService); is {
+			folders = append(folders, files.Folder())
+		}
+	}
+	slices.Sort(folders)
+	layout.Units = informed(layout.Units, environment, folders)
+	layout.Prepare = informed(layout.Prepare, environment, folders)
 	return layout
 }
 
-// informed are units of which our own have an environment besides.
-func informed(units []lab.UnitSpec, environment []string) []lab.UnitSpec {
+// informed are units of which our own have an environment and folders besides.
+func informed(units []lab.UnitSpec, environment, folders []string) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
 		if !unit.Foreign {
 			units[i].Env = slices.Concat(unit.Env, environment)
+			units[i].Mounts = slices.Concat(unit.Mounts, folders)
 		}
 	}
 	return units

@@ -35,7 +35,10 @@ func (Backing) Preflight() error { return nil }
 // Close implements lab.Backing.
 func (Backing) Close() error { return nil }
 
-// Embedded implements lab.PermanentBacking.
+// Embedded implements lab.EmbeddedBacking.
+func (Backing) Embedded() {}
+
+// Permanent implements lab.PermanentBacking.
 func (Backing) Permanent() string {
 	return "SQLite is part of the units that use it and has no process of its own: kill these units, or choose a database server"
 }
@@ -54,6 +57,9 @@ type service struct{ folder string }
 
 // Address implements lab.Service.
 func (s service) Address() string { return "sqlite://" + filepath.ToSlash(s.folder) }
+
+// Folder implements lab.FileService.
+func (s service) Folder() string { return s.folder }
 
 // About implements lab.Service.
 func (s service) About() string {

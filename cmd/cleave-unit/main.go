@@ -21,15 +21,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: cleave-unit SYSTEM JOB\n\ncleave starts this program; it is of no use by hand.")
 		os.Exit(2)
 	}
-	channel := control.NewChannel(os.Stdin, os.Stdout)
-	err := runUnit(channel, os.Args[1], os.Args[2])
+	channel, err := control.Open()
+	if err == nil {
+		err = runUnit(channel, os.Args[1], os.Args[2])
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, control.ErrGone):
 		os.Exit(1)
 	default:
 		fmt.Fprintln(os.Stderr, "cleave-unit:", err)
-		_ = channel.Failed(err) // the exit code says it as well
+		if channel != nil {
+			_ = channel.Failed(err) // the exit code says it as well
+		}
 		os.Exit(1)
 	}
 }

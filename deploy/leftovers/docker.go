@@ -13,6 +13,9 @@ import (
 // value is the label of the conductor.
 const DockerLabel = "cleave.run"
 
+// ImageName begins the names of images that Cleave makes; their tag is the label.
+const ImageName = "cleave-unit-"
+
 // dockerPatience is how long Docker may take to answer.
 const dockerPatience = 10 * time.Second
 
@@ -27,6 +30,7 @@ func dockerKinds() []struct {
 	}{
 		{"container", []string{"ps", "-a", "--format", `{{.ID}} {{.Label "` + DockerLabel + `"}}`}, []string{"rm", "--force", "--volumes"}},
 		{"network", []string{"network", "ls", "--format", `{{.ID}} {{.Label "` + DockerLabel + `"}}`}, []string{"network", "rm"}},
+		{"image", []string{"images", "--format", `{{.Repository}}:{{.Tag}} {{.Tag}}`, "--filter", "reference=" + ImageName + "*"}, []string{"rmi", "--force"}},
 		{"volume", []string{"volume", "ls", "--format", `{{.Name}} {{.Label "` + DockerLabel + `"}}`}, []string{"volume", "rm"}},
 	}
 }

@@ -28,7 +28,7 @@ import (
 type Leftover struct {
 	Dir string // "" for all else
 	PID int    // 0 for all else
-	// Docker is "container", "network" or "volume", and ID names it.
+	// Docker is "container", "network", "image" or "volume", and ID names it.
 	Docker, ID string
 	// Label names the conductor.
 	Label string

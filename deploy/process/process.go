@@ -169,9 +169,7 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *depl
 	}
 	args := slices.Clone(spec.Args)
 	for i := range args {
-		if len(spec.Files) > 0 {
-			args[i] = strings.ReplaceAll(args[i], "{dir}", running.volume(spec))
-		}
+		args[i] = strings.ReplaceAll(args[i], "{dir}", running.volume(spec))
 	}
 	command := exec.Command(program, args...)
 	command.Env = d.environment(spec, running)

@@ -112,8 +112,9 @@ func (s *Supervisor) Named(name string) *Unit {
 	return all[i]
 }
 
-// Hear takes in what a unit says until it closes its side. What is no event fails the
-// trial; the rest is then thrown away, or the unit would block.
+// Hear takes in what a unit says until it closes its side, or the connection to it
+// breaks. What is no event fails the trial; the rest is then thrown away, or the unit
+// would block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 	decoder := json.NewDecoder(from)
 	for {
@@ -123,7 +124,9 @@ func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 			s.handle(u, event)
 			continue
 		}
-		if !errors.Is(err, io.EOF) && !s.IsDoomed(u) {
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &syntax) || errors.As(err, &kind) {
 			s.Fail(fmt.Errorf("unit %s wrote what is no event: %w", u.Spec.Name, err))
 			_, _ = io.Copy(io.Discard, from)
 		}

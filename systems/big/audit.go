@@ -51,6 +51,7 @@ type auditor struct {
 	job       Job
 	workers   map[int]WorkerAccount // by number
 	processes []Account             // units that host workers
+	units     []string              // what each of these is called
 	core      *CoreAccount
 	counts    map[string]int64
 	problems  []string
@@ -73,7 +74,7 @@ func (a *auditor) read(report lab.UnitReport) {
 		a.problem("reports", "report of unit %s cannot be read: %v", report.Unit, err)
 		return
 	}
-	if account.PID != report.PID {
+	if report.PID != 0 && account.PID != report.PID {
 		a.problem("processes", "unit %s says it is process %d, the deployer started %d", report.Unit, account.PID, report.PID)
 	}
 	if account.Core != nil {
@@ -81,6 +82,7 @@ func (a *auditor) read(report lab.UnitReport) {
 	}
 	if len(account.Workers) > 0 {
 		a.processes = append(a.processes, account)
+		a.units = append(a.units, processName(report, account))
 	}
 	for _, w := range account.Workers {
 		if _, twice := a.workers[w.Number]; twice || w.Number < 0 || w.Number >= a.job.Total() {
@@ -178,17 +180,27 @@ func (a *auditor) checkUniformity() {
 // checkProcesses proves one process per worker: one worker per account,
 // distinct process ids, distinct address spaces.
 func (a *auditor) checkProcesses() {
-	seen := map[int]bool{}
-	for _, process := range a.processes {
-		if len(process.Workers) != 1 || seen[process.PID] {
-			a.problem("processes", "process %d hosts %d workers or is reported twice", process.PID, len(process.Workers))
+	seen := map[string]bool{}
+	for i, process := range a.processes {
+		name := a.units[i]
+		if len(process.Workers) != 1 || seen[name] {
+			a.problem("processes", "%s hosts %d workers or is reported twice", name, len(process.Workers))
 		}
 		if !process.OwnAddressSpace {
-			a.problem("processes", "process %d shares its address space with another worker", process.PID)
+			a.problem("processes", "%s shares its address space with another worker", name)
 		}
-		seen[process.PID] = true
+		seen[name] = true
 	}
 	a.counts["processes"] = int64(len(seen))
+}
+
+// processName tells one process of a host from another. In a container every unit has
+// the same number: there the deployer knows none, and a unit is one process.
+func processName(report lab.UnitReport, account Account) string {
+	if report.PID == 0 {
+		return "the process of unit " + report.Unit
+	}
+	return fmt.Sprintf("process %d", account.PID)
 }
 
 // measureFairness reports how far apart workers were, as shares of the elapsed

@@ -44,8 +44,10 @@ func Start(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// A daemon that could not start leaves its data mounted on itself.
+		// A daemon that could not start leaves its data mounted on itself, and one that
+		// had containers in the host's network a mount of that.
 		_ = syscall.Unmount(filepath.Join(dir, "data"), syscall.MNT_DETACH)
+		_ = syscall.Unmount(filepath.Join(dir, "exec", "netns", "default"), syscall.MNT_DETACH)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Errorf("remove what Docker has left: %v", err)
 		}

@@ -1,0 +1,165 @@
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
+)
+
+// unitEnvironment leaves the environment of a unit that is reached over TCP in a file
+// and returns its address.
+func unitEnvironment(t *testing.T, token string) string {
+	t.Helper()
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ports.Close)
+	address := launch.Loopback(ports.Numbers[0])
+	for _, name := range []string{lab.ControlVariable, lab.TokenVariable, "CLEAVE_SERVICE_DATABASE"} {
+		t.Setenv(name, "") // so that the test's end takes back what Open sets
+	}
+	text, err := json.Marshal(map[string]string{
+		lab.ControlVariable: address, lab.TokenVariable: token, "CLEAVE_SERVICE_DATABASE": "mariadb://secret",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "environment")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(lab.EnvironmentVariable, path)
+	return address
+}
+
+// dial connects as soon as the unit listens, and says hello.
+func dial(t *testing.T, address, hello string) net.Conn {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		connection, err := net.Dial("tcp", address)
+		if err != nil && time.Now().Before(deadline) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = connection.Close() })
+		if _, err := connection.Write([]byte(hello)); err != nil {
+			t.Fatal(err)
+		}
+		return connection
+	}
+}
+
+func TestOnlyTheConductorIsHeard(t *testing.T) {
+	address := unitEnvironment(t, "right")
+	opened := make(chan *Channel, 1)
+	go func() {
+		channel, err := Open()
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- channel
+	}()
+	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken), `{"command":"start"}` + "\n"} {
+		stranger := dial(t, address, hello)
+		if err := stranger.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("who says %.20q is not sent away: %v", hello, err)
+		}
+	}
+	conductor := dial(t, address, "right\n"+`{"command":"start"}`+"\n")
+	channel := <-opened
+	if channel == nil {
+		t.Fatal("no channel")
+	}
+	if err := errors.Join(channel.Await(lab.CommandStart), channel.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conductor).ReadString('\n'); err != nil || line != `{"event":"ready"}`+"\n" {
+		t.Errorf("the conductor hears %q (%v)", line, err)
+	}
+	if _, err := net.Dial("tcp", address); err == nil {
+		t.Error("the unit goes on listening")
+	}
+	if os.Getenv("CLEAVE_SERVICE_DATABASE") != "mariadb://secret" {
+		t.Error("the environment of the file was not taken over")
+	}
+	if err := conductor.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := channel.Await(lab.CommandStop); !errors.Is(err, ErrGone) {
+		t.Errorf("Await after the conductor's end: %v", err)
+	}
+}
+
+// TestASlowStrangerKeepsNobodyAway: who connects and says nothing has a few seconds.
+func TestASlowStrangerKeepsNobodyAway(t *testing.T) {
+	address := unitEnvironment(t, "right")
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open()
+		opened <- err
+	}()
+	dial(t, address, "")
+	dial(t, address, "right\n")
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEnvironmentsThatCannotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "environment")
+	t.Setenv(lab.EnvironmentVariable, path)
+	if _, err := Open(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without the file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("A=B"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("of another form: %v", err)
+	}
+}
+
+func TestFilesAreHandedOverInPieces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "front.observed")
+	text := strings.Repeat("0123456789", pieceBytes/4)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := NewChannel(strings.NewReader(""), &out).HandOver(path); err != nil {
+		t.Fatal(err)
+	}
+	events, got, pieces := json.NewDecoder(strings.NewReader(out.String())), "", 0
+	for events.More() {
+		var event lab.Event
+		var piece lab.FilePiece
+		if err := errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)); err != nil {
+			t.Fatal(err)
+		}
+		if event.Event != lab.EventFile || piece.File != "front.observed" || len(piece.Data) > pieceBytes {
+			t.Errorf("event %s of %d bytes of %s", event.Event, len(piece.Data), piece.File)
+		}
+		got, pieces = got+string(piece.Data), pieces+1
+	}
+	if got != text || pieces != 3 {
+		t.Errorf("%d bytes in %d pieces, want %d in 3", len(got), pieces, len(text))
+	}
+	if err := NewChannel(strings.NewReader(""), &out).HandOver(path + ".missing"); err == nil {
+		t.Error("a file that is not there was handed over")
+	}
+}

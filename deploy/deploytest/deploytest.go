@@ -1,0 +1,399 @@
+// Package deploytest holds every deployer to the same behaviour: what lab.Deployer and
+// lab.Deployment promise, seen from the conductor and from the units. It is for tests
+// only.
+//
+// Entry points: Suite; Program for what it deploys.
+package deploytest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+// Burnt is how much processor time the lead unit uses for its job, in seconds.
+const Burnt = 0.5
+
+// patience is how long a test waits for what must happen.
+const patience = 3 * time.Minute
+
+// Program builds the unit program of the suite and returns its path. It is linked
+// statically, as images want it.
+func Program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "unit")
+	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/deploy/deploytest/unit")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build the unit program: %v: %s", err, text)
+	}
+	return path
+}
+
+// Suite runs all tests on a deployer whose unit program is that of Program. left says
+// what the deployer has left behind; there must be nothing after each of them.
+func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, suite)
+	}{
+		{"from start to reports", fromStartToReports},
+		{"usage", usage},
+		{"a unit that gives up", unitThatGivesUp},
+		{"a unit that ends", unitThatEnds},
+		{"killed and started again", killedAndRestarted},
+		{"the lead is not killed", leadIsNotKilled},
+		{"preparations", preparations},
+		{"a preparation that fails", preparationThatFails},
+		{"units that do not become ready", neverReady},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "trial")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			c.test(t, suite{deployer, dir})
+			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the trial's folder is still there: %v", err)
+			}
+			if things := left(); len(things) > 0 {
+				t.Errorf("left behind: %q", things)
+			}
+		})
+	}
+}
+
+// suite is one test of it.
+type suite struct {
+	lab.Deployer
+	dir string
+}
+
+// layout is a lead that calls units that serve.
+func layout(names ...string) lab.Layout {
+	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: append([]string{"lead"}, names...), Peers: names}}}
+	for i, name := range names {
+		l.Units = append(l.Units, lab.UnitSpec{Name: name, Role: "server", Args: []string{"serve"}, Listens: true, Stage: i})
+	}
+	return l
+}
+
+// deploy deploys a layout that can be deployed; it is stopped with the test.
+func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
+	t.Helper()
+	if err := s.Preflight(l); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Deploy(t.Context(), l, s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func stop(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	for range 2 { // the second time it does nothing
+		if err := d.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// job plays the job of the lead unit.
+func job(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	ctx := within(t)
+	if _, err := d.Await(ctx, lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	if finished, err := d.Await(ctx, lab.EventFinished); err != nil || finished.ElapsedSeconds <= 0 {
+		t.Fatalf("finished %+v: %v", finished, err)
+	}
+}
+
+// end ends the units and returns what each reported, as JSON, by name.
+func end(t *testing.T, d lab.Deployment) map[string]string {
+	t.Helper()
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	var order []string
+	for _, r := range reports {
+		all[r.Unit], order = string(r.Data), append(order, r.Unit)
+	}
+	var units []string
+	for _, u := range d.Units() {
+		units = append(units, u.Name)
+	}
+	if !slices.Equal(order, units) {
+		t.Errorf("reports of %q, want them in the order of the units %q", order, units)
+	}
+	return all
+}
+
+func fromStartToReports(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front", "stock", "views"))
+	defer stop(t, d)
+	job(t, d)
+	if answer := ask(t, d, "stock"); answer != "stock:1" {
+		t.Errorf("from outside stock says %q, want stock:1", answer)
+	}
+	if _, err := d.Endpoint("lead"); err == nil {
+		t.Error("a unit that does not listen has an endpoint")
+	}
+	reports := end(t, d)
+	if want := `"front:1 stock:1 views:1"`; reports["lead"] != want {
+		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)
+	}
+	var ended [3]int64
+	for i, name := range []string{"front", "stock", "views"} {
+		if err := json.Unmarshal([]byte(reports[name]), &ended[i]); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(d.HandedOver(), name+".lives"))
+		if err != nil || string(text) != "|" {
+			t.Errorf("%s has handed over %q (%v)", name, text, err)
+		}
+		if log := d.Logs()[name]; log != name+" listens, life 1\n" {
+			t.Errorf("the log of %s is %q", name, log)
+		}
+	}
+	if !slices.IsSorted(ended[:]) {
+		t.Errorf("the stages ended at %d, want one after another", ended)
+	}
+	if _, silent := d.Logs()["lead"]; silent {
+		t.Error("a unit that wrote nothing has a log")
+	}
+}
+
+// ask calls a unit from the host of the conductor.
+func ask(t *testing.T, d lab.Deployment, unit string) string {
+	t.Helper()
+	endpoint, err := d.Endpoint(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.Dial("tcp", endpoint.Dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(connection)
+	if err = errors.Join(err, connection.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func usage(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front"))
+	defer stop(t, d)
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	metering, err := meter.New().Watch(t.Context(), d.Units())
+	if err == nil {
+		err = metering.Mark()
+	}
+	if err == nil {
+		err = d.Command(lab.Command{Command: lab.CommandStart})
+	}
+	if err == nil {
+		_, err = d.Await(within(t), lab.EventFinished)
+	}
+	if err == nil {
+		err = metering.Mark()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	metered, err := metering.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Until it was ready the lead had used some of it.
+	if used := metered.Roles["lead"].CPUSeconds; used < 0.6*Burnt || used > 1.5*Burnt {
+		t.Errorf("the lead has used %g s, want about %g", used, Burnt)
+	}
+	if used := metered.Roles["server"].CPUSeconds; used > 0.3*Burnt {
+		t.Errorf("a unit that only listens has used %g s", used)
+	}
+	if memory := metered.Roles["server"].PeakMemoryBytes; memory < 100<<10 || memory > 200<<20 {
+		t.Errorf("a unit that only listens takes %d bytes of memory", memory)
+	}
+	end(t, d)
+}
+
+func unitThatGivesUp(t *testing.T, s suite) {
+	l := layout()
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"die"}})
+	fails(t, s, l, "unit views failed: out of luck")
+}
+
+func unitThatEnds(t *testing.T, s suite) {
+	l := layout()
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"crash"}})
+	fails(t, s, l, "unit views ended: exit status 3")
+}
+
+// fails deploys a layout of which one unit fails, sooner or later.
+func fails(t *testing.T, s suite, l lab.Layout, want string) {
+	t.Helper()
+	d, err := s.Deploy(t.Context(), l, s.dir)
+	if err == nil {
+		defer stop(t, d)
+		for err == nil { // the lead may be ready before
+			_, err = d.Await(within(t), lab.EventReady)
+		}
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want it to say %q", err, want)
+	}
+}
+
+func killedAndRestarted(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front", "stock"))
+	defer stop(t, d)
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	before, err := d.Endpoint("stock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := d.(lab.Restarter)
+	if err := parts.Kill("stock"); err != nil {
+		t.Fatal(err)
+	}
+	if connection, err := net.DialTimeout("tcp", before.Dial, time.Second); err == nil {
+		_ = connection.Close()
+		t.Error("a unit that was killed still listens")
+	}
+	if err := parts.Kill("stock"); err == nil {
+		t.Error("a unit was killed twice")
+	}
+	if err := parts.Restart(within(t), "stock"); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := d.Endpoint("stock"); err != nil || after != before {
+		t.Errorf("it is at %v (%v), was at %v", after, err, before)
+	}
+	if answer := ask(t, d, "stock"); answer != "stock:2" {
+		t.Errorf("it says %q, want that this is the second life of stock", answer)
+	}
+	if err := parts.Restart(within(t), "front"); err == nil {
+		t.Error("a unit that was not killed was started again")
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Await(within(t), lab.EventFinished); err != nil {
+		t.Fatal(err)
+	}
+	end(t, d)
+	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil || string(text) != "||" {
+		t.Errorf("it has handed over %q (%v), want two lives", text, err)
+	}
+	if log := d.Logs()["stock"]; log != "stock listens, life 1\nstock listens, life 2\n" {
+		t.Errorf("its log is %q, want that of both lives", log)
+	}
+}
+
+func leadIsNotKilled(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front"))
+	defer stop(t, d)
+	parts := d.(lab.Restarter)
+	if err := parts.Kill("lead"); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+		t.Errorf("Kill of the lead: %v", err)
+	}
+	if err := parts.Kill("nobody"); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+		t.Errorf("Kill of nobody: %v", err)
+	}
+}
+
+func preparations(t *testing.T, s suite) {
+	l := layout("front")
+	// Each finds what the one before it has left in the volume that they share with a unit.
+	l.Prepare = []lab.UnitSpec{
+		{Name: "first", Args: []string{"move", "", "{dir}/first"}, Volume: "front"},
+		{Name: "second", Args: []string{"move", "{dir}/first", "{dir}/front.lives"}, Volume: "front"},
+	}
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	for _, name := range []string{"first", "second"} {
+		if log := d.Logs()[name]; !strings.HasPrefix(log, "moves to /") {
+			t.Errorf("the log of %s is %q", name, log)
+		}
+	}
+	if n := len(d.Units()); n != 2 {
+		t.Errorf("%d units, want 2: commands that prepare are none", n)
+	}
+	end(t, d)
+	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "front.lives")); err != nil || string(text) != "||" {
+		t.Errorf("front has handed over %q (%v), want that it found what was prepared", text, err)
+	}
+}
+
+func preparationThatFails(t *testing.T, s suite) {
+	l := layout("front")
+	l.Prepare = []lab.UnitSpec{{Name: "reset", Args: []string{"die"}}}
+	_, err := s.Deploy(t.Context(), l, s.dir)
+	for _, want := range []string{"prepare the trial", "reset", "exit status 1", "out of luck"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Deploy: %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func neverReady(t *testing.T, s suite) {
+	l := layout("front")
+	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // it says nothing to the conductor
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err := d.Await(ctx, lab.EventReady); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("Await: %v, want the context's cause", err)
+	}
+}
+
+// Processes are those of this host that carry the label of a conductor.
+func Processes(label string) []string {
+	var found []string
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err == nil && slices.Contains(strings.Split(string(text), "\x00"), "CLEAVE_RUN="+label) {
+			found = append(found, filepath.Dir(path))
+		}
+	}
+	return found
+}

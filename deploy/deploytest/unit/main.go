@@ -1,0 +1,155 @@
+// Command unit is what the suite of package deploytest deploys: one part per unit.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func main() {
+	channel, err := control.Open()
+	if err == nil {
+		err = play(channel, os.Args[1], os.Args[2:])
+	}
+	if err == nil || errors.Is(err, control.ErrGone) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, err)
+	if channel != nil {
+		_ = channel.Failed(err) // it is in the log
+	}
+	os.Exit(1)
+}
+
+func play(channel *control.Channel, part string, args []string) error {
+	switch part {
+	case "lead": // args: the units to be called before it is ready
+		return lead(channel, args)
+	case "serve":
+		return serve(channel)
+	case "die":
+		return errors.New("out of luck")
+	case "crash":
+		os.Exit(3)
+	case "move": // args: from, to; without from it makes what is moved
+		fmt.Fprintln(os.Stderr, "moves to", args[1])
+		if args[0] == "" {
+			return os.WriteFile(args[1], []byte("|"), 0o600)
+		}
+		return os.Rename(args[0], args[1])
+	}
+	return fmt.Errorf("there is no part %q", part)
+}
+
+// lead is ready when it could call all others, and burns processor time for its job.
+func lead(channel *control.Channel, others []string) error {
+	var answers []string
+	for _, other := range others {
+		address, err := control.PeerAddress(other)
+		if err != nil {
+			return err
+		}
+		answer, err := call(address)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, answer)
+	}
+	if err := errors.Join(channel.Ready(), channel.Await(lab.CommandStart)); err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := burn(deploytest.Burnt); err != nil {
+		return err
+	}
+	err := errors.Join(channel.Finished(time.Since(begun)), channel.Await(lab.CommandStop))
+	if err != nil {
+		return err
+	}
+	return channel.Report(strings.Join(answers, " "))
+}
+
+// call asks a unit that may not listen yet who it is.
+func call(address string) (string, error) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		connection, err := net.Dial("tcp", address)
+		if err != nil && time.Now().Before(deadline) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		buffer := make([]byte, 100)
+		n, err := connection.Read(buffer)
+		return string(buffer[:n]), errors.Join(err, connection.Close())
+	}
+}
+
+// burn uses processor time.
+func burn(seconds float64) error {
+	for {
+		for n := 0; n < 1e6; n++ {
+			_ = n * n
+		}
+		var used unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
+			return err
+		}
+		if time.Duration(used.Nano()).Seconds() > seconds {
+			return nil
+		}
+	}
+}
+
+// serve tells every caller how many lives it has had, which it counts in its folder,
+// and hands that over in the end.
+func serve(channel *control.Channel) error {
+	dir, err := control.Dir()
+	if err != nil {
+		return err
+	}
+	address, err := control.Address()
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(dir)
+	lives := filepath.Join(dir, name+".lives")
+	known, err := os.ReadFile(lives)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	known = append(known, '|')
+	if err := os.WriteFile(lives, known, 0o600); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, name, "listens, life", len(known))
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(connection, "%s:%d", name, len(known))
+			_ = connection.Close()
+		}
+	}()
+	if err := channel.Await(lab.CommandStop); err != nil {
+		return err
+	}
+	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
+}

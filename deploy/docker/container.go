@@ -1,0 +1,327 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// upPatience is how long a container may take until its unit can be reached: most of it
+// is the daemon's.
+const upPatience = 60 * time.Second
+
+// container is one unit.
+type container struct {
+	*supervise.Unit
+	deployment *deployment
+	prepares   bool // it is a command that runs before the units
+	id         string
+	hostPID    int           // of its first process, as this host numbers it
+	followed   chan struct{} // closed when its log was read to the end
+	outcome    error         // how it ended; read after Ended is closed
+}
+
+func (d *deployment) newContainer(spec lab.UnitSpec) *container {
+	return &container{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+}
+
+// name is unlike that of any other trial's.
+func (d *deployment) name(of string) string {
+	return "cleave-" + d.deployer.label + "-" + strings.ToLower(filepath.Base(d.dir)) + "-" + of
+}
+
+// start runs the container and connects to its unit.
+func (c *container) start(ctx context.Context) error {
+	d := c.deployment
+	if err := os.MkdirAll(d.volume(c.Spec), 0o700); err != nil {
+		return fmt.Errorf("make the folder of unit %s: %w", c.Spec.Name, err)
+	}
+	for name, data := range c.Spec.Files {
+		if err := os.WriteFile(filepath.Join(d.volume(c.Spec), name), data, 0o600); err != nil {
+			return fmt.Errorf("write a file of unit %s: %w", c.Spec.Name, err)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	defer cancel()
+	token, err := c.run(ctx)
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w", c.Spec.Name, err)
+	}
+	if c.Spec.Foreign || c.prepares {
+		go c.await()
+		return nil
+	}
+	connection, err := supervise.Dial(ctx, d.control[c.Spec.Name], token)
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w%s", c.Spec.Name, err, c.Log.LastWords())
+	}
+	c.Commands = connection
+	go func() {
+		d.Hear(c.Unit, connection)
+		_ = connection.Close() // the unit has closed its side
+		c.await()
+	}()
+	return nil
+}
+
+// run starts the container and finds its process.
+func (c *container) run(ctx context.Context) (token string, err error) {
+	args, token, err := c.arguments()
+	if err != nil {
+		return "", err
+	}
+	if c.id, err = docker(ctx, args...); err != nil {
+		return "", err
+	}
+	if err := c.follow(); err != nil {
+		return "", err
+	}
+	pid, err := docker(ctx, "inspect", "--format", "{{.State.Pid}}", c.id)
+	if err != nil {
+		return "", err
+	}
+	c.hostPID, err = strconv.Atoi(pid)
+	return token, err
+}
+
+// arguments are those of docker run. Nothing secret is among them: they can be read
+// by whoever may list processes or containers.
+func (c *container) arguments() (args []string, token string, err error) {
+	d, spec := c.deployment, c.Spec
+	volume := d.volume(spec)
+	args = []string{
+		"run", "--detach", "--name", d.name(spec.Name), "--label", leftovers.DockerLabel + "=" + d.deployer.label,
+		"--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--cap-add", "DAC_OVERRIDE", "--security-opt", "no-new-privileges",
+		"--volume", volume + ":" + volume,
+	}
+	if d.memory != "" {
+		args = append(args, "--volume", d.memory+":"+d.memory)
+	}
+	for _, folder := range spec.Mounts {
+		args = append(args, "--volume", folder+":"+folder)
+	}
+	switch d.deployer.network {
+	case Host:
+		args = append(args, "--network", "host")
+	case Bridge:
+		host, _, err := net.SplitHostPort(d.control[spec.Name])
+		if err != nil {
+			return nil, "", err
+		}
+		args = append(args, "--network", d.network, "--ip", host)
+	}
+	if len(spec.Cores) > 0 {
+		args = append(args, "--cpuset-cpus", coreList(spec.Cores))
+	}
+	if spec.Foreign {
+		foreign, err := c.foreign()
+		return append(args, foreign...), "", err
+	}
+	path, token, err := d.writeEnvironment(spec, !c.prepares)
+	if err != nil {
+		return nil, "", err
+	}
+	args = append(args, "--env", lab.EnvironmentVariable+"="+path, d.image, programInImage)
+	for _, argument := range spec.Args {
+		args = append(args, strings.ReplaceAll(argument, "{dir}", volume))
+	}
+	return args, token, nil
+}
+
+// foreign are the last arguments of docker run for a program of this host, whose
+// libraries come with its /usr.
+func (c *container) foreign() ([]string, error) {
+	d, spec := c.deployment, c.Spec
+	dir := spec.Dir
+	if dir == "" {
+		dir = d.volume(spec)
+	}
+	pairs := []string{"{dir}", d.volume(spec)}
+	if _, port, err := net.SplitHostPort(d.endpoints[spec.Name].Bind); err == nil {
+		pairs = append(pairs, "{port}", port)
+	}
+	fill := strings.NewReplacer(pairs...)
+	args := []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro", "--workdir", dir}
+	for name, value := range d.environment(spec) {
+		args = append(args, "--env", fill.Replace(name+"="+value))
+	}
+	program, err := programOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, d.image, program)
+	for _, argument := range spec.Args {
+		args = append(args, fill.Replace(argument))
+	}
+	return args, nil
+}
+
+// programOf is the path of a program of this host. Containers have its /usr, and so
+// the libraries that it needs; what lies elsewhere would be there without them.
+func programOf(spec lab.UnitSpec) (string, error) {
+	path, err := exec.LookPath(spec.Program)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	switch {
+	case err != nil && spec.Install != "":
+		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
+	case err != nil:
+		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
+	case !strings.HasPrefix(path, "/usr/"):
+		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
+	}
+	return path, nil
+}
+
+func coreList(cores []int) string {
+	var words []string
+	for _, core := range cores {
+		words = append(words, strconv.Itoa(core))
+	}
+	return strings.Join(words, ",")
+}
+
+// follow reads the container's log until its end.
+func (c *container) follow() error {
+	command := exec.Command("docker", "logs", "--follow", c.id)
+	command.Stdout, command.Stderr = c.Log, c.Log
+	if err := command.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(c.followed)
+		_ = command.Wait() // the log ends with the container
+	}()
+	return nil
+}
+
+// await waits for the end of the container and judges it.
+func (c *container) await() {
+	defer close(c.Ended)
+	code, err := docker(context.Background(), "wait", c.id)
+	<-c.followed
+	switch {
+	case err != nil: // the daemon has ended, or somebody has removed the container
+	case code != "0":
+		err = fmt.Errorf("exit status %s", code)
+	case c.Spec.Foreign && !c.prepares:
+		err = errors.New("exit status 0: a program must stay in the foreground")
+	}
+	if c.outcome = err; !c.prepares {
+		c.deployment.Judge(c.Unit, err)
+	}
+}
+
+// remove ends the container, whatever state it is in, and removes it.
+func (c *container) remove() error {
+	if c.id == "" {
+		return nil
+	}
+	_ = c.deployment.Doom(c.Unit) // it may have ended
+	if c.Spec.Foreign {           // it may have something to put in order
+		_, _ = docker(context.Background(), "stop", "--time", stopSeconds, c.id)
+	}
+	_, err := docker(context.Background(), "rm", "--force", "--volumes", c.id)
+	return err
+}
+
+// stopSeconds is how long a foreign program has between SIGTERM and SIGKILL.
+const stopSeconds = "10"
+
+// prepare runs a command of the layout to its end.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
+	c := d.newContainer(spec)
+	c.prepares = true
+	d.prepared = append(d.prepared, c)
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	if err := c.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if c.outcome != nil {
+		return fmt.Errorf("%s: %w%s", spec.Name, c.outcome, c.Log.LastWords())
+	}
+	return nil
+}
+
+// Kill implements lab.Restarter: every process of the container is killed.
+func (d *deployment) Kill(name string) error {
+	c := d.named(name)
+	if c == nil {
+		return d.processes.(lab.Restarter).Kill(name)
+	}
+	if name == d.lead {
+		return fmt.Errorf("unit %s leads the trial and cannot be killed in it", name)
+	}
+	if d.memory != "" {
+		return fmt.Errorf("unit %s shares memory with others, which it would not find as it was when it is started again", name)
+	}
+	if err := d.Doom(c.Unit); err != nil {
+		return err
+	}
+	if _, err := docker(context.Background(), "kill", c.id); err != nil {
+		return fmt.Errorf("kill unit %s: %w", name, err)
+	}
+	<-c.Ended
+	return nil
+}
+
+// Restart implements lab.Restarter. The container is the same, with its address,
+// environment and volume; a new conductor's token is not needed, since the first is in
+// its environment.
+func (d *deployment) Restart(ctx context.Context, name string) error {
+	old := d.named(name)
+	if old == nil {
+		return d.processes.(lab.Restarter).Restart(ctx, name)
+	}
+	if !d.IsDoomed(old.Unit) {
+		return fmt.Errorf("unit %q was not killed, so it is not started again", name)
+	}
+	c := d.newContainer(old.Spec)
+	c.Log = old.Log
+	if err := old.remove(); err != nil {
+		return fmt.Errorf("start unit %s again: %w", name, err)
+	}
+	d.add(c)
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	return c.awaitListening(ctx)
+}
+
+// awaitListening waits until the unit accepts connections, where it listens at all.
+func (c *container) awaitListening(ctx context.Context) error {
+	endpoint, listens := c.deployment.endpoints[c.Spec.Name]
+	if !listens {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
+	defer cancel()
+	for {
+		dialer := net.Dialer{Timeout: time.Second}
+		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Dial)
+		if err == nil {
+			return connection.Close()
+		}
+		select {
+		case <-c.Ended:
+			return fmt.Errorf("unit %s ended at once%s", c.Spec.Name, c.Log.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("unit %s: %w", c.Spec.Name, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,328 @@
+// Package docker deploys units as containers of this host's Docker daemon, in its
+// network (docker-host) or in a bridge network of their own (docker-bridge). What runs
+// in them is the same program as in processes: the unit program in an image that holds
+// nothing else, or a program of this host with its /usr read-only. Units that name a
+// program of the conductor's, such as the load generator, run as processes beside them.
+//
+// Everything that it makes carries the label cleave.run; addresses lie in 198.18.0.0/16,
+// a range for benchmarks that nobody routes (RFC 2544). What a killed conductor leaves
+// behind, package leftovers finds by that label; units notice it themselves and end.
+//
+// Entry points: New, Deployer.Deploy.
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
+)
+
+// Network is how containers reach each other.
+type Network string
+
+// The networks.
+const (
+	Host   Network = "host"   // that of this host
+	Bridge Network = "bridge" // a bridge of the trial's own
+)
+
+// Deployer starts units as containers. It must be closed after the last trial.
+type Deployer struct {
+	network   Network
+	processes *process.Deployer // for units that are no containers
+	program   string            // path of cleave-unit
+	label     string
+
+	importing sync.Mutex
+	image     string // its name; empty until the first trial
+}
+
+var (
+	_ lab.Deployer  = (*Deployer)(nil)
+	_ lab.Restarter = (*deployment)(nil)
+)
+
+// New returns a deployer of containers that run program. What is no container goes to
+// processes. label marks everything that is made.
+func New(network Network, processes *process.Deployer, program, label string) *Deployer {
+	return &Deployer{network: network, processes: processes, program: program, label: label}
+}
+
+// Name implements lab.Deployer.
+func (d *Deployer) Name() string { return "docker-" + string(d.network) }
+
+// part splits a layout into what runs in containers and the rest.
+func part(layout lab.Layout) (containers []lab.UnitSpec, rest lab.Layout) {
+	rest = layout
+	rest.Units, rest.Prepare = nil, nil
+	for _, spec := range layout.Units {
+		if spec.Program == "" || spec.Foreign {
+			containers = append(containers, spec)
+		} else {
+			rest.Units = append(rest.Units, spec)
+		}
+	}
+	return containers, rest
+}
+
+// Preflight implements lab.Deployer.
+func (d *Deployer) Preflight(layout lab.Layout) error {
+	containers, rest := part(layout)
+	problems := []error{Missing(), d.processes.Preflight(rest)}
+	if d.network == Bridge {
+		problems = append(problems, unreachable(layout.Services), checkCount(len(containers)+len(layout.Prepare)))
+	}
+	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
+		if spec.Compose != nil {
+			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
+			continue
+		}
+		if spec.Foreign {
+			_, err := programOf(spec)
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// unreachable refuses services that units on a bridge cannot reach.
+func unreachable(services []lab.ServiceSpec) error {
+	var problems []error
+	for _, spec := range services {
+		if spec.Loopback {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, which units on a bridge network "+
+				"do not reach: deploy with docker-host, or use an embedded one", spec.Name, spec.Kind))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Deploy implements lab.Deployer.
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
+	containers, rest := part(layout)
+	running := &deployment{
+		Supervisor: supervise.New(layout.Lead, filepath.Join(dir, handedOver)),
+		deployer:   d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, running.Stop())
+		}
+	}()
+	if running.image, err = d.ownImage(ctx); err != nil {
+		return nil, err
+	}
+	if err := running.connect(ctx, slices.Concat(containers, layout.Prepare)); err != nil {
+		return nil, err
+	}
+	if err := running.makeMemory(layout.SharedMemory); err != nil {
+		return nil, err
+	}
+	for _, spec := range layout.Prepare {
+		if err := running.prepare(ctx, spec); err != nil {
+			return nil, fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
+	if err := running.startAll(ctx, containers); err != nil {
+		return nil, err
+	}
+	// The other deployer removes the folder with its end: it comes last.
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// handedOver is the folder, below that of the trial, of what units hand over.
+const handedOver = "handed-over"
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	deployer  *Deployer
+	lead      string
+	dir       string
+	image     string
+	network   string // id of the trial's own, or ""
+	memory    string // path of the file that is the units' memory, or ""
+	ports     *launch.Ports
+	endpoints map[string]lab.Endpoint // of units that listen
+	control   map[string]string       // host:port at which a unit waits for its conductor
+
+	processes  lab.Deployment // nil until they run
+	mu         sync.Mutex
+	containers map[string]*container // by unit
+	prepared   []*container
+	stopOnce   sync.Once
+	stopErr    error
+}
+
+// startAll starts the containers side by side: the daemon takes most of a second for
+// each.
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	problems := make([]error, len(specs))
+	var starts sync.WaitGroup
+	atOnce := make(chan struct{}, startsAtOnce)
+	for i, spec := range specs {
+		c := d.newContainer(spec)
+		d.add(c) // in the order of the layout
+		starts.Go(func() {
+			atOnce <- struct{}{}
+			defer func() { <-atOnce }()
+			problems[i] = c.start(ctx)
+		})
+	}
+	starts.Wait()
+	return errors.Join(problems...)
+}
+
+// startsAtOnce is how many containers are started at the same time.
+const startsAtOnce = 8
+
+func (d *deployment) add(c *container) {
+	d.mu.Lock()
+	d.containers[c.Spec.Name] = c
+	d.mu.Unlock()
+	d.Add(c.Unit)
+}
+
+func (d *deployment) named(name string) *container {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.containers[name]
+}
+
+// all are the containers of units as they are now, in the order of the layout.
+func (d *deployment) all() []*container {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []*container
+	for _, u := range d.All() {
+		if c := d.containers[u.Spec.Name]; c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, c := range d.all() {
+		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanTree})
+	}
+	return append(units, d.processes.Units()...)
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	if endpoint, ours := d.endpoints[unit]; ours {
+		return endpoint, nil
+	}
+	return d.processes.Endpoint(unit)
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	for _, c := range slices.Concat(d.prepared, d.all()) {
+		if text := c.Log.String(); text != "" {
+			logs[c.Spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// Stop implements lab.Deployment.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		d.MayEnd()
+		for _, c := range slices.Concat(d.prepared, d.all()) {
+			d.stopErr = errors.Join(d.stopErr, c.remove())
+		}
+		if d.network != "" {
+			_, err := docker(context.Background(), "network", "rm", d.network)
+			d.stopErr = errors.Join(d.stopErr, err)
+		}
+		d.ports.Close()
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+	})
+	return d.stopErr
+}
+
+// makeMemory makes the memory that all units share, as a file of the trial's folder:
+// containers inherit no descriptors.
+func (d *deployment) makeMemory(size int64) error {
+	if size == 0 {
+		return nil
+	}
+	d.memory = filepath.Join(d.dir, "memory")
+	file, err := os.OpenFile(d.memory, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("make shared memory: %w", err)
+	}
+	return errors.Join(file.Truncate(size), file.Close())
+}
+
+// volume is the folder that a unit gets, at the same path inside and outside.
+func (d *deployment) volume(spec lab.UnitSpec) string {
+	if spec.Volume == "" {
+		return filepath.Join(d.dir, spec.Name)
+	}
+	return filepath.Join(d.dir, spec.Volume)
+}
+
+// environment is all that a unit gets.
+func (d *deployment) environment(spec lab.UnitSpec) map[string]string {
+	all := map[string]string{"CLEAVE_RUN": d.deployer.label, "CLEAVE_DIR": d.volume(spec)}
+	if endpoint, listens := d.endpoints[spec.Name]; listens {
+		all["CLEAVE_ADDRESS"] = endpoint.Bind
+	}
+	if d.memory != "" {
+		all[lab.MemoryVariable] = d.memory
+	}
+	for _, peer := range spec.Peers {
+		all[lab.PeerVariable(peer)] = d.endpoints[peer].Dial
+	}
+	for _, variable := range spec.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// writeEnvironment leaves the environment of a unit of ours, with what it needs to be
+// reached, in a file of its own, and returns its path and the token.
+func (d *deployment) writeEnvironment(spec lab.UnitSpec, reached bool) (path, token string, err error) {
+	all := d.environment(spec)
+	if reached {
+		token = rand.Text()
+		all[lab.ControlVariable], all[lab.TokenVariable] = d.control[spec.Name], token
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "", "", err
+	}
+	path = filepath.Join(d.volume(spec), spec.Name+".environment")
+	return path, token, os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,252 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/launch"
+)
+
+// TestMain lets the test program be the janitor and the keeper of units that are
+// processes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "janitor" {
+		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 7 && os.Args[1] == "conductor" {
+		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// playConductor deploys a layout, given as JSON, says so and waits to be killed.
+func playConductor(network, program, dir, label, text string) error {
+	var layout lab.Layout
+	if err := json.Unmarshal([]byte(text), &layout); err != nil {
+		return err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	processes := process.New(program, []string{own, "janitor"}, nil, label)
+	if _, err = New(Network(network), processes, program, label).Deploy(context.Background(), layout, dir); err != nil {
+		return err
+	}
+	fmt.Println("deployed")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// label is that of the test program, in the form of real labels.
+func label(t *testing.T) string {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own.String()
+}
+
+// newDeployer is one whose units are those of the suite.
+func newDeployer(t *testing.T, network Network, program string) *Deployer {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(network, process.New(program, []string{own, "janitor"}, nil, label(t)), program, label(t))
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if things := things(t, "container", "network", "image", "volume"); len(things) > 0 {
+			t.Errorf("after Close there are %q", things)
+		}
+	})
+	return d
+}
+
+// things are what in Docker carries our label, of some kinds.
+func things(t *testing.T, kinds ...string) []string {
+	t.Helper()
+	found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, thing := range found {
+		for _, kind := range kinds {
+			if strings.HasPrefix(thing.String(), kind+" ") {
+				names = append(names, thing.String())
+			}
+		}
+	}
+	return names
+}
+
+// waiting is a layout of units that wait for commands.
+func waiting() lab.Layout {
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
+		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+	}}
+}
+
+// TestUnitsOfADeadConductorEnd: nobody tells them, and what is left then is found by
+// its label.
+func TestUnitsOfADeadConductorEnd(t *testing.T) {
+	dockertest.Start(t)
+	program := deploytest.Program(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(waiting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []Network{Host, Bridge} {
+		t.Run(string(network), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "trial")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			conductor := exec.Command(own, "conductor", string(network), program, dir, label(t), string(text))
+			out, err := conductor.StdoutPipe()
+			if err == nil {
+				err = conductor.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
+				t.Fatalf("the conductor says %q (%v)", line, err)
+			}
+			if err := conductor.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = conductor.Wait() // killed, as it should be
+			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+				running, err := docker(t.Context(), "ps", "--quiet", "--filter", "label="+leftovers.DockerLabel+"="+label(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if running == "" {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("containers %q still run", running)
+				}
+			}
+			found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+			if err != nil || len(found) < 3 { // two containers and the image
+				t.Errorf("left are %q (%v)", found, err)
+			}
+			for _, thing := range found {
+				if _, err := thing.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+			if left := things(t, "container", "network", "image", "volume"); len(left) > 0 {
+				t.Errorf("after that there are %q", left)
+			}
+		})
+	}
+}
+
+// TestNoSecretIsInADescription: whoever may ask the daemon sees neither the addresses
+// of services nor what proves a conductor.
+func TestNoSecretIsInADescription(t *testing.T) {
+	dockertest.Start(t)
+	d := newDeployer(t, Host, deploytest.Program(t))
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	deployed, err := d.Deploy(t.Context(), waiting(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := deployed.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	environment, err := os.ReadFile(filepath.Join(dir, "front", "front.environment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables map[string]string
+	if err := json.Unmarshal(environment, &variables); err != nil {
+		t.Fatal(err)
+	}
+	told, err := docker(t.Context(), "inspect", deployed.(*deployment).named("front").id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"geheim", variables[lab.TokenVariable]} {
+		if secret == "" || strings.Contains(told, secret) || !strings.Contains(string(environment), secret) {
+			t.Errorf("%q is in the description, or not in the unit's environment", secret)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "front", "front.environment")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v of the environment (%v), want 0600", info.Mode(), err)
+	}
+}
+
+func TestPreflightNamesWhatCannotBe(t *testing.T) {
+	layout := waiting()
+	layout.Services = []lab.ServiceSpec{{Name: "broker", Kind: "rabbitmq", Loopback: true}, {Name: "database", Kind: "sqlite"}}
+	layout.Units = append(layout.Units,
+		lab.UnitSpec{Name: "balancer", Foreign: true, Program: "cleave-no-such-program", Install: "apt-get install it"},
+		lab.UnitSpec{Name: "system", Foreign: true, Program: "/proc/self/exe"},
+		lab.UnitSpec{Name: "shop", Foreign: true, Compose: &lab.Compose{}},
+	)
+	for range mostOnBridge {
+		layout.Units = append(layout.Units, lab.UnitSpec{Name: "worker"})
+	}
+	err := newDeployer(t, Bridge, "").Preflight(layout)
+	for _, want := range []string{
+		"broker (rabbitmq) listens on this host's loopback", "type: apt-get install it", "is not below /usr", "its deployment is compose",
+		"too many for one bridge network",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Preflight: %v, want it to say %q", err, want)
+		}
+	}
+	if err == nil || strings.Contains(err.Error(), "sqlite") {
+		t.Errorf("Preflight: %v, want nothing against files", err)
+	}
+}
+
+// TestSuite is what every deployer must pass.
+func TestSuite(t *testing.T) {
+	dockertest.Start(t)
+	program := deploytest.Program(t)
+	for _, network := range []Network{Host, Bridge} {
+		t.Run(string(network), func(t *testing.T) {
+			deploytest.Suite(t, newDeployer(t, network, program), func() []string {
+				return append(deploytest.Processes(label(t)), things(t, "container", "network", "volume")...)
+			})
+		})
+	}
+}
