@@ -107,8 +107,9 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	if v.Summary == "" {
 		v.Summary = architecture.Summary
 	}
-	if v.Deployment != "process" {
-		r.Problem(line, "variant %s: there is no deployment %q; there is: process", v.Name, v.Deployment)
+	if !slices.Contains(lab.Deployments(), v.Deployment) {
+		r.Problem(line, "variant %s: there is no deployment %q%s; there are: %s", v.Name, v.Deployment,
+			yamlfile.Suggest(v.Deployment, lab.Deployments()), strings.Join(lab.Deployments(), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)

@@ -136,7 +136,7 @@ func at(line *int, read func(*yaml.Node)) func(*yaml.Node) {
 
 func (f *File) readVariants(r *reader, node *yaml.Node) {
 	r.pairs(node, "variants", func(key, value *yaml.Node) {
-		v := lab.Variant{Name: key.Value, Deployment: "process"}
+		v := lab.Variant{Name: key.Value, Deployment: lab.Process}
 		f.lines.variants[v.Name] = key.Line
 		if !namePattern.MatchString(v.Name) {
 			r.Problem(key.Line, "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)

@@ -24,6 +24,8 @@ type Options struct {
 	Blocks *int
 	Points []string
 	Seed   *uint64
+	// Deployment takes the place of that of every variant; empty: each keeps its own.
+	Deployment string
 	// Knobs returns the knobs to be turned in a variant besides its own, which they
 	// replace; nil: none.
 	Knobs func(lab.Variant) (map[string]string, error)
@@ -63,6 +65,12 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	var err error
 	if s.Variants, err = f.turn(s.Variants, o.Knobs); err != nil {
 		return s, err
+	}
+	if o.Deployment != "" {
+		s.Variants = slices.Clone(s.Variants)
+		for i := range s.Variants {
+			s.Variants[i].Deployment = o.Deployment
+		}
 	}
 	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
 		return s, err

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
+	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/plain"
@@ -134,7 +135,11 @@ func programs() (own, unit string, err error) {
 // they start.
 func deployers(own, unit, label string) map[string]lab.Deployer {
 	processes := process.New(unit, []string{own, janitorName}, []string{own, keeperName}, label)
-	return map[string]lab.Deployer{"process": processes, "compose": compose.New(processes, label)}
+	return map[string]lab.Deployer{
+		lab.Process: processes, "compose": compose.New(processes, label),
+		lab.DockerHost:   docker.New(docker.Host, processes, unit, label),
+		lab.DockerBridge: docker.New(docker.Bridge, processes, unit, label),
+	}
 }
 
 // isTerminal reports whether w is a terminal that people look at.

@@ -66,6 +66,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	})
 	registerBackings(command, &flags.backings)
 	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "kill a part in mid-load and start it again: kill:TARGET[@AFTER][+HEAL];\na unit, database, broker, documents or every-unit; may be repeated")
+	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command
 }
@@ -94,7 +95,7 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	}
 	var mistakes []error
 	for _, name := range f.names(info) {
-		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: "process"}
+		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment()}
 		var err error
 		if knobs == nil {
 			err = possible(info, v)

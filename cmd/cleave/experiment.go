@@ -34,6 +34,7 @@ type experimentFlags struct {
 	blocks    int
 	points    []string
 	backings  []string
+	deploy    deployFlag
 	seed      uint64
 	results   string
 	resume    string
@@ -51,6 +52,7 @@ func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
 	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
 	registerBackings(command, &f.backings)
+	registerDeploy(command, &f.deploy)
 	f.registerPlay(command)
 }
 
@@ -69,7 +71,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 
 // options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Quick: f.quick, Points: f.points}
+	o := study.Options{Quick: f.quick, Points: f.points, Deployment: string(f.deploy)}
 	if command.Flags().Changed("scale") {
 		o.Scale = &f.scale
 	}
@@ -151,7 +153,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume", backingFlag} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume", backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}

@@ -38,6 +38,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
 	flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
 	registerBackings(command, &f.backings)
+	registerDeploy(command, &f.deploy)
 	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
 	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
@@ -129,7 +130,7 @@ func (f *explainFlags) variant(info lab.SystemInfo, onBackings standing, flag, t
 	if len(words) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
 	}
-	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{}, Deployment: "process"}
+	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{}, Deployment: f.deployment()}
 	for _, word := range words[1:] {
 		knob, value, set := strings.Cut(word, "=")
 		if !set {

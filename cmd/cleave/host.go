@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
+	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -179,10 +180,13 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose(ctx context.Context) (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{"process": "", "compose": ""}, Leftovers: []string{}}
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
-		found.Deployments["process"] = broken.Error()
+		found.Deployments[lab.Process] = broken.Error()
+	}
+	if err := docker.Missing(); err != nil {
+		found.Deployments[lab.DockerHost], found.Deployments[lab.DockerBridge] = err.Error(), err.Error()
 	}
 	if err := compose.Missing(); err != nil {
 		found.Deployments["compose"] = err.Error()

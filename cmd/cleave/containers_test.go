@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+)
+
+// bigInContainers has deployments as a factor, and units that share sockets and memory.
+const bigInContainers = `
+schema: cleave-study/1
+name: big-containers
+title: processes in containers and without
+system: big
+baseline: uds
+variants:
+  uds: {architecture: uds}
+  uds-in-containers: {architecture: uds, deployment: docker-host}
+  shm-in-containers: {architecture: shm, deployment: docker-host}
+  threads-in-one: {architecture: threads, deployment: docker-bridge}
+points:
+  p: {neighbourhoods: 1, workers: 3, pings: 100}
+design: {blocks: 1, noise_floor: [], gates: {steal: 99%, calibration: 99%}}
+`
+
+// TestTheSameRunsInContainers: the layouts that run as processes run as containers, by
+// one word, and are audited alike; nothing of them is left.
+func TestTheSameRunsInContainers(t *testing.T) {
+	dockertest.Start(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "big.yaml"), []byte(bigInContainers), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, args string
+		code       int
+		says       []string
+	}{
+		{"bridge", "check shop --architecture monolith-ha,sync --orders 100 --deploy docker-bridge", exitFine, []string{"monolith-ha   valid", "sync          valid"}},
+		{"host", "check shop --architecture async --orders 100 --deploy docker-host", exitFine, []string{"async         valid"}},
+		{"a server that a bridge does not reach", "check shop --architecture async --orders 100 --deploy docker-bridge", exitMissingPart,
+			[]string{"broker (nats) listens on this host's loopback", "docker-host"}},
+		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 planned trials counted"}},
+		{"no such deployment", "run big.yaml --deploy swarm", exitBadPlan, []string{`there is no deployment "swarm"`, "docker-bridge"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
+			command.Dir = dir
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			if left := containers(t); len(left) > 0 {
+				t.Errorf("left in Docker: %v", left)
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deployFlagName names the flag that deploys every variant in one way.
+const deployFlagName = "deploy"
+
+// deployFlag is a deployment's name, or empty: each variant keeps its own.
+type deployFlag string
+
+// registerDeploy makes the flag.
+func registerDeploy(command *cobra.Command, into *deployFlag) {
+	command.Flags().Var(into, deployFlagName, "deploy every variant in this `way`: "+strings.Join(lab.Deployments(), ", "))
+}
+
+// deployment is that of variants that no study file names.
+func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
+
+// String implements pflag.Value.
+func (d *deployFlag) String() string { return string(*d) }
+
+// Type implements pflag.Value.
+func (d *deployFlag) Type() string { return "way" }
+
+// Set implements pflag.Value.
+func (d *deployFlag) Set(name string) error {
+	if !slices.Contains(lab.Deployments(), name) {
+		return fmt.Errorf("there is no deployment %q: use %s", name, strings.Join(lab.Deployments(), ", "))
+	}
+	*d = deployFlag(name)
+	return nil
+}
