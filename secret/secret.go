@@ -1,0 +1,216 @@
+// Package secret keeps values that must not be published, such as passwords, out
+// of plans, reports and messages. What is written holds references in their place,
+// ${NAME}, which are replaced when something is started.
+//
+// It knows no file format: its users say which texts there are, and how references
+// stand in them. What it cannot know are secrets under harmless names.
+//
+// Entry points: NewVault, Vault.Mask, Vault.Fill, Vault.Conceal, Named.
+package secret
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Prefix begins the names of the variables that stand for masked values.
+const Prefix = "CLEAVE_MASKED_"
+
+// leastConcealed is the length in bytes from which on a value is taken out of what
+// programs write: shorter ones stand in any text by chance.
+const leastConcealed = 6
+
+// Vault has the values of one run of the program. It is used by one goroutine.
+type Vault struct {
+	environment func(name string) (string, bool)
+	masked      map[string]string // by the variable that stands for it
+	known       map[string]bool   // values to be concealed
+	warnings    []string
+}
+
+// NewVault makes a vault that looks variables up with the function, which may be
+// os.LookupEnv.
+func NewVault(environment func(name string) (string, bool)) *Vault {
+	return &Vault{environment: environment, masked: map[string]string{}, known: map[string]bool{}}
+}
+
+// word is a part of a name: API_KEY, apiKey and api-key have the same two.
+var word = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
+
+// Named reports whether a name, of a variable, a header or an option, is that of a
+// secret. The name of a file that holds one is not.
+func Named(name string) bool {
+	words := word.FindAllString(name, -1)
+	for i, w := range words {
+		words[i] = strings.ToUpper(strings.TrimRight(w, "_-. "))
+	}
+	if len(words) == 0 || slices.Contains([]string{"FILE", "PATH", "DIR"}, words[len(words)-1]) {
+		return false
+	}
+	whole := strings.Join(words, "")
+	for _, part := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "COOKIE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHORIZATION"} {
+		if strings.Contains(whole, part) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(words, func(w string) bool {
+		return slices.Contains([]string{"KEY", "KEYS", "AUTH", "PASS", "PWD"}, w)
+	})
+}
+
+// Mask keeps a value and returns the variable that stands for it in what is written.
+// what and name say whose it is: "env" and "API_TOKEN" of a system.
+func (v *Vault) Mask(what, name, value string) string {
+	base := Prefix + strings.ToUpper(strings.Trim(notInNames.ReplaceAllString(name, "_"), "_"))
+	variable := base
+	for n := 2; ; n++ {
+		kept, taken := v.masked[variable]
+		if taken && kept == value {
+			return variable
+		}
+		if !taken {
+			break
+		}
+		variable = fmt.Sprintf("%s_%d", base, n)
+	}
+	v.masked[variable] = value
+	v.conceal(value)
+	v.warnings = append(v.warnings, fmt.Sprintf("%s: the value of %s looks like a secret: plan and report show %s in its place, and a replay asks for that variable; better write ${NAME} of your environment, or use env_file",
+		what, name, variable))
+	return variable
+}
+
+// notInNames are the characters that names of variables cannot have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// conceal notes a value, and what stands behind its first word: "Bearer abc" may
+// come back as abc.
+func (v *Vault) conceal(value string) {
+	_, rest, _ := strings.Cut(value, " ")
+	for _, text := range []string{value, rest} {
+		if len(text) >= leastConcealed {
+			v.known[text] = true
+		}
+	}
+}
+
+// Warnings are what people should know of the values that were masked, once.
+func (v *Vault) Warnings() []string {
+	warnings := v.warnings
+	v.warnings = nil
+	return warnings
+}
+
+// passwordInURL finds the password of URLs: scheme://user:password@host.
+var passwordInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s$][^@/\s]*)(@)`)
+
+// MaskURLs masks the passwords of all URLs in a text. form writes the reference to a
+// variable.
+func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
+	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
+		parts := passwordInURL.FindStringSubmatch(found)
+		return parts[1] + form(v.Mask(what, name+"_PASSWORD", parts[2])) + parts[3]
+	})
+}
+
+// Reference is how system files and plans write a reference: ${NAME}.
+func Reference(variable string) string { return "${" + variable + "}" }
+
+// reference finds references, and the $${ that is a plain ${.
+var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// HasReference reports whether a text holds a reference.
+func HasReference(text string) bool {
+	return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "" })
+}
+
+// Fill replaces the references in a text by values: those at hand, the masked ones,
+// or those of the environment. The error is a MissingError.
+func (v *Vault) Fill(text string, atHand map[string]string) (string, error) {
+	missing := MissingError{}
+	filled := reference.ReplaceAllStringFunc(text, func(found string) string {
+		name := reference.FindStringSubmatch(found)[1]
+		if name == "" {
+			return "${"
+		}
+		value, known := v.Value(name, atHand)
+		if !known {
+			missing = append(missing, name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return "", missing
+	}
+	return filled, nil
+}
+
+// FillMasked replaces references to masked values only: in texts in which ${NAME}
+// has a meaning of its own, such as commands.
+func (v *Vault) FillMasked(text string) (string, error) {
+	missing := MissingError{}
+	filled := maskedReference.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		value, known := v.Value(name, nil)
+		if !known {
+			missing = append(missing, name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return "", missing
+	}
+	return filled, nil
+}
+
+// MaskedIn are the variables of masked values to which a text refers.
+func MaskedIn(text string) []string {
+	var names []string
+	for _, found := range maskedReference.FindAllString(text, -1) {
+		names = append(names, found[2:len(found)-1])
+	}
+	return names
+}
+
+var maskedReference = regexp.MustCompile(`\$\{` + Prefix + `[A-Z0-9_]*\}`)
+
+// Value is that of a variable, and whether there is one. It is concealed from now on.
+func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
+	value, known := atHand[name]
+	if !known {
+		value, known = v.masked[name]
+	}
+	if !known {
+		value, known = v.environment(name)
+	}
+	v.conceal(value)
+	return value, known
+}
+
+// Conceal takes all values that were handed out out of a text.
+func (v *Vault) Conceal(text string) string {
+	longestFirst := slices.SortedFunc(maps.Keys(v.known), func(a, b string) int { return len(b) - len(a) })
+	for _, value := range longestFirst {
+		text = strings.ReplaceAll(text, value, "***")
+	}
+	return text
+}
+
+// MissingError names the variables that nobody has set.
+type MissingError []string
+
+// Error implements error.
+func (m MissingError) Error() string {
+	var reasons []string
+	for _, name := range m {
+		if strings.HasPrefix(name, Prefix) {
+			reasons = append(reasons, fmt.Sprintf("a value was masked when the plan was made: give it in the environment variable %s", name))
+		} else {
+			reasons = append(reasons, fmt.Sprintf("the environment variable %s is not set: set it to its value", name))
+		}
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,95 @@
+package secret
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNamesOfSecrets(t *testing.T) {
+	for name, want := range map[string]bool{
+		"API_TOKEN": true, "api-key": true, "apiKey": true, "APIKEY": true, "DBPASSWORD": true, "Authorization": true, "X-Api-Key": true,
+		"Cookie": true, "Set-Cookie": true, "Proxy-Authorization": true, "AWS_SECRET_ACCESS_KEY": true, "GOOGLE_CREDENTIALS": true,
+		"DB_PASS": true, "BASIC_AUTH": true, "token": true, "--token": true, "KEY": true, "PGPASSWORD": true,
+		"AUTHOR": false, "MONKEY": false, "KEYBOARD": false, "PORT": false, "PATH": false, "SSL_KEY_FILE": false, "TOKEN_PATH": false,
+		"COMPASS": false, "": false, "Accept": false, "passenger": false,
+	} {
+		if got := Named(name); got != want {
+			t.Errorf("%q is a secret: %t, want %t", name, got, want)
+		}
+	}
+}
+
+func vault(environment map[string]string) *Vault {
+	return NewVault(func(name string) (string, bool) { value, set := environment[name]; return value, set })
+}
+
+func TestMaskedValuesComeBack(t *testing.T) {
+	v := vault(nil)
+	first, again := v.Mask("a", "API_TOKEN", "one-secret"), v.Mask("b", "API_TOKEN", "one-secret")
+	other := v.Mask("b", "api-token", "another")
+	if first != "CLEAVE_MASKED_API_TOKEN" || again != first || other != first+"_2" {
+		t.Errorf("masked as %s, %s and %s", first, again, other)
+	}
+	if text, err := v.Fill("x ${"+first+"} ${"+other+"}", nil); err != nil || text != "x one-secret another" {
+		t.Errorf("filled: %q, %v", text, err)
+	}
+	if text, err := v.FillMasked("${HOME} $${A} ${" + first + "}"); err != nil || text != "${HOME} $${A} one-secret" {
+		t.Errorf("filled: %q, %v", text, err)
+	}
+	if warnings := v.Warnings(); len(warnings) != 2 || strings.Contains(strings.Join(warnings, ""), "one-secret") || len(v.Warnings()) != 0 {
+		t.Errorf("warnings %q, want one per value, once, without it", warnings)
+	}
+	_, err := vault(nil).Fill("${"+first+"}", nil)
+	if err == nil || !strings.Contains(err.Error(), "masked") || !strings.Contains(err.Error(), first) {
+		t.Errorf("another vault has a value, or says %v", err)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	v := vault(map[string]string{"A": "1", "B": "two${A}"})
+	for text, want := range map[string]string{
+		"": "", "${A}": "1", "x${A}-${C}": "x1-3", "${B}": "two${A}", "$${A}": "${A}", "$A {A} ${a b}": "$A {A} ${a b}",
+	} {
+		if got, err := v.Fill(text, map[string]string{"C": "3"}); err != nil || got != want {
+			t.Errorf("%q becomes %q, %v; want %q", text, got, err, want)
+		}
+		if HasReference(text) != (strings.Contains(want, "1") || text == "${B}") {
+			t.Errorf("%q has a reference: %t", text, HasReference(text))
+		}
+	}
+	var missing MissingError
+	if _, err := v.Fill("${NONE} ${A} ${NEITHER}", nil); !errors.As(err, &missing) || !slices.Equal(missing, MissingError{"NONE", "NEITHER"}) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+func TestPasswordsInURLs(t *testing.T) {
+	v := vault(nil)
+	for text, want := range map[string]string{
+		"postgres://me:hunter22@127.0.0.1/db":   "postgres://me:${CLEAVE_MASKED_DSN_PASSWORD}@127.0.0.1/db",
+		"a http://:hunter22@h b":                "a http://:${CLEAVE_MASKED_DSN_PASSWORD}@h b",
+		"http://me:${PW}@h/":                    "http://me:${PW}@h/",
+		"http://127.0.0.1:8080/a@b http://h:1/": "http://127.0.0.1:8080/a@b http://h:1/",
+	} {
+		if got := v.MaskURLs("a", "DSN", text, Reference); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestConcealing(t *testing.T) {
+	v := vault(map[string]string{"SHORT": "ab", "LONG": "hunter22-and-more", "PART": "hunter22"})
+	text := "ab hunter22 and hunter22-and-more, abc.def.ghi"
+	if got := v.Conceal(text); got != text {
+		t.Errorf("an empty vault conceals: %q", got)
+	}
+	if _, err := v.Fill("${SHORT}${LONG}${PART}", nil); err != nil {
+		t.Fatal(err)
+	}
+	v.Mask("a", "Authorization", "Bearer abc.def.ghi")
+	if got, want := v.Conceal(text), "ab *** and ***, ***"; got != want {
+		t.Errorf("%q becomes %q, want %q", text, got, want)
+	}
+}
