@@ -5,15 +5,20 @@ package lab
 // trial: by Command or by Compose.
 //
 // In Command, Env and URL, {port} stands for a free port of this host, chosen for
-// every trial.
+// every trial. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
+// values that looked like secrets.
 type ExternalSystem struct {
 	URL string `json:"url"`
 	// Command is the program and its arguments; no shell reads it.
-	Command []string          `json:"command,omitempty"`
-	Dir     string            `json:"dir,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	Compose *Compose          `json:"compose,omitempty"`
-	Ready   ReadyCheck        `json:"ready"`
+	Command []string `json:"command,omitempty"`
+	Dir     string   `json:"dir,omitempty"`
+	// Env has references, ${NAME}, to variables of EnvFile or of the environment of
+	// Cleave, whose values are nowhere else; $${ is a plain ${.
+	Env map[string]string `json:"env,omitempty"`
+	// EnvFile is the path of a file with lines NAME=VALUE.
+	EnvFile string     `json:"env_file,omitempty"`
+	Compose *Compose   `json:"compose,omitempty"`
+	Ready   ReadyCheck `json:"ready"`
 	// Reset is a command that runs before every trial, before the system starts.
 	Reset []string `json:"reset,omitempty"`
 	// Cores are those of the system; empty means any.

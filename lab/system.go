@@ -37,6 +37,9 @@ type SystemInfo struct {
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Restartable: units may be killed and started again while the load goes on.
 	Restartable bool `json:"restartable,omitempty"`
+	// Foreign: variants bring the definition of their system, and studies the scenario
+	// that it is loaded with; no study file can say either.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // LiveAuditor is a System whose audit reads the backing services and the trial's

@@ -54,7 +54,7 @@ func rules() []rule {
 			"the built-in studies are files with their published figures, not code"},
 		{"systems", []string{"lab", "inputfile", "yamlfile", "control", "binding", "backing"}, any, []string{"launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
-		{"systems/external", []string{"lab", "secret"}, any, nil,
+		{"systems/external", []string{"lab", "inputfile", "yamlfile", "secret"}, any, nil,
 			"what somebody else wrote is known by its definition, which may refer to secrets"},
 		{"systems/big/bigtest", []string{"lab", "control", "launch", "systems/big"}, any, nil,
 			"the stand-in for a deployer in tests starts units as the deployer does"},

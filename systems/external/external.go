@@ -14,10 +14,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // Name is what plans call this system.
@@ -41,9 +41,11 @@ const (
 const portMark = "{port}"
 
 // System is every system that somebody else wrote. Load is that of the study.
+// Generator and Secrets are not needed to describe it.
 type System struct {
 	Generator lab.Generator
 	Load      lab.Load
+	Secrets   *secret.Vault // the values behind the references of a definition
 }
 
 var (
@@ -61,11 +63,11 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: "compose", Summary: "containers, started for every trial"},
 		},
 		Parameters: []lab.Parameter{
-			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate},
-			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers},
-			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate},
+			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
+			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers, Optional: true},
+			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate, Optional: true},
 		},
-		Metrics: metrics(true, true, true),
+		Metrics: metrics(true, true, true), Foreign: true,
 	}
 }
 
@@ -86,16 +88,23 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors}
+	environment, err := s.environment(x)
+	if err != nil {
+		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
+	}
 	if len(x.Reset) > 0 {
-		reset := foreign("reset", x, x.Reset)
+		reset, err := s.foreign("reset", x, x.Reset, environment)
+		if err != nil {
+			return lab.Layout{}, err
+		}
 		reset.Listens = false
 		layout.Prepare = []lab.UnitSpec{reset}
 	}
 	switch {
 	case x.Compose != nil:
-		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment(x), Cores: x.Cores}}
+		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores}}
 	case len(x.Command) > 0:
-		unit, err := command(x)
+		unit, err := s.command(x, environment)
 		if err != nil {
 			return lab.Layout{}, err
 		}
@@ -140,10 +149,10 @@ func setLoad(job *lab.LoadJob, p lab.Point) error {
 }
 
 // command is the unit of a system that is started by a command.
-func command(x *lab.ExternalSystem) (lab.UnitSpec, error) {
-	unit := foreign(RoleSystem, x, x.Command)
-	if unit.Listens {
-		return unit, nil
+func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
+	unit, err := s.foreign(RoleSystem, x, x.Command, environment)
+	if err != nil || unit.Listens {
+		return unit, err
 	}
 	u, err := url.Parse(x.URL)
 	if err != nil {
@@ -156,20 +165,12 @@ func command(x *lab.ExternalSystem) (lab.UnitSpec, error) {
 }
 
 // foreign is a command of the system's definition.
-func foreign(name string, x *lab.ExternalSystem, argv []string) lab.UnitSpec {
+func (s System) foreign(name string, x *lab.ExternalSystem, argv, environment []string) (lab.UnitSpec, error) {
+	argv, err := s.arguments(argv)
 	return lab.UnitSpec{
-		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem, Dir: x.Dir, Env: environment(x),
+		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem, Dir: x.Dir, Env: environment,
 		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
-	}
-}
-
-func environment(x *lab.ExternalSystem) []string {
-	var all []string
-	for name, value := range x.Env {
-		all = append(all, name+"="+value)
-	}
-	slices.Sort(all)
-	return all
+	}, err
 }
 
 // loopback returns the address that a URL on this host means.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // dummy is a generator that notes its job and reads reports that are
@@ -43,7 +44,7 @@ func at(factor string, level float64) lab.Point {
 func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
 	t.Helper()
 	var job lab.LoadJob
-	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}}}
+	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}}, Secrets: secret.NewVault(os.LookupEnv)}
 	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -59,6 +61,7 @@ type file struct {
 	Compose string            `yaml:"compose"`
 	Dir     string            `yaml:"dir"`
 	Env     map[string]string `yaml:"env"`
+	EnvFile string            `yaml:"env_file"`
 	Ready   ready             `yaml:"ready"`
 	Reset   argv              `yaml:"reset"`
 	Cores   []int             `yaml:"cores"`
@@ -145,6 +148,23 @@ func (f *file) definition(folder string) (Definition, []error) {
 		Ready: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
 	}}
 	d.Dir = within(folder, f.Dir)
+	if f.EnvFile != "" {
+		d.EnvFile = within(folder, f.EnvFile)
+		values, err := readEnvFile(d.EnvFile)
+		if err != nil {
+			mistake("env_file: %w", err)
+		}
+		// The plan has the names; the values are read when the system is started.
+		d.Env = maps.Clone(d.Env)
+		if d.Env == nil {
+			d.Env = map[string]string{}
+		}
+		for name := range values {
+			if _, set := d.Env[name]; !set {
+				d.Env[name] = secret.Reference(name)
+			}
+		}
+	}
 	if f.Compose != "" {
 		path := within(folder, f.Compose)
 		text, err := inputfile.Read(path, MaxFile)
@@ -175,7 +195,7 @@ func (d *Definition) complete() (mistakes []error) {
 	if started && d.Compose != nil {
 		mistake("give command or compose, not both")
 	}
-	marked := strings.Contains(strings.Join(d.Command, " ")+strings.Join(environment(&d.ExternalSystem), " "), portMark)
+	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "), portMark)
 	if d.URL == "" && started && marked {
 		d.URL = "http://127.0.0.1:" + portMark + "/"
 	}
@@ -210,7 +230,13 @@ func checkURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
 	switch {
 	case err != nil:
-		return fmt.Errorf("url %q: %w", text, err)
+		var parsing *url.Error
+		if errors.As(err, &parsing) {
+			err = parsing.Err // its text may hold a password
+		}
+		return fmt.Errorf("url: %w", err)
+	case u.User != nil:
+		return errors.New("url holds a user or a password: send it as a header: -H 'Authorization: ${NAME}'")
 	case u.Host == "" || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):
 		return fmt.Errorf("url is %q, expected http://, https://, grpc:// or grpcs:// and a host", text)
 	}

@@ -42,7 +42,7 @@ func Inline(text string) (Definition, error) {
 	}
 	mistakes := d.complete()
 	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("system %q: %w", text, mistake)
+		mistakes[i] = fmt.Errorf("system %s: %w", d.Name, mistake)
 	}
 	return d, errors.Join(mistakes...)
 }
@@ -85,7 +85,7 @@ func Split(text string) ([]string, error) {
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, fmt.Errorf("the command %q ends inside quotes or behind a backslash", text)
+		return nil, errors.New("the command ends inside quotes or behind a backslash")
 	}
 	if begun {
 		words = append(words, word.String())

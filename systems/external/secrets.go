@@ -1,0 +1,208 @@
+package external
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+)
+
+// Mask puts references in the place of all values that look like secrets. What is
+// left may be written; Layout fills the values in again.
+func (d *Definition) Mask(v *secret.Vault) error {
+	m := masker{v, d.Name}
+	d.Env = maps.Clone(d.Env)
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		d.Env[name] = m.value(name, d.Env[name])
+	}
+	d.Command, d.Reset = m.words(d.Command), m.words(d.Reset)
+	d.Summary = m.text("summary", d.Summary)
+	if d.Compose == nil {
+		return nil
+	}
+	text, err := m.compose(d.Compose.Text)
+	d.Compose = &lab.Compose{Text: text, Dir: d.Compose.Dir}
+	return err
+}
+
+// masker masks the values of one system.
+type masker struct {
+	*secret.Vault
+	system string
+}
+
+// value is what is written for the value of a name.
+func (m masker) value(name, value string) string {
+	if secret.Named(name) && value != "" && !strings.ContainsAny(value, "${") {
+		return secret.Reference(m.Mask("system "+m.system, name, value))
+	}
+	return m.text(name, value)
+}
+
+// assignment finds NAME=VALUE in the midst of a text.
+var assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)=("[^"]*"|'[^']*'|[^\s;&|"']+)`)
+
+// text masks assignments and the passwords of URLs in a text.
+func (m masker) text(name, text string) string {
+	text = assignment.ReplaceAllStringFunc(text, func(found string) string {
+		parts := assignment.FindStringSubmatch(found)
+		if secret.Named(parts[1]) {
+			return parts[1] + "=" + m.value(parts[1], parts[2])
+		}
+		return found
+	})
+	return m.MaskURLs("system "+m.system, name, text, secret.Reference)
+}
+
+// headerLine is an argument such as 'Authorization: Bearer abc'.
+var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
+
+// words masks the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
+func (m masker) words(argv []string) []string {
+	masked := slices.Clone(argv)
+	for i, word := range masked {
+		option := ""
+		if i > 0 && strings.HasPrefix(argv[i-1], "-") && !strings.ContainsAny(argv[i-1], "= ") {
+			option = argv[i-1]
+		}
+		line := headerLine.FindStringSubmatch(word)
+		switch {
+		case secret.Named(option) && !strings.HasPrefix(word, "-"):
+			masked[i] = m.value(option, word)
+		case line != nil && secret.Named(line[1]):
+			masked[i] = line[1] + ": " + m.value(line[1], line[2])
+		default:
+			masked[i] = m.text("command", word)
+		}
+	}
+	return masked
+}
+
+// compose masks what a compose file has under the names of secrets. A file without
+// any stays as it is, to the byte.
+func (m masker) compose(text string) (string, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		return "", fmt.Errorf("compose file: %w", err)
+	}
+	if !m.node("", &document) {
+		return text, nil
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	err := errors.Join(encoder.Encode(&document), encoder.Close())
+	return out.String(), err
+}
+
+// node masks the texts below a node of a compose file, and reports whether there
+// were any. Compose itself replaces the references, by what Layout puts into its
+// environment.
+func (m masker) node(name string, n *yaml.Node) (masked bool) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			masked = m.node(n.Content[i].Value, n.Content[i+1]) || masked
+		}
+	case yaml.DocumentNode, yaml.SequenceNode:
+		for _, child := range n.Content {
+			masked = m.node("", child) || masked
+		}
+	case yaml.ScalarNode:
+		before := n.Value
+		plain := strings.ReplaceAll(before, "$$", "$")
+		variable := strings.Contains(strings.ReplaceAll(before, "$$", ""), "$")
+		key, value, assigned := strings.Cut(plain, "=")
+		switch {
+		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "":
+		case secret.Named(name):
+			n.Value = secret.Reference(m.Mask("system "+m.system, name, plain))
+		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
+			n.Value = key + "=" + secret.Reference(m.Mask("system "+m.system, key, value))
+		case plain == before:
+			n.Value = m.text(name, before)
+		}
+		if masked = n.Value != before; masked {
+			n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+		}
+	}
+	return masked
+}
+
+// variableName is what names of variables look like.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// readEnvFile reads lines NAME=VALUE; what begins with # is a comment. Quotes are
+// part of the value.
+func readEnvFile(path string) (map[string]string, error) {
+	text, err := inputfile.Read(path, MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if trimmed := strings.TrimSpace(line); trimmed == "" || strings.HasPrefix(trimmed, "#") {
+			continue
+		}
+		name, value, assigned := strings.Cut(line, "=")
+		if !assigned || !variableName.MatchString(name) {
+			return nil, fmt.Errorf("%s:%d: expected NAME=VALUE", path, number) // the line may be a secret
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// environment is that of the system's commands, with the values for all references.
+// Where the file of values is not, the environment of Cleave has to have them.
+func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
+	var atHand map[string]string
+	if x.EnvFile != "" {
+		var err error
+		if atHand, err = readEnvFile(x.EnvFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("env_file: %w", err)
+		}
+	}
+	var all []string
+	var missing []error
+	for _, name := range slices.Sorted(maps.Keys(x.Env)) {
+		value, err := s.Secrets.Fill(x.Env[name], atHand)
+		if err != nil {
+			missing = append(missing, fmt.Errorf("env %s: %w", name, err))
+		}
+		all = append(all, name+"="+value)
+	}
+	if x.Compose != nil {
+		for _, name := range secret.MaskedIn(x.Compose.Text) {
+			value, known := s.Secrets.Value(name, nil)
+			if !known {
+				missing = append(missing, fmt.Errorf("compose: %w", secret.MissingError{name}))
+			}
+			all = append(all, name+"="+value)
+		}
+	}
+	return all, errors.Join(missing...)
+}
+
+// arguments are those of a command, with the values that were masked.
+func (s System) arguments(argv []string) ([]string, error) {
+	var filled []string
+	var missing []error
+	for _, word := range argv {
+		text, err := s.Secrets.FillMasked(word)
+		filled, missing = append(filled, text), append(missing, err)
+	}
+	return filled, errors.Join(missing...)
+}

@@ -1,0 +1,146 @@
+package external
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+)
+
+// composeFile has secrets in a map, in a list, in a URL, in a number and escaped;
+// what stands under harmless names, or comes from elsewhere, stays.
+const composeFile = `services:
+  db:
+    image: db # kept
+    environment:
+      POSTGRES_PASSWORD: hidden-one
+      PIN_TOKEN: 123456789
+      DSN: postgres://me:hidden-two@db/x
+      MODE: plain
+      FROM_OUTSIDE_TOKEN: ${OUTSIDE}
+    secrets: [certificate]
+  web:
+    image: web
+    environment: ["API_KEY=hidden-three", "MODE=plain", "SALT_SECRET=hidden$$four"]
+secrets:
+  certificate: {file: ./certificate.txt}
+`
+
+func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
+	v := secret.NewVault(func(string) (string, bool) { return "", false })
+	d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:1/", Compose: &lab.Compose{Text: composeFile}}}
+	if err := d.Mask(v); err != nil {
+		t.Fatal(err)
+	}
+	text := d.Compose.Text
+	if strings.Contains(text, "hidden") || strings.Contains(text, "123456789") {
+		t.Errorf("secrets are left in\n%s", text)
+	}
+	for _, kept := range []string{"MODE: plain", "MODE=plain", "${OUTSIDE}", "certificate.txt", "# kept", "image: web"} {
+		if !strings.Contains(text, kept) {
+			t.Errorf("%q has gone from\n%s", kept, text)
+		}
+	}
+	var read any
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		t.Errorf("what is left is no YAML: %v\n%s", err, text)
+	}
+	var job lab.LoadJob
+	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := strings.Join(l.Units[0].Env, "\n")
+	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four"} {
+		if !strings.Contains(env, value) {
+			t.Errorf("the environment of compose has no %q:\n%s", value, env)
+		}
+	}
+	harmless := "services: {web: {image: web,   environment: [A=b]}}\n"
+	d.Compose = &lab.Compose{Text: harmless}
+	if err := d.Mask(v); err != nil || d.Compose.Text != harmless {
+		t.Errorf("a file without secrets becomes %q, %v", d.Compose.Text, err)
+	}
+}
+
+func TestCommandsAreMaskedAndComeBack(t *testing.T) {
+	for text, want := range map[string][]string{
+		"./s --token abcdef --port {port}":            {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "--port", "{port}"},
+		"./s --token --verbose {port}":                {"./s", "--token", "--verbose", "{port}"},
+		"./s -password=abcdef {port}":                 {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
+		"sh -c 'API_KEY=abcdef; exec ./s {port}'":     {"sh", "-c", "API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
+		"./s 'Authorization: Bearer abc' {port}":      {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}", "{port}"},
+		"./s --dsn=redis://:abcdef@h:1/0 ${X} {port}": {"./s", "--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
+	} {
+		words, err := Split(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := secret.NewVault(func(string) (string, bool) { return "", false })
+		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Command: words}}
+		if err := d.Mask(v); err != nil || !slices.Equal(d.Command, want) {
+			t.Errorf("%s becomes %q, %v", text, d.Command, err)
+		}
+		var job lab.LoadJob
+		l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+		if err != nil || !slices.Equal(append([]string{l.Units[0].Program}, l.Units[0].Args...), words) {
+			t.Errorf("%s is started as %+v, %v", text, l.Units, err)
+		}
+		var missing secret.MissingError
+		_, err = System{Generator: dummy{&job}, Secrets: secret.NewVault(os.LookupEnv)}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+		if masked := len(secret.MaskedIn(strings.Join(want, " "))) > 0; masked != errors.As(err, &missing) {
+			t.Errorf("%s elsewhere: %v", text, err)
+		}
+	}
+}
+
+func TestEnvironmentFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	values := write("values.env", "# comment\n\nA=one=1\nB=\" two \"\r\nC=three\n")
+	const text = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:1/\ncommand: ./s\nenv_file: values.env\nenv: {C: own, D: 'x${A}', E: '$${A}'}\n"
+	d, err := Parse(write("system.yaml", text), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.EnvFile != values || d.Env["A"] != "${A}" || d.Env["B"] != "${B}" || d.Env["C"] != "own" {
+		t.Errorf("the definition is %+v", d)
+	}
+	environment := map[string]string{}
+	system := System{Secrets: secret.NewVault(func(name string) (string, bool) { value, set := environment[name]; return value, set })}
+	got, err := system.environment(&d.ExternalSystem)
+	if want := []string{"A=one=1", `B=" two "`, "C=own", "D=xone=1", "E=${A}"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("environment %q, %v; want %q", got, err, want)
+	}
+	if err := os.Remove(values); err != nil {
+		t.Fatal(err)
+	}
+	var missing secret.MissingError
+	if _, err := system.environment(&d.ExternalSystem); !errors.As(err, &missing) || !strings.Contains(err.Error(), "env B: the environment variable B is not set") {
+		t.Errorf("without the file: %v", err)
+	}
+	environment["A"], environment["B"] = "1", "2"
+	if got, err := system.environment(&d.ExternalSystem); err != nil || got[0] != "A=1" {
+		t.Errorf("with the environment instead of the file: %q, %v", got, err)
+	}
+	for _, bad := range []string{"hidden-value\n", "A B=hidden-value\n", "=hidden-value"} {
+		write("values.env", bad)
+		_, err := Parse(filepath.Join(dir, "system.yaml"), []byte(text))
+		if err == nil || !strings.Contains(err.Error(), "values.env:1") || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
