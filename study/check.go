@@ -12,9 +12,11 @@ import (
 
 // check holds what was read against the system and against itself.
 func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
+	f.checkNames(r)
+	f.checkDesign(r)
 	info, found := systems[f.Study.System]
 	if !found {
-		if f.Study.System != "" {
+		if f.Study.System != "" || f.planned {
 			known := slices.Sorted(maps.Keys(systems))
 			r.Problem(f.lines.system, "there is no system %q%s; there are %s",
 				f.Study.System, yamlfile.Suggest(f.Study.System, known), strings.Join(known, ", "))
@@ -57,9 +59,6 @@ func (f *File) checkSystem(r *reader) {
 	if len(f.Study.Points) == 0 {
 		r.Problem(f.lines.top, "the study needs points (or factors)")
 	}
-	if len(f.Study.Points) > maxPoints {
-		r.Problem(f.lines.top, "%d points, at most %d are allowed", len(f.Study.Points), maxPoints)
-	}
 	seen := map[string]bool{}
 	for _, p := range f.Study.Points {
 		if seen[p.Name] {
@@ -94,7 +93,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	v.System = f.Study.System
 	architecture, found := f.info.Architecture(v.Architecture)
 	if !found {
-		if v.Architecture != "" {
+		if v.Architecture != "" || f.planned {
 			var known []string
 			for _, a := range f.info.Architectures {
 				known = append(known, a.Name)
@@ -107,9 +106,16 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	if v.Summary == "" {
 		v.Summary = architecture.Summary
 	}
-	if !slices.Contains(lab.Deployments(), v.Deployment) {
-		r.Problem(line, "variant %s: there is no deployment %q%s; there are: %s", v.Name, v.Deployment,
-			yamlfile.Suggest(v.Deployment, lab.Deployments()), strings.Join(lab.Deployments(), ", "))
+	deployments := lab.Deployments()
+	switch {
+	case f.info.Foreign && v.Architecture == "compose":
+		deployments = []string{"compose"}
+	case f.info.Foreign:
+		deployments = []string{lab.Process}
+	}
+	if !slices.Contains(deployments, v.Deployment) {
+		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
+			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
@@ -147,7 +153,7 @@ func (f *File) checkPoint(r *reader, p lab.Point) {
 		case !set:
 			r.Problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
 		case math.IsNaN(level): // reported by the reader
-		case level < parameter.Min || level > parameter.Max || level != math.Trunc(level):
+		case level < parameter.Min || level > parameter.Max || level != math.Trunc(level) && !f.planned:
 			r.Problem(line, "point %s: %s is %g, expected a whole number from %g to %g",
 				p.Name, parameter.Name, level, parameter.Min, parameter.Max)
 		}
@@ -169,11 +175,13 @@ func (f *File) checkFactor(r *reader, line int, factor string) {
 }
 
 func (f *File) checkVariantName(r *reader, line int, what, name string) {
-	checkName(r, line, what, name, f.variantNames())
+	f.checkName(r, line, what, name, f.variantNames())
 }
 
-func checkName(r *reader, line int, what, name string, known []string) {
-	if name != "" && !slices.Contains(known, name) {
+// checkName finds names of nothing. In a plan there may be some: of what was left out
+// when it was made.
+func (f *File) checkName(r *reader, line int, what, name string, known []string) {
+	if name != "" && !f.planned && !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 	}
 }
@@ -181,7 +189,7 @@ func checkName(r *reader, line int, what, name string, known []string) {
 func (f *File) checkPointNames(r *reader, line int, what string, names []string) {
 	known := f.pointNames()
 	for _, name := range names {
-		if !slices.Contains(known, name) {
+		if !f.planned && !slices.Contains(known, name) {
 			r.Problem(line, "%s names the point %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 		}
 	}
@@ -198,8 +206,8 @@ func (f *File) checkClaims(r *reader) {
 			r.Problem(line, "there are two claims %q", c.ID)
 		}
 		seen[c.ID] = true
-		checkName(r, line, "claim "+c.ID, c.Variant, f.claimable())
-		checkName(r, line, "claim "+c.ID, c.Against, f.claimable())
+		f.checkName(r, line, "claim "+c.ID, c.Variant, f.claimable())
+		f.checkName(r, line, "claim "+c.ID, c.Against, f.claimable())
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
 		for _, metric := range []string{c.Metric, c.AgainstMetric} {
 			if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); metric != "" && !found {

@@ -24,9 +24,6 @@ func (f *File) readFaults(r *reader, node *yaml.Node) {
 		f.Study.Faults = append(f.Study.Faults, fault)
 		f.lines.faults = append(f.lines.faults, child.Line)
 	})
-	if len(f.Study.Faults) > maxFaults {
-		r.Problem(node.Line, "%d faults, at most %d are allowed", len(f.Study.Faults), maxFaults)
-	}
 }
 
 // checkFaults holds the faults against the system and the load. Which units and
@@ -38,7 +35,7 @@ func (f *File) checkFaults(r *reader) {
 			r.Problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
 			return
 		}
-		if load := f.Study.Load; load != nil && fault.After >= load.Duration {
+		if load := f.Study.Load; load != nil && !f.planned && fault.After >= load.Duration {
 			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the load would have it",
 				fault.Target, fault.After, load.Duration)
 		}

@@ -26,6 +26,11 @@ const (
 	MaxBlocks   = 1000
 	maxClaims   = 200
 	maxRepeats  = 10
+	maxWarmups  = 10
+	maxScale    = 1000
+	maxVotes    = 9
+	// leastResolution of a search, as a ratio.
+	leastResolution = 1.002
 )
 
 // File is a study as written, with its quick profile.
@@ -37,7 +42,8 @@ type File struct {
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
 	optional map[string]bool
-	way      way // none where it names no variants
+	way      way  // none where it names no variants
+	planned  bool // the study was resolved: twins are variants, levels are scaled
 }
 
 // Quick is what `--quick` changes in a study.
@@ -54,9 +60,9 @@ type Quick struct {
 
 // lines remembers where things stand in the file, for later messages.
 type lines struct {
-	top, system, baseline, noiseFloor, quick int
-	variants, points                         map[string]int
-	claims, trends, faults                   []int
+	top, schema, name, system, baseline, noiseFloor, quick int
+	variants, points                                       map[string]int
+	claims, trends, faults                                 []int
 }
 
 // namePattern is what variants, points and studies may be called: names appear
@@ -97,10 +103,9 @@ func Defaults() lab.Design {
 func (f *File) read(r *reader, root *yaml.Node) {
 	s := &f.Study
 	f.lines.top = root.Line
-	var schema, name int // lines
 	r.object(root, "the study", fields{
-		"schema":   at(&schema, r.text("schema", &s.Schema)),
-		"name":     at(&name, r.text("name", &s.Name)),
+		"schema":   at(&f.lines.schema, r.text("schema", &s.Schema)),
+		"name":     at(&f.lines.name, r.text("name", &s.Name)),
 		"title":    r.text("title", &s.Title),
 		"question": r.text("question", &s.Question),
 		"source":   r.text("source", &s.Source),
@@ -118,12 +123,6 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"notes":    r.texts("notes", &s.Notes),
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")
-	if s.Schema != "" && s.Schema != lab.StudySchema {
-		r.Problem(schema, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
-	}
-	if s.Name != "" && !namePattern.MatchString(s.Name) {
-		r.Problem(name, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
-	}
 }
 
 // at notes the line of a value before reading it.
@@ -138,9 +137,6 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 	r.pairs(node, "variants", func(key, value *yaml.Node) {
 		v := lab.Variant{Name: key.Value, Deployment: lab.Process}
 		f.lines.variants[v.Name] = key.Line
-		if !namePattern.MatchString(v.Name) {
-			r.Problem(key.Line, "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
-		}
 		r.object(value, "variant "+v.Name, fields{
 			"architecture": r.text("architecture", &v.Architecture),
 			"deployment":   r.text("deployment", &v.Deployment),
@@ -155,9 +151,6 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 		}, "architecture")
 		f.Study.Variants = append(f.Study.Variants, v)
 	})
-	if len(f.Study.Variants) > maxVariants {
-		r.Problem(node.Line, "%d variants, at most %d are allowed", len(f.Study.Variants), maxVariants)
-	}
 }
 
 func (r *reader) knobs(node *yaml.Node) map[string]string {
@@ -237,7 +230,7 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 		"seed":               r.seed(&d.Seed),
 		"margin":             r.share("margin", &d.Margin),
 		"confidence":         r.share("confidence", &d.Confidence),
-		"warmup_trials":      r.whole("warmup_trials", 0, 10, &d.WarmupTrials),
+		"warmup_trials":      r.whole("warmup_trials", 0, maxWarmups, &d.WarmupTrials),
 		"noise_floor":        at(&f.lines.noiseFloor, r.texts("noise_floor", &d.NoiseFloor)),
 		"noise_floor_points": at(&f.lines.noiseFloor, r.texts("noise_floor_points", &d.NoiseFloorPoints)),
 		"max_repeats":        r.whole("max_repeats", 0, maxRepeats, &d.MaxRepeats),
@@ -276,8 +269,8 @@ func (r *reader) loadKeys(l *lab.Load) fields {
 		"search": func(n *yaml.Node) {
 			r.object(n, "search", fields{
 				"duration":   r.duration("duration", &l.Effort.Duration),
-				"resolution": r.number("resolution", 1.002, 2, &l.Effort.Resolution),
-				"votes":      r.whole("votes", 1, 9, &l.Effort.Votes),
+				"resolution": r.number("resolution", leastResolution, 2, &l.Effort.Resolution),
+				"votes":      r.whole("votes", 1, maxVotes, &l.Effort.Votes),
 			})
 			if v := l.Effort.Votes; v > 0 && v%2 == 0 {
 				r.Problem(n.Line, "votes is %d, expected an odd number: the majority decides", v)
@@ -325,9 +318,6 @@ func (f *File) readClaims(r *reader, node *yaml.Node) {
 		f.Study.Claims = append(f.Study.Claims, c)
 		f.lines.claims = append(f.lines.claims, child.Line)
 	})
-	if len(f.Study.Claims) > maxClaims {
-		r.Problem(node.Line, "%d claims, at most %d are allowed", len(f.Study.Claims), maxClaims)
-	}
 }
 
 // variantNames lists the variants that can be built, in the order of the file.

@@ -134,8 +134,8 @@ func (f *File) choosePoints(names []string, scale float64) ([]lab.Point, error) 
 				name, yamlfile.Suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
 		}
 	}
-	if !(scale > 0 && scale <= 1000) {
-		problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to 1000", scale)})
+	if !(scale > 0 && scale <= maxScale) {
+		problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to %d", scale, maxScale)})
 	}
 	if len(problems) > 0 {
 		return nil, problems

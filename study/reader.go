@@ -92,6 +92,8 @@ func (r *reader) text(what string, into *string) func(*yaml.Node) {
 			r.Problem(node.Line, "%s has %d bytes, at most %d are allowed", what, len(node.Value), maxText)
 		case node.Tag == "!!null", strings.TrimSpace(node.Value) == "":
 			r.Problem(node.Line, "%s is empty, expected a text", what)
+		case unprintable(node.Value):
+			r.Problem(node.Line, "%s is %q, which has control characters", what, node.Value)
 		default:
 			*into = strings.TrimSpace(node.Value)
 		}

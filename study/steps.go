@@ -38,7 +38,7 @@ func (f *File) readSteps(r *reader, node *yaml.Node) {
 func (f *File) checkSteps(r *reader) {
 	seen := map[string]bool{}
 	for _, name := range f.way.variants {
-		checkName(r, f.way.line, "steps", name, f.claimable())
+		f.checkName(r, f.way.line, "steps", name, f.claimable())
 		if seen[name] {
 			r.Problem(f.way.line, "steps names the variant %q twice: a way does not come back", name)
 		}

@@ -1,0 +1,207 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
+)
+
+// CheckNames refuses a plan whose names could do harm where they become part of a
+// path or of a line on a terminal. path is only used in messages. The error is of
+// type Problems.
+func CheckNames(path string, plan lab.Plan) error {
+	f, r := stored(path, plan)
+	f.checkNames(r)
+	f.checkTexts(r)
+	return r.Problems.OrNil()
+}
+
+// CheckPlan holds a plan that was read from a result folder, which anybody may have
+// written, against the rules for study files, as far as it is to be played. systems
+// are those that plans may name. The error is of type Problems.
+func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) error {
+	f, r := stored(path, plan)
+	f.checkTexts(r)
+	f.check(r, systems)
+	f.checkForeign(r)
+	f.checkTwins(r)
+	f.checkTrials(r, plan.Trials)
+	return r.Problems.OrNil()
+}
+
+// stored is the study of a plan as a file without lines. Checking changes it, so
+// that it has lists of its own.
+func stored(path string, plan lab.Plan) (*File, *reader) {
+	f := &File{Path: path, Study: plan.Study, planned: true}
+	f.Study.Variants, f.Study.Claims = slices.Clone(f.Study.Variants), slices.Clone(f.Study.Claims)
+	f.lines.claims, f.lines.trends = make([]int, len(f.Study.Claims)), make([]int, len(f.Study.Trends))
+	f.lines.faults = make([]int, len(f.Study.Faults))
+	return f, &reader{yamlfile.Reader{Format: format(), File: path}}
+}
+
+// checkNames holds all names and texts against what they may be, and counts them.
+func (f *File) checkNames(r *reader) {
+	s := f.Study
+	if s.Schema != "" && s.Schema != lab.StudySchema {
+		r.Problem(f.lines.schema, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
+	}
+	if (s.Name != "" || f.planned) && !namePattern.MatchString(s.Name) {
+		r.Problem(f.lines.name, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+	}
+	for _, v := range s.Variants {
+		if !namePattern.MatchString(v.Name) {
+			r.Problem(f.lines.variants[v.Name], "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
+		}
+	}
+	for _, p := range s.Points {
+		if !pointPattern.MatchString(p.Name) {
+			r.Problem(f.lines.points[p.Name], "point is called %q, expected letters, digits, dots and dashes", p.Name)
+		}
+	}
+	atMost := func(what string, count, most int, lines []int) {
+		if line := append(lines, f.lines.top)[0]; count > most {
+			r.Problem(line, "%d %s, at most %d are allowed", count, what, most)
+		}
+	}
+	atMost("variants", len(s.Variants), maxVariants, nil)
+	atMost("points", len(s.Points), maxPoints, nil)
+	atMost("claims", len(s.Claims), maxClaims, f.lines.claims)
+	atMost("faults", len(s.Faults), maxFaults, f.lines.faults)
+}
+
+// pointPattern is what points may be called, those too that factors were crossed to.
+var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
+
+// unprintable reports whether a text has characters that a terminal obeys.
+func unprintable(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' })
+}
+
+// checkTexts looks at every text of the study but those of systems and loads, which
+// nobody shows as they are.
+func (f *File) checkTexts(r *reader) {
+	s := f.Study
+	s.Load, s.Variants = nil, slices.Clone(s.Variants)
+	for i := range s.Variants {
+		s.Variants[i].External = nil
+	}
+	var tree any
+	text, err := json.Marshal(s)
+	if err := errors.Join(err, json.Unmarshal(text, &tree)); err != nil {
+		r.Problem(0, "the study cannot be read: %v", err)
+		return
+	}
+	f.checkTree(r, tree)
+}
+
+func (f *File) checkTree(r *reader, tree any) {
+	switch tree := tree.(type) {
+	case string:
+		if unprintable(tree) {
+			r.Problem(0, "the text %q has control characters", tree)
+		}
+	case []any:
+		for _, child := range tree {
+			f.checkTree(r, child)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(tree)) {
+			f.checkTree(r, key)
+			f.checkTree(r, tree[key])
+		}
+	}
+}
+
+// checkDesign holds the numbers of design, load and faults against their limits.
+func (f *File) checkDesign(r *reader) {
+	limit := func(what string, value, lowest, highest float64) {
+		if !(value >= lowest && value <= highest) {
+			r.Problem(0, "%s is %g, expected a number from %g to %g", what, value, lowest, highest)
+		}
+	}
+	const belowOne, longest = 1 - 1e-12, 1e9 // a share; seconds
+	d := f.Study.Design
+	limit("design.blocks", float64(d.Blocks), 1, MaxBlocks)
+	limit("design.scale", d.Scale, 1e-12, maxScale)
+	limit("design.margin", d.Margin, 0, belowOne)
+	limit("design.confidence", d.Confidence, 0.5, belowOne)
+	limit("design.warmup_trials", float64(d.WarmupTrials), 0, maxWarmups)
+	limit("design.max_repeats", float64(d.MaxRepeats), 0, maxRepeats)
+	limit("design.trial_timeout_seconds", d.TrialTimeout, 1e-9, longest)
+	limit("design.gates.max_steal_share", d.Gates.MaxStealShare, 0, 1)
+	limit("design.gates.max_calibration_drift", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
+	if l := f.Study.Load; l != nil {
+		limit("load.duration_seconds", l.Duration, 1e-9, longest)
+		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
+		limit("load.lateness_seconds", l.Lateness, 0, longest)
+		limit("load.search.duration_seconds", l.Effort.Duration, 0, longest)
+		if l.Effort.Resolution != 0 {
+			limit("load.search.resolution", l.Effort.Resolution, leastResolution, 2)
+		}
+		limit("load.search.votes", float64(l.Effort.Votes), 0, maxVotes)
+	}
+	for _, fault := range f.Study.Faults {
+		limit("fault.after_seconds", fault.After, 0, longest)
+		limit("fault.heal_seconds", fault.Heal, 0, longest)
+	}
+}
+
+// checkForeign refuses what only variants and loads of foreign systems can have, and
+// what a study file can say of neither.
+func (f *File) checkForeign(r *reader) {
+	if f.info.Foreign {
+		return
+	}
+	for _, v := range f.Study.Variants {
+		if v.External != nil {
+			r.Problem(0, "variant %s brings a system of its own, which is not %s", v.Name, f.info.Name)
+		}
+	}
+	if l := f.Study.Load; l != nil && (len(l.Scenario) > 0 && string(l.Scenario) != "null" || len(l.Files) > 0 || l.Consent != "") {
+		r.Problem(0, "the load brings a scenario, files or a list of hosts, which %s does not take", f.info.Name)
+	}
+}
+
+// checkTwins sees to it that a twin is what it is called after, and no other system.
+func (f *File) checkTwins(r *reader) {
+	for _, v := range f.Study.Variants {
+		original, found := f.Study.Variant(v.TwinOf)
+		same := original
+		same.Name, same.TwinOf, same.Points = v.Name, v.TwinOf, v.Points
+		if v.TwinOf != "" && (!found || original.TwinOf != "" || !reflect.DeepEqual(v, same)) {
+			r.Problem(0, "variant %s is no twin of %q", v.Name, v.TwinOf)
+		}
+	}
+	for _, step := range f.Study.Steps {
+		for _, name := range []string{step.Before, step.Variant} {
+			if _, found := f.Study.Variant(name); !found {
+				r.Problem(0, "a step names the variant %q, which the study has not", name)
+			}
+		}
+	}
+}
+
+// checkTrials sees to it that every trial is one of the study.
+func (f *File) checkTrials(r *reader, trials []lab.PlannedTrial) {
+	if len(trials) > maxTrials {
+		r.Problem(0, "the plan has %d trials, at most %d are allowed", len(trials), maxTrials)
+		return
+	}
+	for i, t := range trials {
+		v, known := f.Study.Variant(t.Variant)
+		_, placed := f.Study.Point(t.Point)
+		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !placed || !v.RunsAt(t.Point) {
+			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study", i+1, t.Number, t.Block, t.Variant, t.Point)
+			return
+		}
+	}
+}
