@@ -7,6 +7,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ const (
 	seriesFile      = "series.csv"
 	logsDir         = "logs"
 	latestLink      = "latest"
+	lockFile        = "lock"
 )
 
 // maxDocument is how much of a file is read, in bytes. The largest trials, of
@@ -40,7 +42,8 @@ const maxDocument = 256 << 20
 
 // Folder is a result folder.
 type Folder struct {
-	dir string
+	dir  string
+	lock *os.File // while this process plays into the folder
 }
 
 var _ lab.TrialStore = (*Folder)(nil)
@@ -63,7 +66,11 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err := f.writeJSON(environmentFile, environment); err != nil {
 		return nil, err
 	}
-	if err := f.writeJSON(planFile, plan); err != nil {
+	data, err := marshal(plan)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", planFile, err)
+	}
+	if err := errors.Join(f.seal(data), f.Write(planFile, data)); err != nil {
 		return nil, err
 	}
 	return f, f.pointLatest()
@@ -106,9 +113,22 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 
 // Plan reads the plan.
 func (f *Folder) Plan() (lab.Plan, error) {
+	data, err := os.ReadFile(f.Path(planFile))
+	if err != nil {
+		return lab.Plan{}, fmt.Errorf("read result folder: %w", err)
+	}
+	return f.decodePlan(data, false)
+}
+
+// decodePlan reads a plan. A strict one has nothing that this version does not know.
+func (f *Folder) decodePlan(data []byte, strict bool) (lab.Plan, error) {
 	var plan lab.Plan
-	if err := f.readJSON(planFile, &plan); err != nil {
-		return plan, err
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if strict {
+		decoder.DisallowUnknownFields()
+	}
+	if err := decoder.Decode(&plan); err != nil {
+		return plan, fmt.Errorf("%s is damaged: %w", f.Path(planFile), err)
 	}
 	if plan.Schema != lab.PlanSchema {
 		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema, lab.PlanSchema)

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock makes this process the only one that plays into the folder, until Unlock or
+// its end, in whatever way it ends. Reading needs no lock.
+func (f *Folder) Lock() error {
+	if info, err := os.Lstat(f.Path(trialsDir)); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s holds no folder %s to play into: it is damaged", f.dir, trialsDir)
+	}
+	file, err := os.OpenFile(f.Path(lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return explain(f.Path(lockFile), err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder, unread := os.ReadFile(file.Name())
+		err = errors.Join(err, unread, file.Close())
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has only just begun
+			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume", pid, f.dir)
+		}
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	f.lock = file
+	err = file.Truncate(0)
+	if err == nil {
+		_, err = file.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	}
+	return err
+}
+
+// Unlock lets others play into the folder.
+func (f *Folder) Unlock() {
+	if f.lock != nil {
+		_ = f.lock.Close() // the lock goes with it
+		f.lock = nil
+	}
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// sealFile proves that a plan was made by this user on this host. It is worth
+// nothing elsewhere, and tells nothing.
+const sealFile = "plan.seal"
+
+// keyBytes is the length of the key of seals.
+const keyBytes = 32
+
+// seal keeps the proof beside the plan. A user without a folder for settings gets
+// none, and is asked before the plan is played again.
+func (f *Folder) seal(plan []byte) error {
+	key, err := ownKey(true)
+	if err != nil {
+		return nil
+	}
+	return f.Write(sealFile, []byte(sealOf(key, plan)+"\n"))
+}
+
+// PlanWithSeal reads the plan, and says whether this user's cleave has made it on
+// this host and nobody has changed it since.
+func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
+	data, err := os.ReadFile(f.Path(planFile))
+	if err != nil {
+		return plan, false, fmt.Errorf("read result folder: %w", err)
+	}
+	if plan, err = f.decodePlan(data, true); err != nil {
+		return plan, false, err
+	}
+	seal, err := os.ReadFile(f.Path(sealFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return plan, false, nil
+	}
+	if err != nil {
+		return plan, false, fmt.Errorf("read result folder: %w", err)
+	}
+	key, err := ownKey(false)
+	if err != nil {
+		return plan, false, nil // a key that cannot be read proves nothing
+	}
+	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(sealOf(key, data))), nil
+}
+
+// sealOf depends on the host too: a key may lie in a home that several share.
+func sealOf(key, plan []byte) string {
+	code := hmac.New(sha256.New, key)
+	host, _ := os.ReadFile("/etc/machine-id") // none: every host without one is the same
+	fmt.Fprintf(code, "cleave plan\n%d\n%s", len(host), host)
+	code.Write(plan)
+	return hex.EncodeToString(code.Sum(nil))
+}
+
+// ownKey is the key of this user, in a file that nobody else can read; it is made
+// where it is wanted and missing.
+func ownKey(wanted bool) ([]byte, error) {
+	settings, err := os.UserConfigDir()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(settings, "cleave", "plan.key")
+	key, err := os.ReadFile(path)
+	if wanted && errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(path); err != nil {
+			return nil, err
+		}
+		key, err = os.ReadFile(path)
+	}
+	if err == nil && len(key) != keyBytes {
+		err = fmt.Errorf("%s has %d bytes, want %d: remove it, and a new one is made", path, len(key), keyBytes)
+	}
+	return key, err
+}
+
+// makeKey makes the key whole: of several processes that want one the first wins.
+func makeKey(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".plan.key-*") // for this user only
+	if err != nil {
+		return err
+	}
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // never fails
+	_, err = draft.Write(key)
+	err = errors.Join(err, draft.Sync(), draft.Close())
+	if err == nil {
+		err = os.Link(draft.Name(), path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(draft.Name()))
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMain keeps the keys of tests out of the settings of whoever runs them.
+func TestMain(m *testing.M) {
+	settings, err := os.MkdirTemp("", "store-test-")
+	if err == nil {
+		err = os.Setenv("XDG_CONFIG_HOME", settings)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(settings); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// expectOwn opens the folder anew and looks at its seal.
+func expectOwn(t *testing.T, dir string, want bool, why string) {
+	t.Helper()
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, own, err := f.PlanWithSeal(); err != nil || own != want {
+		t.Errorf("%s: own is %t, %v; want %t", why, own, err, want)
+	}
+}
+
+func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	f, err := Create(t.TempDir(), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOwn(t, f.Dir(), true, "as it was made")
+	key := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "cleave", "plan.key")
+	for path, want := range map[string]os.FileMode{key: 0o600, filepath.Dir(key): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want %v", path, info.Mode().Perm(), err, want)
+		}
+	}
+	whole, err := os.ReadFile(f.Path(planFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(f.Path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(planFile, strings.Replace(string(whole), `"full"`, `"quick"`, 1))
+	expectOwn(t, f.Dir(), false, "a changed plan")
+	write(planFile, string(whole))
+	expectOwn(t, f.Dir(), true, "the plan as it was")
+	again, err := Create(t.TempDir(), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOwn(t, again.Dir(), true, "a second folder with the same key")
+	for name, text := range map[string]string{"nothing": "", "half a seal": "abcd", "no hexadecimal": "\x1b[2J"} {
+		write(sealFile, text)
+		expectOwn(t, f.Dir(), false, name)
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	expectOwn(t, again.Dir(), false, "another user, without a key")
+	if _, err := Create(t.TempDir(), plan(), nil); err != nil {
+		t.Fatal(err)
+	}
+	expectOwn(t, again.Dir(), false, "another user, with a key")
+}
+
+func TestWithoutSettingsThereIsNoSeal(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", "/dev/null")
+	f, err := Create(t.TempDir(), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOwn(t, f.Dir(), false, "a plan without a seal")
+}
+
+func TestAPlanToBePlayedHasNothingUnknown(t *testing.T) {
+	f, err := Create(t.TempDir(), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(f.Path(planFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`, 1))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.PlanWithSeal(); err == nil || !strings.Contains(err.Error(), "hook") {
+		t.Errorf("it may be played: %v", err)
+	}
+	if _, err := f.Plan(); err != nil {
+		t.Errorf("it cannot be reported any more: %v", err)
+	}
+}
