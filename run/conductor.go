@@ -26,6 +26,8 @@ type Conductor struct {
 	Host      lab.Host
 	Store     lab.TrialStore
 	Progress  lab.Progress
+	// Conceal takes secrets out of what programs have written; nil: nothing is secret.
+	Conceal func(text string) string
 	// Scratch is a directory in which every trial gets a private one. It is made
 	// for the trial and may go with it.
 	Scratch string
@@ -39,7 +41,7 @@ var errInterrupted = errors.New("interrupted")
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
-	defer func() { err = errors.Join(err, c.closeBackings(), c.closeDeployers()) }()
+	defer func() { err = c.concealed(errors.Join(err, c.closeBackings(), c.closeDeployers())) }()
 	done, err := e.resume()
 	if err != nil {
 		return err
@@ -245,6 +247,7 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		return trial, logs, cleanup
 	}
 	e.judge(&trial, played)
+	e.conceal(&trial, logs)
 	return trial, logs, nil
 }
 

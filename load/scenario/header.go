@@ -16,7 +16,7 @@ func (c *compiler) checkHeaders(place string, headers map[string]string) {
 		case !isToken(name):
 			c.problem(place, "header %q: a name is one word of letters, digits and dashes", name)
 		case strings.ContainsFunc(value, isControl):
-			c.problem(place, "header %s: the value %q has characters that a header cannot hold", name, value)
+			c.problem(place, "header %s: the value has characters that a header cannot hold", name)
 		case slices.Contains([]string{"content-length", "transfer-encoding"}, key):
 			c.problem(place, "header %s is set by the engine itself: leave it out", name)
 		case seen[key] != "":

@@ -1,0 +1,34 @@
+package run
+
+import "github.com/cleave-lab/cleave/lab"
+
+// conceal takes secrets out of all that a trial keeps of what programs have written.
+func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
+	if c.Conceal == nil {
+		return
+	}
+	trial.Reason = c.Conceal(trial.Reason)
+	for i, problem := range trial.Audit.Problems {
+		trial.Audit.Problems[i] = c.Conceal(problem)
+	}
+	for unit, text := range logs {
+		logs[unit] = c.Conceal(text)
+	}
+}
+
+// concealed is an error that tells no secret.
+func (c *Conductor) concealed(err error) error {
+	if err == nil || c.Conceal == nil {
+		return err
+	}
+	return &concealedError{text: c.Conceal(err.Error()), cause: err}
+}
+
+// concealedError is an error with a text of its own.
+type concealedError struct {
+	text  string
+	cause error
+}
+
+func (e *concealedError) Error() string { return e.text }
+func (e *concealedError) Unwrap() error { return e.cause }
