@@ -17,13 +17,17 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// app is what the commands share: where results and the story go.
+// app is what the commands share: where answers come from, where results and the
+// story go, and what must be in neither.
 type app struct {
-	out   io.Writer
-	story io.Writer
+	in      io.Reader
+	out     io.Writer
+	story   io.Writer
+	secrets *secret.Vault
 }
 
 // spansVariable names a folder that keeps the spans of all trials (docs/tracing.md).
@@ -54,18 +58,19 @@ func users() (map[string]named.Backing, error) {
 
 // systemOf is the system of a plan: one that this program brings, or those that
 // somebody else wrote, under the load of the plan.
-func systemOf(plan lab.Plan) (lab.System, error) {
+func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 	c := conditions{spans: os.Getenv(spansVariable)}
 	if plan.Study.Load != nil {
 		generator, err := newGenerator(plan.Study.Load.Objective)
 		if err != nil {
 			return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
 		}
+		generator.secrets = secrets
 		c.generator, c.load = generator, *plan.Study.Load
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
 	if !ours {
-		system = external.System{Generator: c.generator, Load: c.load}
+		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets}
 	}
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"", plan.Study.Name)

@@ -146,20 +146,14 @@ func possible(info lab.SystemInfo, v lab.Variant) error {
 
 // check plays the plan and shows what the audits say.
 func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, flags *checkFlags) error {
-	if flags.planOnly {
+	if flags.planOnly && flags.resume == "" {
 		return writeJSON(a.out, plan)
 	}
-	conductor, err := a.conductor(plan, &flags.experimentFlags)
+	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
 	if err != nil {
 		return err
 	}
-	if err := conductor.Preflight(plan); err != nil {
-		return err
-	}
-	folder, plan, err := a.openFolder(plan, &flags.experimentFlags)
-	if err != nil {
-		return err
-	}
+	defer folder.Unlock()
 	played := a.play(command.Context(), conductor, plan, folder)
 	if played != nil && !run.Interrupted(played) {
 		return played

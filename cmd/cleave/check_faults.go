@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -103,7 +105,7 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 
 // layoutsOf are the layouts of the variants at the study's only point.
 func layoutsOf(s lab.Study) ([]lab.Layout, error) {
-	system, err := systemOf(lab.Plan{Study: s})
+	system, err := systemOf(lab.Plan{Study: s}, secret.NewVault(os.LookupEnv))
 	if err != nil {
 		return nil, err
 	}

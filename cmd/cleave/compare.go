@@ -13,8 +13,8 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/load/agent"
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -62,7 +62,8 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	if flags.resume != "" {
 		return a.resumeComparison(command, args, flags)
 	}
-	plan, err := flags.plan(command.Context(), args)
+	plan, err := flags.plan(command.Context(), args, a.secrets)
+	warnOfSecrets(a.story, a.secrets)
 	if err != nil {
 		return refused(err)
 	}
@@ -80,7 +81,7 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 	}
 	plan, err := folder.Plan()
 	if err == nil && plan.Study.System != external.Name {
-		err = withCode(exitBadPlan, "%s holds no comparison, but the study %s", folder.Dir(), plan.Study.Name)
+		err = withCode(exitBadPlan, "%s holds no comparison, but the study %q", folder.Dir(), plan.Study.Name)
 	}
 	if err != nil {
 		return err
@@ -89,10 +90,10 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 }
 
 // plan makes the plan of a comparison. All mistakes are named at once.
-func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error) {
+func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
 	f.quickly()
-	definitions, err := readSystems(args)
-	load, dir, loadErr := f.load()
+	definitions, err := readSystems(args, secrets)
+	load, dir, loadErr := f.load(secrets)
 	var file scenario.File
 	if loadErr == nil {
 		loadErr = json.Unmarshal(load.Scenario, &file)
@@ -102,20 +103,23 @@ func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error
 		return lab.Plan{}, err
 	}
 	s := f.study(definitions, points, load)
-	if err := f.checkSystems(ctx, &s, dir); err != nil {
+	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}
 	return expand(&study.File{Study: s}, study.Options{}, f.quick)
 }
 
 // readSystems reads the arguments of the command.
-func readSystems(args []string) ([]external.Definition, error) {
+func readSystems(args []string, secrets *secret.Vault) ([]external.Definition, error) {
 	var definitions []external.Definition
 	var mistakes []error
 	for _, argument := range args {
 		d, err := readSystem(argument)
 		if err == nil && slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == d.Name }) {
 			err = fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", d.Name)
+		}
+		if err == nil {
+			err = d.Mask(secrets)
 		}
 		mistakes = append(mistakes, err)
 		definitions = append(definitions, d)
@@ -178,7 +182,7 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 // checkSystems finds mistakes in load and targets before anything is played, and asks
 // for consent. What does not run yet cannot prove an owner's: where a list of those is
 // given, it is asked in the trial. It packs the scenario's files.
-func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir string) error {
+func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault) error {
 	var mistakes []error
 	for i, v := range s.Variants {
 		for _, p := range s.Points {
@@ -187,16 +191,16 @@ func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 			users, _ := p.Level(external.Users)
 			from, _ := p.Level(external.SearchFrom)
 			job.Rate, job.Users = max(rate, from), int(users)
-			_, work, err := checkLoad(job, dir)
+			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
-				_, err = work.Spec.Prepare(ctx)
+				_, err = spec.Prepare(ctx)
 			}
 			if err != nil {
 				mistakes = append(mistakes, fmt.Errorf("%s: %w", v.Name, err))
 				break
 			}
 			if i == 0 {
-				mistakes = append(mistakes, packFiles(s.Load, work))
+				mistakes = append(mistakes, packFiles(s.Load, job, dir))
 			}
 		}
 	}
@@ -205,7 +209,12 @@ func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 
 // packFiles puts the files that the scenario names into the load, so that the
 // plan is enough to play it.
-func packFiles(load *lab.Load, work agent.Job) error {
+func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
+	work, err := agentJob(job)
+	if err != nil {
+		return err
+	}
+	work.Spec.Dir = dir
 	packed, err := work.Pack()
 	if err != nil || len(packed.Files) == 0 {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -84,7 +85,7 @@ const defaultObjective = "p99<100ms,errors<0.1%"
 
 // load reads what every trial is put under, and the folder of the scenario's
 // files.
-func (f *compareFlags) load() (lab.Load, string, error) {
+func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	if f.capacity && f.request.objective == "" {
@@ -94,7 +95,7 @@ func (f *compareFlags) load() (lab.Load, string, error) {
 	file, dir, err := f.file()
 	note(err)
 	if err == nil {
-		load.Scenario, err = json.Marshal(file)
+		load.Scenario, err = json.Marshal(maskScenario(secrets, file))
 		note(err)
 	}
 	_, err = newGenerator(load.Objective)

@@ -48,6 +48,7 @@ func TestCompareScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", strings.Join([]string{binaries, servers, env.Getenv("PATH")}, string(os.PathListSeparator)))
 			env.Setenv("BINARIES", binaries)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
 			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 			env.Defer(there.Close)
 			env.Setenv("HTTP", there.URL)
@@ -57,6 +58,9 @@ func TestCompareScripts(t *testing.T) {
 			"exits": exits, "valid": valid,
 			"compares": func(ts *testscript.TestScript, _ bool, args []string) {
 				tolerant(ts, append([]string{"compare"}, args...))
+			},
+			"resumes": func(ts *testscript.TestScript, _ bool, args []string) {
+				tolerant(ts, append([]string{"compare", "--resume"}, args...))
 			},
 			"plays": func(ts *testscript.TestScript, _ bool, args []string) { tolerant(ts, append([]string{"run"}, args...)) },
 		},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies/published"
+	"github.com/cleave-lab/cleave/study"
 )
 
 // Names of the derived documents in a result folder.
@@ -47,6 +47,9 @@ and writes analysis.json, results.csv and report.html anew.`,
 		Example: "  cleave report results/rego2021/latest --full",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOutput("--json", flags.json); err != nil {
+				return err
+			}
 			folder, err := store.Open(args[0])
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
@@ -84,6 +87,9 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
+	if err := study.CheckNames(folder.Path("plan.json"), plan); err != nil {
+		return lab.Analysis{}, err
+	}
 	environment, err := folder.Environment()
 	if err != nil {
 		return lab.Analysis{}, err
@@ -96,7 +102,7 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
-	system, err := systemOf(plan)
+	system, err := systemOf(plan, nil)
 	if err != nil {
 		return lab.Analysis{}, err
 	}
@@ -139,11 +145,10 @@ func (a app) writeJSONFile(path string, concluded lab.Analysis) error {
 	case "-":
 		return report.JSON(a.out, concluded)
 	}
-	file, err := os.Create(path)
-	if err != nil {
+	if err := writeFile(path, func(w io.Writer) error { return report.JSON(w, concluded) }); err != nil {
 		return fmt.Errorf("write the analysis: %w", err)
 	}
-	return errors.Join(report.JSON(file, concluded), file.Close())
+	return nil
 }
 
 func writeJSON(w io.Writer, value any) error {

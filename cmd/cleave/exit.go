@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/run"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -59,6 +60,7 @@ func exitCode(err error) int {
 	var problems study.Problems
 	var missing *run.MissingPartError
 	var refused *run.PlanError
+	var unset secret.MissingError
 	switch {
 	case err == nil:
 		return exitFine
@@ -66,7 +68,7 @@ func exitCode(err error) int {
 		return coded.code
 	case run.Interrupted(err):
 		return exitInterrupted
-	case errors.As(err, &problems), errors.As(err, &refused):
+	case errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &unset):
 		return exitBadPlan
 	case errors.As(err, &missing):
 		return exitMissingPart

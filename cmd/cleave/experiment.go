@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/fault"
@@ -40,6 +41,7 @@ type experimentFlags struct {
 	resume    string
 	progress  progressFlag
 	planOnly  bool
+	trust     bool
 	mustKnow  bool
 	documents documentFlags
 	compares  bool // the study is a comparison of systems that others wrote
@@ -64,6 +66,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
 	f.progress = "auto"
 	flags.Var(&f.progress, "progress", "how progress is shown: auto, plain or json")
+	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
 	flags.BoolVar(&f.planOnly, "plan", false, "print the plan as JSON and play nothing")
 	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
 	f.documents.register(command)
@@ -158,7 +161,7 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}
 	}
-	plan, err := folder.Plan()
+	plan, err := a.planToPlay(folder, flags.trust || flags.planOnly)
 	if err != nil {
 		return err
 	}
@@ -178,20 +181,14 @@ func (a app) study(command *cobra.Command, path string, data []byte, flags *expe
 
 // experiment plays a plan and reports what came out.
 func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experimentFlags) error {
-	if flags.planOnly {
+	if flags.planOnly && flags.resume == "" {
 		return writeJSON(a.out, plan)
 	}
-	conductor, err := a.conductor(plan, flags)
+	conductor, folder, plan, err := a.begin(command, plan, flags)
 	if err != nil {
 		return err
 	}
-	if err := conductor.Preflight(plan); err != nil {
-		return err
-	}
-	folder, plan, err := a.openFolder(plan, flags)
-	if err != nil {
-		return err
-	}
+	defer folder.Unlock()
 	played := a.play(command.Context(), conductor, plan, folder)
 	if played != nil && !run.Interrupted(played) {
 		return errors.Join(played, a.adviseResume(command, folder))
@@ -241,18 +238,51 @@ func expand(file *study.File, options study.Options, quick bool) (lab.Plan, erro
 	return study.Expand(resolved, profile, time.Now())
 }
 
-// openFolder makes a new result folder, or opens the one to resume: then its
-// plan is played, whatever the flags say.
-func (a app) openFolder(plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
-	if flags.resume == "" {
-		folder, err := store.Create(flags.results, plan, meter.NewHost(version).Environment())
-		return folder, plan, err
+// begin makes ready what plays the plan, and the locked folder that it is played
+// into. With --resume the plan is that of the folder.
+func (a app) begin(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*run.Conductor, *store.Folder, lab.Plan, error) {
+	refused := func(err error) (*run.Conductor, *store.Folder, lab.Plan, error) { return nil, nil, plan, err }
+	if err := checkOutput("--json", flags.documents.json); err != nil {
+		return refused(err)
+	}
+	var folder *store.Folder
+	if flags.resume != "" {
+		var err error
+		if folder, plan, err = a.resumed(command, plan, flags); err != nil {
+			return refused(err)
+		}
+	}
+	conductor, err := a.conductor(plan, flags)
+	if err == nil {
+		err = conductor.Preflight(plan)
+	}
+	if err == nil && folder == nil {
+		folder, err = store.Create(flags.results, plan, meter.NewHost(version).Environment())
+	}
+	if err == nil {
+		err = folder.Lock()
+	}
+	return conductor, folder, plan, err
+}
+
+// resumed opens the folder of an interrupted experiment. Its plan is played: a flag
+// that would make another one is refused.
+func (a app) resumed(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
+	var fixed []string
+	command.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust"}, f.Name) {
+			fixed = append(fixed, "--"+f.Name)
+		}
+	})
+	if len(fixed) > 0 {
+		return nil, plan, withCode(exitBadPlan, "--resume goes on with the plan of %s, which %s cannot change: leave that out, or begin anew without --resume",
+			flags.resume, strings.Join(fixed, ", "))
 	}
 	folder, err := store.Open(flags.resume)
 	if err != nil {
 		return nil, plan, withCode(exitBadPlan, "%w", err)
 	}
-	begun, err := folder.Plan()
+	begun, err := a.planToPlay(folder, flags.trust)
 	if err == nil && begun.Study.Name != plan.Study.Name {
 		err = withCode(exitBadPlan, "%s holds the study %s, not %s", folder.Dir(), begun.Study.Name, plan.Study.Name)
 	}
@@ -273,7 +303,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	system, err := systemOf(plan)
+	system, err := systemOf(plan, a.secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +313,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	return &run.Conductor{
 		System: system, Deployers: deployers(own, unit, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch,
+		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // generator is the load engine as a unit of experiments: this program, started
@@ -25,6 +26,7 @@ import (
 type generator struct {
 	program string
 	limit   objective.Objective // zero: none
+	secrets *secret.Vault       // the values behind the references of scenarios
 }
 
 var _ lab.Generator = generator{}
@@ -45,6 +47,9 @@ func newGenerator(written string) (generator, error) {
 // Unit implements lab.Generator.
 func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	work, err := agentJob(job)
+	if err == nil {
+		work.Spec.Scenario, err = fillScenario(g.secrets, work.Spec.Scenario)
+	}
 	if err != nil {
 		return lab.UnitSpec{}, err
 	}
@@ -181,14 +186,17 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 	return measures
 }
 
-// checkLoad finds mistakes in the load for a target before anything is played.
-// Files of the scenario are looked for in dir.
-func checkLoad(job lab.LoadJob, dir string) (*trial.Trial, agent.Job, error) {
+// checkLoad finds mistakes in the load for a target before anything is played, and
+// returns it with the values for all references. Files of the scenario are looked
+// for in dir.
+func checkLoad(job lab.LoadJob, dir string, secrets *secret.Vault) (trial.Spec, error) {
 	work, err := agentJob(job)
-	if err != nil {
-		return nil, work, err
+	if err == nil {
+		work.Spec.Scenario, err = fillScenario(secrets, work.Spec.Scenario)
 	}
 	work.Spec.Dir = dir
-	checked, err := work.Spec.Check()
-	return checked, work, err
+	if err == nil {
+		_, err = work.Spec.Check()
+	}
+	return work.Spec, err
 }

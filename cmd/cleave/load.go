@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 func (a app) loadCommand() *cobra.Command {
@@ -110,6 +111,14 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 	run := &loadRun{app: a, flags: flags}
 	var err error
 	if run.spec, run.limit, err = flags.read(what); err != nil {
+		return nil, err
+	}
+	for _, header := range flags.headers {
+		if name, value, _ := strings.Cut(header, ":"); secret.Named(name) && !secret.HasReference(value) {
+			fmt.Fprintf(a.story, "warning: everybody on this host can read the value of %s in the process list: better set NAME in the environment and write -H '%s: ${NAME}'\n", name, name)
+		}
+	}
+	if run.spec.Scenario, err = fillScenario(a.secrets, run.spec.Scenario); err != nil {
 		return nil, err
 	}
 	commands, err := flags.agentCommands()

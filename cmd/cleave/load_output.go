@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +44,7 @@ func (o *loadOutputs) check(f *loadFlags) error {
 	if f.search && o.hdr+o.jtl+o.lines != "" {
 		mistakes = append(mistakes, errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
 	}
+	mistakes = append(mistakes, checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
 	return errors.Join(mistakes...)
 }
 
@@ -117,16 +117,6 @@ func (o *loadOutputs) write(standard io.Writer, outcome *trial.Outcome) error {
 		}))
 	}
 	return errors.Join(failures...)
-}
-
-// writeFile writes a whole file.
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	buffer := bufio.NewWriter(file)
-	return errors.Join(write(buffer), buffer.Flush(), file.Close())
 }
 
 // close ends the files that were written while the load went on; whole: they have

@@ -117,6 +117,7 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 	r.Expect.JSON, jsonErr = pairs("--expect-json", f.expectJSON, oracle.SplitJSON)
 	r.Expect.Header, headerErr = pairs("--expect-header", f.expectHeader, splitHeader)
 	file, err := r.Scenario()
+	typedHeaders(&file)
 	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
 }
 

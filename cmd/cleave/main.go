@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -59,7 +60,7 @@ plots. Results go to standard output, the story to standard error.`,
 	root.SetFlagErrorFunc(badFlag)
 	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
 	root.SetHelpCommand(helpCommand())
-	app := app{out: out, story: story}
+	app := app{in: in, out: out, story: story, secrets: secret.NewVault(os.LookupEnv)}
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(), sweeperCommand(),

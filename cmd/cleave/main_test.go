@@ -25,7 +25,8 @@ var binaries string
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), build(dir)) // another user runs them, too
+		// Another user runs them, too. The settings of whoever runs the tests stay as they are.
+		err = errors.Join(os.Chmod(dir, 0o755), build(dir), os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,6 +57,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", binaries+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("BINARIES", binaries)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
 			scratch, err := os.MkdirTemp("", "") // a short path: Unix sockets are below it
 			env.Setenv("TMPDIR", scratch)
 			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts look themselves what is left

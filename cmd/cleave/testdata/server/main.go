@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,9 @@ func main() {
 	stubborn := flag.Bool("stubborn", false, "ignore SIGTERM")
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
 	sleeps := flag.Bool("sleep", false, "only sleep")
+	tell := flag.Bool("tell", false, "write down all that a client or the command line tells")
+	_ = flag.String("token", "", "a secret")
+	_ = flag.String("password", "", "a secret")
 	flag.Parse()
 	switch {
 	case *sleeps:
@@ -38,7 +42,16 @@ func main() {
 			os.Exit(3)
 		})
 	}
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	if *tell {
+		fmt.Println("told:", os.Getenv("API_TOKEN"), os.Environ(), os.Args)
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if *tell {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Println("told:", r.Header.Get("Authorization"), r.Header, string(body))
+		}
+		fmt.Fprint(w, "hello")
+	})
 	fmt.Println(http.ListenAndServe(net.JoinHostPort(*host, strconv.Itoa(*port)), nil))
 	os.Exit(1)
 }

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// canaries are secrets, one for every way in, and whether it may stand in command
+// lines: only what people have written into one.
+func canaries() map[string]bool {
+	return map[string]bool{
+		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false, "canary-url-password": false,
+		"canary-scenario-header": false, "canary-step-cookie": false, "canary-json-member": false, "canary-header-reference": false,
+		"canary-argument-pair": true, "canary-argument-assigned": true, "canary-typed-header": true,
+	}
+}
+
+// canarySystem is a system file with a secret in every place; the server writes
+// down what it was given, dies of it, and is quoted.
+const canarySystem = `schema: cleave-system/1
+name: %s
+command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell, -die-after, 1500ms]
+reset: [sh, -c, "test $API_TOKEN = canary''-env-literal && test $FROM_FILE = canary''-env-file && test $REFERRED = canary''-env-reference"]
+env:
+  API_TOKEN: canary-env-literal
+  DATABASE: postgres://me:canary-url-password@127.0.0.1/db
+  REFERRED: ${CANARY_REFERENCE}
+env_file: secrets.env
+`
+
+const canaryScenario = `schema: cleave-scenario/1
+name: canaries
+headers: {Authorization: Bearer canary-scenario-header, X-Other: "${env:CANARY_HEADER}"}
+flows:
+  - name: only
+    steps:
+      - request: POST /
+        headers: {Cookie: session=canary-step-cookie}
+        json: {user: me, password: canary-json-member}
+`
+
+// expectNoCanary looks for secrets in a text.
+func expectNoCanary(t *testing.T, where string, text []byte, commandLine bool) {
+	t.Helper()
+	for canary, mayBeTyped := range canaries() {
+		if commandLine && mayBeTyped {
+			continue
+		}
+		if bytes.Contains(text, []byte(canary)) || bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(canary)))) {
+			t.Errorf("%s holds %s:\n%.2000s", where, canary, text)
+		}
+	}
+}
+
+// watchCommandLines collects the command lines of all processes below one, until
+// the returned function is called.
+func watchCommandLines(t *testing.T, root int) func() map[string]bool {
+	seen, over := map[string]bool{}, make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			for _, pid := range append(descendants(t, root), root) {
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+				seen[strings.ReplaceAll(string(line), "\x00", " ")] = true
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	return func() map[string]bool { close(over); watching.Wait(); return seen }
+}
+
+// watched runs cleave to its end, and looks for secrets in all that it shows and in
+// the process list meanwhile.
+func watched(t *testing.T, dir string, environment []string, args ...string) (code int, story string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
+	command.Dir, command.Env = dir, environment
+	var out, said bytes.Buffer
+	command.Stdout, command.Stderr = &out, &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := watchCommandLines(t, command.Process.Pid)
+	_ = command.Wait() // the code says it
+	for line := range lines() {
+		expectNoCanary(t, "a command line", []byte(line), true)
+	}
+	expectNoCanary(t, "standard output of cleave "+args[0], out.Bytes(), false)
+	expectNoCanary(t, "standard error of cleave "+args[0], said.Bytes(), false)
+	return command.ProcessState.ExitCode(), said.String()
+}
+
+// TestNoSecretIsPublished plants secrets through every way in, and looks for them
+// wherever something comes out; then the folder is played by somebody who does not
+// have them, and by somebody who does.
+func TestNoSecretIsPublished(t *testing.T) {
+	dir, servers := t.TempDir(), buildServer(t)
+	for name, text := range map[string]string{
+		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
+		"scenario.yaml": canaryScenario, "secrets.env": "# comment\nFROM_FILE=canary-env-file\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	poor := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
+	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference", "CANARY_HEADER=canary-header-reference")
+	_, story := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate", "20", "--blocks", "1",
+		"-d", "3s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
+	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN", "the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("the story does not say %q:\n%s", want, story)
+		}
+	}
+	if n := strings.Count(story, "the value of Authorization"); n != 1 {
+		t.Errorf("it warns %d times of one value", n)
+	}
+	expectCleanFolder(t, dir)
+
+	latest := filepath.Join(dir, "results", "compare", "latest")
+	code, story := watched(t, dir, poor, "run", latest)
+	for _, want := range []string{"CANARY_REFERENCE is not set", "masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN"} {
+		if code != exitBadPlan || !strings.Contains(story, want) {
+			t.Errorf("without the values it ends with %d and does not say %q:\n%s", code, want, story)
+		}
+	}
+	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal", "CLEAVE_MASKED_DATABASE_PASSWORD=canary-url-password",
+		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned", "CLEAVE_MASKED_PASSWORD_2=canary-json-member",
+		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header", "CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
+	_, story = watched(t, dir, given, "run", latest, "--results", "again")
+	if !strings.Contains(story, "told: ***") {
+		t.Errorf("with the values the server was not started:\n%s", story)
+	}
+	expectCleanFolder(t, dir)
+}
+
+// expectCleanFolder looks for secrets in every file below a folder but those that
+// were written by hand.
+func expectCleanFolder(t *testing.T, dir string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || filepath.Dir(path) == dir && entry.Name() != "out.json" {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		expectNoCanary(t, path, text, false)
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("looked at %d files, %v", files, err)
+	}
+}
+
+// TestTypedHeadersAreNotPublished: what is typed as a header, with and without a
+// reference, reaches the server and nothing else.
+func TestTypedHeadersAreNotPublished(t *testing.T) {
+	dir := t.TempDir()
+	environment := append(os.Environ(), "CANARY_HEADER=canary-header-reference")
+	for name, what := range map[string][]string{
+		"load":    {"load", "http://127.0.0.1:1/", "-r", "5", "-d", "1s", "--json", "load.json", "--lines", "lines.json"},
+		"compare": {"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "5", "-d", "1s", "--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
+	} {
+		args := append(what, "-H", "Authorization: Bearer canary-typed-header", "-H", "X-Api-Key: ${CANARY_HEADER}")
+		_, story := watched(t, dir, environment, args...)
+		if !strings.Contains(story, "warning: ") || !strings.Contains(story, "Authorization") {
+			t.Errorf("%s does not warn of the header:\n%s", name, story)
+		}
+		code, story := watched(t, dir, os.Environ(), args...)
+		if code != exitBadPlan || !strings.Contains(story, "CANARY_HEADER is not set") {
+			t.Errorf("%s without the variable ends with %d:\n%s", name, code, story)
+		}
+	}
+	for _, file := range []string{"load.json", "lines.json"} {
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
+			expectNoCanary(t, file, text, false)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOnlyOneCleavePlaysIntoAFolder: neither a run nor a resume is joined by another
+// resume; the report may be made meanwhile, and what was killed holds no lock.
+func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
+	first := begin(t, 2_000_000)
+	file, folder := filepath.Join(first.dir, "long.yaml"), filepath.Join(first.results, "long", "latest")
+	expectAlone := func(player *experiment) {
+		t.Helper()
+		player.awaitWorkers(player.label())
+		second := &experiment{t: t, dir: first.dir, results: first.results}
+		second.start("run", file, "--resume", folder)
+		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too
+		defer giveUp.Stop()
+		code, story := second.code(), second.story.String()
+		if code != exitFailed || !strings.Contains(story, "process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
+			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, story)
+		}
+		report := &experiment{t: t}
+		report.start("report", folder)
+		if code := report.code(); code != exitFine {
+			t.Errorf("the report of a running experiment ended with %d:\n%s", code, report.story.String())
+		}
+		if err := player.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		player.code()
+	}
+	expectAlone(first)
+	resumed := &experiment{t: t, dir: first.dir, results: first.results}
+	resumed.start("run", file, "--resume", folder)
+	expectAlone(resumed)
+}

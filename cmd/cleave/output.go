@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkOutput says before anything is started whether a file can be written in the
+// end: a run of hours must not end with the news that its folder is not there. What
+// the file holds stays as it is.
+func checkOutput(flag, path string) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		err = errors.New("it is a folder")
+	case err == nil:
+		err = unix.Access(path, unix.W_OK)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err == nil && (info == nil || info.Mode().IsRegular()) {
+		var draft *os.File
+		if draft, err = newDraft(path); err == nil {
+			err = errors.Join(draft.Close(), os.Remove(draft.Name()))
+		}
+	}
+	if err != nil {
+		return withCode(exitBadPlan, "%s %s cannot be written: %w: name a file in a folder that is there", flag, path, err)
+	}
+	return nil
+}
+
+// newDraft makes the file that becomes the one at path when it is complete.
+func newDraft(path string) (*os.File, error) {
+	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())
+	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// writeFile writes a file whole or not at all. What is no regular file, such as
+// /dev/stderr, is written to.
+func writeFile(path string, write func(io.Writer) error) error {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved // a link stays one
+	}
+	info, missing := os.Stat(path)
+	if missing == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(file), file.Close())
+	}
+	draft, err := newDraft(path)
+	if err != nil {
+		return err
+	}
+	if missing == nil {
+		err = draft.Chmod(info.Mode().Perm())
+	}
+	buffer := bufio.NewWriter(draft)
+	err = errors.Join(err, write(buffer), buffer.Flush(), draft.Close())
+	if err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(draft.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/secret"
+)
+
+// environmentReference is how scenarios refer to the environment: ${env:NAME}. They
+// have other things behind ${NAME}.
+var environmentReference = regexp.MustCompile(`(\$?)\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+func scenarioReference(variable string) string { return "${env:" + variable + "}" }
+
+// typedReference finds ${NAME}, and $${NAME} for plain text, in a header of the
+// command line, which has become a literal text of a scenario.
+var typedReference = regexp.MustCompile(`(\$?)\$\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// typedHeaders lets headers of the command line refer to the environment.
+func typedHeaders(file *scenario.File) {
+	*file = withTexts(*file, func(_, header, text string) string {
+		if header == "" {
+			return text
+		}
+		return typedReference.ReplaceAllStringFunc(text, func(found string) string {
+			parts := typedReference.FindStringSubmatch(found)
+			if parts[1] != "" {
+				return "$${" + parts[2] + "}"
+			}
+			return scenarioReference(parts[2])
+		})
+	})
+}
+
+// maskScenario puts references in the place of what looks like secrets: headers, and
+// members of JSON bodies.
+func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
+	what := "scenario " + file.Name
+	return withTexts(file, func(name, _, text string) string {
+		if secret.Named(name) && text != "" && !strings.Contains(text, "${") {
+			return scenarioReference(v.Mask(what, name, text))
+		}
+		return v.MaskURLs(what, name, text, scenarioReference)
+	})
+}
+
+// fillScenario puts the values into the places of the references. They are literal
+// texts, whatever is in them.
+func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
+	var missing []error
+	filled := withTexts(file, func(name, _, text string) string {
+		return environmentReference.ReplaceAllStringFunc(text, func(found string) string {
+			parts := environmentReference.FindStringSubmatch(found)
+			if parts[1] != "" { // $${ is a plain ${
+				return found
+			}
+			value, known := v.Value(parts[2], nil)
+			if !known {
+				missing = append(missing, fmt.Errorf("%s of the scenario: %w", cmp.Or(name, "a body"), secret.MissingError{parts[2]}))
+			}
+			return scenario.Literal(value)
+		})
+	})
+	return filled, errors.Join(missing...)
+}
+
+// withTexts is a copy of the scenario in which headers and bodies are changed: by
+// the name of the header or member, and again the header's if it is one.
+func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
+	headers := func(all map[string]string) map[string]string {
+		changed := maps.Clone(all)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			changed[name] = change(name, name, all[name])
+		}
+		return changed
+	}
+	file.Headers = headers(file.Headers)
+	file.Flows = slices.Clone(file.Flows)
+	for i := range file.Flows {
+		steps := slices.Clone(file.Flows[i].Steps)
+		for j := range steps {
+			steps[j].Headers = headers(steps[j].Headers)
+			steps[j].Body = change("", "", steps[j].Body)
+			steps[j].JSON = withMembers("", steps[j].JSON, change)
+		}
+		file.Flows[i].Steps = steps
+	}
+	return file
+}
+
+// withMembers is a copy of a JSON value with its texts changed.
+func withMembers(name string, value any, change func(name, header, text string) string) any {
+	switch value := value.(type) {
+	case string:
+		return change(name, "", value)
+	case []any:
+		changed := slices.Clone(value)
+		for i := range changed {
+			changed[i] = withMembers(name, changed[i], change)
+		}
+		return changed
+	case map[string]any:
+		changed := maps.Clone(value)
+		for _, member := range slices.Sorted(maps.Keys(value)) {
+			changed[member] = withMembers(member, value[member], change)
+		}
+		return changed
+	}
+	return value
+}
+
+// warnOfSecrets says once what was masked.
+func warnOfSecrets(story io.Writer, v *secret.Vault) {
+	for _, warning := range v.Warnings() {
+		fmt.Fprintln(story, "warning:", warning)
+	}
+}

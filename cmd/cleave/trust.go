@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// planToPlay reads the plan of a result folder that is to be played. Somebody else
+// may have written it: it is held against the rules for study files, and what it
+// would start is shown before it is. Plans of built-in systems start nothing else,
+// and a plan that this user's cleave made on this host was seen before.
+func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
+	plan, own, err := folder.PlanWithSeal()
+	if err != nil {
+		return plan, withCode(exitBadPlan, "%w", err)
+	}
+	known := systemInfos()
+	known[external.Name] = external.System{}.Describe()
+	if err := study.CheckPlan(folder.Path("plan.json"), plan, known); err != nil {
+		return plan, err
+	}
+	if own || trust || plan.Study.System != external.Name {
+		return plan, nil
+	}
+	does := whatItDoes(plan.Study)
+	if a.asks(folder, does) {
+		return plan, nil
+	}
+	return plan, withCode(exitBadPlan, "%s was not made by you with this cleave on this host, or was changed; it would\n%s\n"+
+		"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
+}
+
+// asks shows what a plan does, and whether somebody at a terminal agrees.
+func (a app) asks(folder *store.Folder, does string) bool {
+	file, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return false
+	}
+	fmt.Fprintf(a.story, "%s was not made by you with this cleave on this host, or was changed; it would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), does)
+	answer, err := bufio.NewReader(io.LimitReader(a.in, 100)).ReadString('\n')
+	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
+}
+
+// whatItDoes lists what the systems of a study start and load, every thing once.
+// Writers of this program keep it from steering the terminal.
+func whatItDoes(s lab.Study) string {
+	var lines []string
+	line := func(format string, args ...any) {
+		if text := "  " + fmt.Sprintf(format, args...); !slices.Contains(lines, text) {
+			lines = append(lines, text)
+		}
+	}
+	for _, v := range s.Variants {
+		x := v.External
+		if x == nil {
+			continue
+		}
+		if len(x.Reset) > 0 {
+			line("run %s in %s", words(x.Reset), words([]string{x.Dir}))
+		}
+		if len(x.Command) > 0 {
+			line("run %s in %s", words(x.Command), words([]string{x.Dir}))
+		}
+		if x.Compose != nil {
+			line("start containers in %s:\n      %s", words([]string{x.Compose.Dir}), indented(x.Compose.Text))
+		}
+		for _, name := range slices.Sorted(maps.Keys(x.Env)) {
+			line("with %s", words([]string{name + "=" + x.Env[name]}))
+		}
+		if x.EnvFile != "" {
+			line("with variables from %s", words([]string{x.EnvFile}))
+		}
+		line("load %s", words([]string{x.URL}))
+	}
+	if s.Load == nil {
+		return strings.Join(lines, "\n")
+	}
+	if s.Load.Consent != "" {
+		line("load other hosts by this list:\n      %s", indented(s.Load.Consent))
+	}
+	for _, path := range localFiles(*s.Load) {
+		line("send what is in the file %s", words([]string{path}))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// localFiles are the files of this host that a load reads, beside those that came
+// with it.
+func localFiles(load lab.Load) []string {
+	var file scenario.File
+	if err := json.Unmarshal(load.Scenario, &file); err != nil {
+		return nil // it will not be played
+	}
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(file.Data)) {
+		paths = append(paths, file.Data[name].CSV, file.Data[name].JSONL)
+	}
+	if file.Load != nil {
+		paths = append(paths, file.Load.Replay)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool {
+		_, packed := load.Files[path]
+		return path == "" || packed
+	})
+}
+
+// indented is a text of several lines below another line.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
+}
+
+// words are a command as somebody would type it.
+func words(argv []string) string {
+	var shown []string
+	for _, word := range argv {
+		if word == "" || strings.ContainsAny(word, " \t\"'\\\n") || plain.Text(word) != word {
+			word = strconv.Quote(word)
+		}
+		shown = append(shown, word)
+	}
+	return strings.Join(shown, " ")
+}
