@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/inputfile"
 )
 
 // Lock makes this process the only one that plays into the folder, until Unlock or
@@ -21,7 +23,7 @@ func (f *Folder) Lock() error {
 		return explain(f.Path(lockFile), err)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, unread := os.ReadFile(file.Name())
+		holder, unread := inputfile.Read(file.Name(), maxSmall)
 		err = errors.Join(err, unread, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has only just begun

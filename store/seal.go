@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -19,8 +20,9 @@ import (
 // nothing elsewhere, and tells nothing.
 const sealFile = "plan.seal"
 
-// keyBytes is the length of the key of seals.
-const keyBytes = 32
+// keyBytes is the length of the key of seals, maxSmall that of the longest seal or
+// lock that is looked at.
+const keyBytes, maxSmall = 32, 1000
 
 // seal keeps the proof beside the plan. A user without a folder for settings gets
 // none, and is asked before the plan is played again.
@@ -35,14 +37,14 @@ func (f *Folder) seal(plan []byte) error {
 // PlanWithSeal reads the plan, and says whether this user's cleave has made it on
 // this host and nobody has changed it since.
 func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
-	data, err := os.ReadFile(f.Path(planFile))
+	data, err := inputfile.Read(f.Path(planFile), maxDocument)
 	if err != nil {
 		return plan, false, fmt.Errorf("read result folder: %w", err)
 	}
 	if plan, err = f.decodePlan(data, true); err != nil {
 		return plan, false, err
 	}
-	seal, err := os.ReadFile(f.Path(sealFile))
+	seal, err := inputfile.Read(f.Path(sealFile), maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
 		return plan, false, nil
 	}

@@ -113,7 +113,7 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 
 // Plan reads the plan.
 func (f *Folder) Plan() (lab.Plan, error) {
-	data, err := os.ReadFile(f.Path(planFile))
+	data, err := inputfile.Read(f.Path(planFile), maxDocument)
 	if err != nil {
 		return lab.Plan{}, fmt.Errorf("read result folder: %w", err)
 	}
