@@ -76,7 +76,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	}
 	defer c.messages.release(s)
 	if answered := s.fields.status(); answered.Code() != codes.OK {
-		return decode(ctx, c.faults, c.address, answered)
+		return rpc.DecodeStatus(ctx, c.faults, c.address, answered)
 	}
 	if err := c.messages.decode(s.body, out, call); err != nil {
 		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)

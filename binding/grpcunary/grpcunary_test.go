@@ -34,19 +34,5 @@ func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegist
 			t.Errorf("serve: %v", err)
 		}
 	}()
-	return func(ctx context.Context) error {
-		ended := make(chan struct{})
-		go func() {
-			server.GracefulStop()
-			close(ended)
-		}()
-		select {
-		case <-ended:
-			return nil
-		case <-ctx.Done():
-			server.Stop()
-			<-ended
-			return ctx.Err()
-		}
-	}
+	return server.Shutdown
 }

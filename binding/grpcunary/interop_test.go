@@ -55,7 +55,7 @@ func (statusFaults) Encode(err error) rpc.Fault {
 }
 
 func (statusFaults) Decode(f rpc.Fault, cause error) error {
-	return status.Error(code(f.Kind), f.Detail)
+	return status.Error(f.Status().Code(), f.Detail)
 }
 
 // ends are an implementation of each end.

@@ -274,13 +274,24 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 	case unreadable != nil:
 		return nil, status.New(codes.InvalidArgument, "the message cannot be read: "+unreadable.Error())
 	case err != nil:
-		return nil, encode(s.faults.Encode(err))
+		return nil, s.faults.Encode(err).Status()
 	}
 	message, err := s.messages.encode(reply, call)
 	if err != nil {
-		return nil, encode(s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
+		return nil, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)).Status()
 	}
 	return message, nil
+}
+
+// Shutdown takes no more calls, waits for those that are being answered, and
+// closes all connections. When the context ends first, the rest is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	defer context.AfterFunc(ctx, s.Stop)()
+	s.GracefulStop()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("calls still running: %w", err)
+	}
+	return nil
 }
 
 // GracefulStop takes no more calls, waits for those that are being answered, or

@@ -168,8 +168,8 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: application/json\r\nContent-Length: "...)
 	out = strconv.AppendInt(out, int64(e.body.Len()), 10)
 	if deadline, limited := ctx.Deadline(); limited {
-		out = append(out, "\r\nCleave-Context: "...)
-		out = appendTimeout(out, time.Until(deadline))
+		out = append(out, "\r\n"+rpc.TimeoutHeader+": "...)
+		out = rpc.AppendTimeout(out, time.Until(deadline))
 	}
 	if header := connection.call.Traceparent(); header != "" {
 		out = append(out, "\r\nTraceparent: "...)
@@ -190,11 +190,7 @@ func (c *Client) read(response leanhttp.Response, out any) error {
 		}
 		return nil
 	}
-	var fault rpc.Fault
-	if err := json.Unmarshal(response.Body, &fault); err != nil || fault.Kind == "" {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: fmt.Sprintf("%s answered with status %d", c.address, response.Status)}, err)
-	}
-	return c.faults.Decode(fault, nil)
+	return c.faults.Decode(rpc.FaultOfHTTP(c.address, response.Status, response.Body), nil)
 }
 
 // Close closes the idle connections; others are closed when their calls end.

@@ -3,9 +3,7 @@ package httpjson
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"sync"
-	"time"
 )
 
 // encoder is memory for messages that are being written.
@@ -37,25 +35,3 @@ func (e *encoders) put(used *encoder) {
 		e.pool.Put(used)
 	}
 }
-
-// appendTimeout appends the value of Cleave-Context: the microseconds left.
-func appendTimeout(dst []byte, left time.Duration) []byte {
-	dst = append(dst, "timeout="...)
-	return strconv.AppendInt(dst, max(left.Microseconds(), 0), 10)
-}
-
-// parseTimeout reads what appendTimeout wrote; ok is false where there is none.
-func parseTimeout(value []byte) (left time.Duration, ok bool) {
-	digits, found := bytes.CutPrefix(value, []byte("timeout="))
-	if !found {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(digits), 10, 64)
-	if err != nil || n < 0 || n > int64(longest/time.Microsecond) {
-		return 0, false
-	}
-	return time.Duration(n) * time.Microsecond, true
-}
-
-// longest bounds the time that a caller can ask for.
-const longest = 24 * time.Hour

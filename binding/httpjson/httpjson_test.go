@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -83,19 +82,3 @@ type plain struct{}
 
 func (plain) Encode(err error) rpc.Fault            { return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()} }
 func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }
-
-func TestTimeLeftSurvivesTheWire(t *testing.T) {
-	for _, left := range []time.Duration{0, time.Microsecond, time.Second, longest} {
-		if got, ok := parseTimeout(appendTimeout(nil, left)); !ok || got != left {
-			t.Errorf("%v came back as %v, %v", left, got, ok)
-		}
-	}
-	if got, ok := parseTimeout(appendTimeout(nil, -time.Second)); !ok || got != 0 {
-		t.Errorf("time that is over came back as %v, %v; want 0", got, ok)
-	}
-	for _, text := range []string{"", "timeout=", "timeout=-1", "timeout=x", "timeout=99999999999999999", "50"} {
-		if got, ok := parseTimeout([]byte(text)); ok {
-			t.Errorf("%q was read as %v", text, got)
-		}
-	}
-}

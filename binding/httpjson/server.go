@@ -177,7 +177,7 @@ func (s *Server) end(c *served) bool {
 
 // answer carries out one call and reports whether the connection goes on.
 func (s *Server) answer(ctx context.Context, c *served, request *leanhttp.Request) bool {
-	if left, limited := parseTimeout(request.Context); limited {
+	if left, limited := rpc.ParseTimeout(string(request.Context)); limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
@@ -224,23 +224,12 @@ func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Req
 	return statusOK
 }
 
-// fail encodes a fault. The kind tells the caller all; the status is for people
-// who look at the wire.
+// fail encodes a fault.
 func (s *Server) fail(e *encoder, fault rpc.Fault) int {
 	if err := e.json.Encode(fault); err != nil {
 		e.body.Reset() // two texts cannot fail to encode; the status says enough
 	}
-	switch fault.Kind {
-	case rpc.InvalidArgument:
-		return http.StatusBadRequest
-	case rpc.Unavailable:
-		return http.StatusServiceUnavailable
-	case rpc.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	case rpc.Internal:
-		return http.StatusInternalServerError
-	}
-	return http.StatusConflict
+	return fault.HTTPStatus()
 }
 
 // refuse answers what is not a request.

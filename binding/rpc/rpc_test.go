@@ -65,3 +65,19 @@ func TestALostCallSaysWhy(t *testing.T) {
 		t.Error("the deadline counts as given up")
 	}
 }
+
+func TestTimeLeftSurvivesTheWire(t *testing.T) {
+	for _, left := range []time.Duration{0, time.Microsecond, time.Second, longest} {
+		if got, ok := ParseTimeout(string(AppendTimeout(nil, left))); !ok || got != left {
+			t.Errorf("%v came back as %v, %v", left, got, ok)
+		}
+	}
+	if got, ok := ParseTimeout(string(AppendTimeout(nil, -time.Second))); !ok || got != 0 {
+		t.Errorf("time that is over came back as %v, %v; want 0", got, ok)
+	}
+	for _, text := range []string{"", "timeout=", "timeout=-1", "timeout=x", "timeout=99999999999999999", "50"} {
+		if got, ok := ParseTimeout(text); ok {
+			t.Errorf("%q was read as %v", text, got)
+		}
+	}
+}

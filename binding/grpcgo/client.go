@@ -1,0 +1,74 @@
+package grpcgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+)
+
+// Client calls one server over one connection that all calls share. It
+// implements grpc.ClientConnInterface.
+type Client struct {
+	address string // for people
+	faults  rpc.Faults
+	grpc    *grpc.ClientConn
+}
+
+var _ grpc.ClientConnInterface = (*Client)(nil)
+
+// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
+// connected before the first call. A server that was away is looked for every second:
+// grpc-go's own pauses grow to two minutes.
+func NewClient(address string, faults rpc.Faults) (*Client, error) {
+	path, unix := strings.CutPrefix(address, "unix:")
+	target := address
+	if !unix {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return nil, fmt.Errorf("call %s: %w", address, err)
+		}
+		path, target = address, "passthrough:///"+address
+	}
+	pauses := backoff.DefaultConfig
+	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", address, err)
+	}
+	return &Client{path, faults, connection}, nil
+}
+
+// NewStream implements grpc.ClientConnInterface; there are no streams here.
+func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("this binding carries calls of one message each way, no streams")
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *Client) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	ctx, call := spans.Call(ctx, method)
+	defer call.End()
+	if call != nil {
+		ctx = metadata.AppendToOutgoingContext(ctx, spans.Header, call.Traceparent())
+		in, out = traced{message: in, call: call}, traced{message: out, call: call}
+		options = append(options, grpc.ForceCodecV2(newCodec()))
+	}
+	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {
+		return rpc.DecodeStatus(ctx, c.faults, c.address, status.Convert(err))
+	}
+	return nil
+}
+
+// Close ends the connection and the calls on it.
+func (c *Client) Close() error { return c.grpc.Close() }

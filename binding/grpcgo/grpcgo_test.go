@@ -1,0 +1,122 @@
+package grpcgo
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/bindingtest"
+	"github.com/cleave-lab/cleave/binding/grpcunary"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+func TestContract(t *testing.T) {
+	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
+}
+
+// TestTheLeanOneSpeaksTheSame holds each end against the other end of grpcunary.
+func TestTheLeanOneSpeaksTheSame(t *testing.T) {
+	t.Run("its client", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient}) })
+	t.Run("its server", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client}) })
+}
+
+func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+	made, err := NewClient(address, faults)
+	return closed(t, made, err)
+}
+
+func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+	made, err := grpcunary.NewClient(address, faults)
+	return closed(t, made, err)
+}
+
+// closing is a client that must be closed.
+type closing interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
+func closed(t *testing.T, made closing, err error) grpc.ClientConnInterface {
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return made
+}
+
+// server is what both bindings have.
+type server interface {
+	grpc.ServiceRegistrar
+	Serve(listener net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	return begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+}
+
+func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	return begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+}
+
+func begin(t *testing.T, s server, listener net.Listener, register func(grpc.ServiceRegistrar)) func(context.Context) error {
+	register(s)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	return func(ctx context.Context) error {
+		err := s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		return err
+	}
+}
+
+// TestWhoSaysNothingIsCutOff: a connection that never says that it speaks HTTP/2, or
+// says so and stops, does not stay.
+func TestWhoSaysNothingIsCutOff(t *testing.T) {
+	for name, sent := range map[string]string{"nothing": "", "half a greeting": "PRI * HTTP/2.0\r\n", "no gRPC": "GET / HTTP/1.1\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
+			defer func() {
+				if err := stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			connection, err := net.Dial("tcp", listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = connection.Close() }() // the other end has done so
+			if err := connection.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := connection.Write([]byte(sent)); err != nil {
+				t.Fatal(err)
+			}
+			for {
+				_, err := connection.Read(make([]byte, 100))
+				var late net.Error
+				if errors.As(err, &late) && late.Timeout() {
+					t.Fatal("the connection stays open")
+				}
+				if err != nil {
+					break
+				}
+			}
+		})
+	}
+}

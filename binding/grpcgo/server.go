@@ -1,0 +1,106 @@
+package grpcgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The limits of a connection.
+const (
+	greetingTimeout = 5 * time.Second // in which a client must have said that it speaks HTTP/2
+	maxHead         = 16 << 10        // bytes of the header of a call
+	maxCalls        = 4_096           // at once
+)
+
+// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// registered before Serve.
+type Server struct {
+	faults rpc.Faults
+	tracer trace.TracerProvider // nil where nothing is traced
+	grpc   *grpc.Server
+}
+
+var _ grpc.ServiceRegistrar = (*Server)(nil)
+
+// NewServer makes a server whose messages may have up to maxBody bytes.
+func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
+	return &Server{faults: faults, tracer: rpc.Sum(options).Tracer, grpc: grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
+		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true), grpc.ForceServerCodecV2(newCodec()),
+	)}
+}
+
+// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
+// out.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	ours := *desc
+	ours.Streams, ours.Methods = nil, slices.Clone(desc.Methods)
+	for i, m := range desc.Methods {
+		name := spans.Method("/" + desc.ServiceName + "/" + m.MethodName)
+		ours.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			return s.answer(ctx, name, decode, func(ctx context.Context, decode func(any) error) (any, error) {
+				return m.Handler(impl, ctx, decode, nil)
+			})
+		}
+	}
+	s.grpc.RegisterService(&ours, impl)
+}
+
+// answer carries out one call.
+func (s *Server) answer(ctx context.Context, name string, decode func(any) error, carryOut func(context.Context, func(any) error) (any, error)) (any, error) {
+	var call *spans.Part
+	if s.tracer != nil {
+		header := strings.Join(metadata.ValueFromIncomingContext(ctx, spans.Header), "")
+		ctx, call = spans.Serve(ctx, s.tracer, header, name, lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	}
+	unreadable := error(nil)
+	reply, err := carryOut(ctx, func(message any) error {
+		if call != nil {
+			message = traced{message: message, call: call}
+		}
+		unreadable = decode(message)
+		return unreadable
+	})
+	switch {
+	case err == nil && call != nil:
+		return traced{message: reply, call: call, ends: true}, nil
+	case err != nil && unreadable == nil:
+		err = s.faults.Encode(err).Status().Err()
+	case unreadable != nil:
+		err = rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " + unreadable.Error()}.Status().Err()
+	}
+	call.End()
+	return reply, err
+}
+
+// Serve answers calls on the listener's connections until Shutdown.
+func (s *Server) Serve(listener net.Listener) error {
+	if err := s.grpc.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil // Shutdown came first
+}
+
+// Shutdown takes no more calls, waits for those that are being answered, and
+// closes all connections. When the context ends first, the rest is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	defer context.AfterFunc(ctx, s.grpc.Stop)()
+	s.grpc.GracefulStop()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("calls still running: %w", err)
+	}
+	return nil
+}

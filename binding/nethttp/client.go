@@ -1,0 +1,126 @@
+package nethttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// maxAnswer is the longest answer, in bytes, that a client reads.
+const maxAnswer = 4 << 20
+
+// Client calls one server over a bounded pool of kept connections. It implements
+// grpc.ClientConnInterface.
+type Client struct {
+	address string // for people
+	base    string // of URLs
+	faults  rpc.Faults
+	kept    *http.Transport
+	http    *http.Client
+}
+
+var _ grpc.ClientConnInterface = (*Client)(nil)
+
+// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
+// connected before the first call. At most connections calls run at once, all of
+// whose connections are kept; others wait.
+func NewClient(address string, connections int, faults rpc.Faults) *Client {
+	// net/http keeps two idle connections by itself: under load most calls would dial.
+	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2}
+	c := &Client{address: address, base: "http://" + address, faults: faults, kept: kept, http: &http.Client{Transport: kept}}
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		c.address, c.base = path, "http://unix"
+		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, "unix", path)
+		}
+	}
+	return c
+}
+
+// NewStream implements grpc.ClientConnInterface; there are no streams here.
+func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
+}
+
+// Invoke implements grpc.ClientConnInterface. Options are those of another
+// transport and do nothing here.
+func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
+	ctx, call := spans.Call(ctx, method)
+	defer call.End()
+	request, err := c.request(ctx, call, method, in)
+	if err != nil {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
+	}
+	status, body, err := c.exchange(request)
+	if err != nil {
+		return c.faults.Decode(rpc.Lost(ctx, c.address), err)
+	}
+	if status != http.StatusOK {
+		return c.faults.Decode(rpc.FaultOfHTTP(c.address, status, body), nil)
+	}
+	decoding := call.Begin("decode", lab.SegmentEncoding)
+	defer decoding.End()
+	if err := json.Unmarshal(body, out); err != nil {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+	}
+	return nil
+}
+
+// request encodes a call.
+func (c *Client) request(ctx context.Context, call *spans.Part, method string, in any) (*http.Request, error) {
+	encoding := call.Begin("encode", lab.SegmentEncoding)
+	body, err := json.Marshal(in)
+	encoding.End()
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", in, err)
+	}
+	if call != nil {
+		waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { waiting.End() }})
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if deadline, limited := ctx.Deadline(); limited {
+		request.Header.Set(rpc.TimeoutHeader, string(rpc.AppendTimeout(nil, time.Until(deadline))))
+	}
+	if header := call.Traceparent(); header != "" {
+		request.Header.Set(spans.Header, header)
+	}
+	return request, nil
+}
+
+// exchange sends a request and reads the whole answer, so that the connection can
+// be used again.
+func (c *Client) exchange(request *http.Request) (status int, body []byte, err error) {
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return response.StatusCode, body, err
+}
+
+// Close closes the idle connections; others are closed when they have been idle.
+func (c *Client) Close() error {
+	c.kept.CloseIdleConnections()
+	return nil
+}

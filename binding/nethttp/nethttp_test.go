@@ -1,0 +1,149 @@
+package nethttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/bindingtest"
+	"github.com/cleave-lab/cleave/binding/httpjson"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+func TestContract(t *testing.T) {
+	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
+}
+
+// TestTheLeanOneSpeaksTheSame holds each end against the other end of httpjson.
+func TestTheLeanOneSpeaksTheSame(t *testing.T) {
+	t.Run("its client", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient}) })
+	t.Run("its server", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client}) })
+}
+
+const connections = 64
+
+func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+	return closed(t, NewClient(address, connections, faults))
+}
+
+func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+	return closed(t, httpjson.NewClient(address, connections, faults))
+}
+
+// closing is a client that must be closed.
+type closing interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
+func closed(t *testing.T, made closing) grpc.ClientConnInterface {
+	t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return made
+}
+
+// server is what both bindings have.
+type server interface {
+	grpc.ServiceRegistrar
+	Serve(listener net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	return begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+}
+
+func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return begin(t, lean, listener, register)
+}
+
+func begin(t *testing.T, s server, listener net.Listener, register func(grpc.ServiceRegistrar)) func(context.Context) error {
+	register(s)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	return func(ctx context.Context) error {
+		err := s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		return err
+	}
+}
+
+// TestLimits: whoever sends what is no call, too much or too slowly is told so, or cut
+// off, in the time and with the memory that the limits allow.
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent string
+		want string // what the answer begins with; empty: the connection just ends
+	}{
+		"not HTTP":               {"\x16\x03\x01 hello\r\n\r\n", "HTTP/1.1 400 "},
+		"another method":         {"GET /a.B/C HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
+		"endless head":           {"POST /a.B/C HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20_000), "HTTP/1.1 431 "},
+		"a head that stops":      {"POST /a.B/C HTTP/1.1\r\nHos", "HTTP/1.1 400 "},
+		"nothing at all":         {"", ""},
+		"a body that stops":      {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", "HTTP/1.1 400 "},
+		"a body that is too big": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n" + strings.Repeat("x", bindingtest.MaxBody+1), "HTTP/1.1 400 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, plain{})
+			defer func() {
+				if err := stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			connection, err := net.Dial("tcp", listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = connection.Close() }() // the other end has done so
+			if err := connection.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := connection.Write([]byte(c.sent)); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(connection)
+			var late net.Error
+			if errors.As(err, &late) && late.Timeout() {
+				t.Fatal("the connection stays open")
+			}
+			if !strings.HasPrefix(string(answer), c.want) || c.want == "" && len(answer) > 0 {
+				t.Errorf("answered %q, error %v, want %q", answer, err, c.want)
+			}
+		})
+	}
+}
+
+// reader is a service that reads its message, which is JSON of any kind.
+var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+	MethodName: "Read",
+	Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		var message any
+		return message, decode(&message)
+	},
+}}}
+
+// plain are faults of a system without kinds of its own.
+type plain struct{}
+
+func (plain) Encode(err error) rpc.Fault            { return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()} }
+func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }

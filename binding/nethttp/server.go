@@ -1,0 +1,130 @@
+package nethttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The limits of a connection. A peer that is slower than these is cut off.
+const (
+	headTimeout  = 5 * time.Second
+	readTimeout  = 10 * time.Second // of a whole request
+	writeTimeout = 10 * time.Second // of an answer
+	idleTimeout  = 2 * time.Minute
+	maxHead      = 8 << 10 // bytes; net/http adds 4 KiB
+)
+
+// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// registered before Serve.
+type Server struct {
+	faults  rpc.Faults
+	maxBody int64
+	tracer  trace.TracerProvider // nil where nothing is traced
+	routes  *http.ServeMux
+	http    http.Server
+}
+
+var _ grpc.ServiceRegistrar = (*Server)(nil)
+
+// NewServer makes a server whose messages may have up to maxBody bytes.
+func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
+	s := &Server{faults: faults, maxBody: int64(maxBody), tracer: rpc.Sum(options).Tracer, routes: http.NewServeMux()}
+	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument, Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
+	})
+	s.http = http.Server{Handler: s.routes, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead}
+	return s
+}
+
+// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
+// out.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	for _, m := range desc.Methods {
+		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName, func(w http.ResponseWriter, r *http.Request) {
+			s.answer(w, r, m, impl)
+		})
+	}
+}
+
+// Serve answers calls on the listener's connections until Shutdown.
+func (s *Server) Serve(listener net.Listener) error {
+	if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown takes no more calls, waits for those that are being answered, and
+// closes all connections. When the context ends first, the rest is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("calls still running: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+// answer carries out one call.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDesc, impl any) {
+	ctx := r.Context() // ends when the caller hangs up
+	if left, limited := rpc.ParseTimeout(r.Header.Get(rpc.TimeoutHeader)); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left)
+		defer cancel()
+	}
+	ctx, call := spans.Serve(ctx, s.tracer, r.Header.Get(spans.Header), spans.Method(r.URL.Path), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	defer call.End()
+	unreadable := error(nil)
+	reply, err := m.Handler(impl, ctx, func(message any) error {
+		decoding := call.Begin("decode", lab.SegmentEncoding)
+		defer decoding.End()
+		var body []byte
+		if body, unreadable = io.ReadAll(http.MaxBytesReader(w, r.Body, s.maxBody)); unreadable == nil {
+			unreadable = json.Unmarshal(body, message)
+		}
+		return unreadable
+	}, nil)
+	switch {
+	case unreadable != nil:
+		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " + unreadable.Error()})
+		return
+	case err != nil:
+		s.fail(w, s.faults.Encode(err))
+		return
+	}
+	encoding := call.Begin("encode", lab.SegmentEncoding)
+	body, err := json.Marshal(reply)
+	encoding.End()
+	if err != nil {
+		s.fail(w, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
+		return
+	}
+	write(w, http.StatusOK, body)
+}
+
+// fail answers with a fault.
+func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
+	body, _ := json.Marshal(fault) // two texts cannot fail to encode
+	write(w, fault.HTTPStatus(), body)
+}
+
+// write answers. How long the call itself takes is the caller's choice, so the limit
+// for writing begins here.
+func write(w http.ResponseWriter, status int, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // then the peer is trusted
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the peer may be gone
+}

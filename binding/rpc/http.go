@@ -1,0 +1,62 @@
+package rpc
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// TimeoutHeader is the header of an HTTP request that tells how much time is left for
+// the call.
+const TimeoutHeader = "Cleave-Context"
+
+// longest bounds the time that a caller can ask for.
+const longest = 24 * time.Hour
+
+// AppendTimeout appends the value of TimeoutHeader: the microseconds left.
+func AppendTimeout(dst []byte, left time.Duration) []byte {
+	dst = append(dst, "timeout="...)
+	return strconv.AppendInt(dst, max(left.Microseconds(), 0), 10)
+}
+
+// ParseTimeout reads what AppendTimeout wrote; ok is false where there is none.
+func ParseTimeout(value string) (left time.Duration, ok bool) {
+	digits, found := strings.CutPrefix(value, "timeout=")
+	if !found {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > int64(longest/time.Microsecond) {
+		return 0, false
+	}
+	return time.Duration(n) * time.Microsecond, true
+}
+
+// HTTPStatus is the status of an answer that is a fault. The kind tells the caller
+// all; the status is for people who look at the wire.
+func (f Fault) HTTPStatus() int {
+	switch f.Kind {
+	case InvalidArgument:
+		return http.StatusBadRequest
+	case Unavailable:
+		return http.StatusServiceUnavailable
+	case DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	case Internal:
+		return http.StatusInternalServerError
+	}
+	return http.StatusConflict
+}
+
+// FaultOfHTTP is the fault that an answer holds. What is none was not made by a
+// binding.
+func FaultOfHTTP(callee string, status int, body []byte) Fault {
+	var fault Fault
+	if err := json.Unmarshal(body, &fault); err != nil || fault.Kind == "" {
+		return Fault{Kind: Internal, Detail: fmt.Sprintf("%s answered with status %d", callee, status)}
+	}
+	return fault
+}
