@@ -20,7 +20,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// The architectures. All but Monolith follow Costa and Ribeiro 2021, section 3.
+// The architectures. The first are stock, as a good team writes and deploys them
+// today; all but Monolith follow Costa and Ribeiro 2021, section 3. The tuned ones are
+// the same with what we can do better: our bindings, batches, a runtime that knows that
+// it shares the host. The public interface in front is net/http in all of them.
 const (
 	Monolith   = "monolith"
 	MonolithHA = "monolith-ha" // two monoliths behind a balancer
@@ -28,36 +31,14 @@ const (
 	SyncGRPC   = "sync-grpc"   // the same over gRPC
 	Async      = "async"       // events, a choreographed saga, read models
 	AsyncDFS   = "async-dfs"   // the same on a replicated file system
+
+	SyncTuned     = Sync + tuned
+	SyncGRPCTuned = SyncGRPC + tuned
+	AsyncTuned    = Async + tuned
 )
 
-// The knobs.
-const (
-	KnobPlacement    = "placement"
-	KnobReplicas     = "replicas"
-	KnobBinding      = "binding"
-	KnobData         = "data"
-	KnobCoordination = "coordination"
-	KnobViews        = "views"
-	KnobDatabase     = "database"
-	KnobBroker       = "broker"
-	KnobDocuments    = "documents"
-	KnobPool         = "pool"
-	KnobPrefetch     = "prefetch"
-	KnobSpans        = "spans"
-	KnobGather       = "gather"
-	KnobRuntime      = "runtime"
-)
-
-// Binding is what carries a call from unit to unit.
-type Binding string
-
-// The bindings.
-const (
-	HTTP     Binding = "http"
-	HTTPUnix Binding = "http-unix" // over Unix sockets
-	GRPC     Binding = "grpc"
-	GRPCUnix Binding = "grpc-unix"
-)
+// tuned ends the name of a tuned architecture; what is before it names the stock one.
+const tuned = "-tuned"
 
 // Data is who owns which tables.
 type Data string
@@ -122,11 +103,12 @@ type Design struct {
 	Documents    string // sqlite, mongo; empty: none
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
-	// Gather: steps and orders that come at the same time share a transaction, and
-	// reads a call. Of no consequence with one transaction per order.
-	Gather bool
-	// Sharing: Go's runtime in the units knows that they share the host, see SharesHost.
-	Sharing bool
+	// Batching: steps, orders and messages that come at the same time share a
+	// transaction, and reads a call. Of no consequence with one transaction per order.
+	Batching bool
+	// SharedHost: Go's runtime in the units is told that they share the host, see
+	// SharesHost.
+	SharedHost bool
 	// Spans is the share of orders that are traced, from 0 to 1.
 	Spans float64
 }
@@ -135,12 +117,6 @@ type Design struct {
 const (
 	together = "together"
 	apart    = "apart"
-)
-
-// The values of KnobGather.
-const (
-	gatherOn  = "on"
-	gatherOff = "off"
 )
 
 // Placeable are what can be put into units: components and read models.
@@ -167,26 +143,6 @@ func All() []lab.Architecture {
 	return all
 }
 
-// knobs are what can be turned, with the value that most architectures have first.
-func knobs() []lab.Knob {
-	return []lab.Knob{
-		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)"},
-		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
-		{Name: KnobBinding, Values: []string{string(HTTP), string(HTTPUnix), string(GRPC), string(GRPCUnix)}, Summary: "what carries calls between units"},
-		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)}, Summary: "who owns which tables"},
-		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},
-		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from"},
-		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database"},
-		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
-		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
-		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
-		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
-		{Name: KnobGather, Values: []string{gatherOn, gatherOff}, Summary: "whether steps, and orders, of several customers that come at the same time share a transaction, and reads a call"},
-		{Name: KnobRuntime, Values: []string{runtimeSharing, runtimeAlone}, Summary: "whether Go's runtime in units that are among others, and have no files of their own, keeps to their share of the processors, or takes all, as it does by itself"},
-		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
-	}
-}
-
 // preset is an architecture as a set of knobs.
 type preset struct {
 	name, summary string
@@ -200,6 +156,10 @@ func presets() []preset {
 			KnobCoordination: string(coordination), KnobViews: string(views),
 		}
 	}
+	better := func(settings map[string]string) map[string]string {
+		settings[KnobBatching], settings[KnobRuntime] = batchingOn, runtimeSharedHost
+		return settings
+	}
 	return []preset{
 		{Monolith, "one unit, in-process calls, one database, one ACID transaction", nil},
 		{MonolithHA, "two monoliths behind a balancer, one database", map[string]string{KnobReplicas: "2"}},
@@ -207,6 +167,9 @@ func presets() []preset {
 		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
 		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models (CQRS)", services(Choreographed, HTTP, FromDocuments)},
 		{AsyncDFS, "the same, its databases on a replicated file system", services(Choreographed, HTTP, FromDocuments)},
+		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host", better(services(Orchestrated, HTTPLean, FromTables))},
+		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host", better(services(Orchestrated, GRPCLean, FromTables))},
+		{AsyncTuned, "async with our HTTP binding, batches, and a runtime that shares the host", better(services(Choreographed, HTTPLean, FromDocuments))},
 	}
 }
 
@@ -256,7 +219,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Gather: settings[KnobGather] == gatherOn, Sharing: settings[KnobRuntime] == runtimeSharing,
+		Database: settings[KnobDatabase], Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]
@@ -279,21 +242,6 @@ func presetNames() []string {
 		all = append(all, p.name)
 	}
 	return all
-}
-
-// unknown complains about knobs and values that there are not.
-func unknown(turned map[string]string) error {
-	var mistakes []error
-	for _, name := range slices.Sorted(maps.Keys(turned)) {
-		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool { return k.Name == name })
-		switch {
-		case i < 0:
-			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
-		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name], strings.Join(knobs()[i].Values, ", ")))
-		}
-	}
-	return errors.Join(mistakes...)
 }
 
 // place puts components into units. Read models answered from tables live with
@@ -424,9 +372,3 @@ func (u Unit) Instances() []string {
 	}
 	return names
 }
-
-// IsGRPC reports whether calls are gRPC; else they are HTTP with JSON.
-func (b Binding) IsGRPC() bool { return b == GRPC || b == GRPCUnix }
-
-// OverUnix reports whether calls go over Unix sockets; else they go over TCP.
-func (b Binding) OverUnix() bool { return b == HTTPUnix || b == GRPCUnix }

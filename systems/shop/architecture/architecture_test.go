@@ -7,7 +7,7 @@ import (
 )
 
 func TestEveryArchitectureIsADesign(t *testing.T) {
-	units := map[string]int{Monolith: 1, MonolithHA: 1, Sync: 6, SyncGRPC: 6, Async: 8}
+	units := map[string]int{Monolith: 1, MonolithHA: 1, Sync: 6, SyncGRPC: 6, Async: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
 	for _, a := range All() {
 		d, err := New(a.Name, nil)
 		if a.Name == AsyncDFS {
@@ -28,6 +28,23 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 		again, err := New(a.Name, turned)
 		if err != nil || again.Data != d.Data || again.Coordination != d.Coordination || again.Views != d.Views || len(again.Units) != len(d.Units) {
 			t.Errorf("%s with its own first values: %+v (%v), want %+v", a.Name, again, err, d)
+		}
+	}
+}
+
+// TestStockIsWhatTeamsDeploy: only what is called tuned is, and differs from its stock
+// architecture in nothing else.
+func TestStockIsWhatTeamsDeploy(t *testing.T) {
+	for _, name := range presetNames() {
+		settings := settingsOf(name, nil)
+		stock, isTuned := strings.CutSuffix(name, tuned)
+		for _, knob := range []string{KnobBinding, KnobBatching, KnobRuntime} {
+			if isStock(knob, settings[knob]) == isTuned {
+				t.Errorf("%s has %s %s", name, knob, settings[knob])
+			}
+		}
+		if isTuned && !slices.Equal(differing(plain(stock), plain(name)), []string{KnobBatching, KnobBinding, KnobRuntime}) {
+			t.Errorf("%s differs from %s in %v", name, stock, differing(plain(stock), plain(name)))
 		}
 	}
 }
@@ -80,6 +97,10 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
+		"batches of whole orders":  {Monolith, map[string]string{KnobBatching: "on"}, "nothing to batch"},
+		"batching by its old name": {Sync, map[string]string{"gather": "on"}, "gather on is called batching on now"},
+		"a runtime's old name":     {Sync, map[string]string{KnobRuntime: "sharing"}, "runtime sharing is called runtime shared-host now"},
+		"the default's old name":   {Sync, map[string]string{KnobRuntime: "alone"}, "runtime alone is called runtime default now"},
 		"every mistake at a time":  {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "prefetch is \"y\""},
 		"every mistake at a time2": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "pool is \"x\""},
 	} {

@@ -51,6 +51,9 @@ type Path struct {
 // knob without effect on one side, as the binding of a single unit, is no step of
 // its own: it comes with the knob that gives it an effect. Coordination goes
 // through its values one by one, as each adds to the one before.
+//
+// What is tuned is turned last: a way from a stock architecture to a tuned one passes
+// the stock one of the same kind, and turns what tunes it where that has an effect.
 func Paths(from, to Choice) ([]Path, error) {
 	s, err := newSearch(from, to)
 	if err != nil {
@@ -79,13 +82,15 @@ func (c Change) String() string {
 
 // order is that in which teams change a shop: what needs no other code first, then
 // one transaction becomes a saga, the data are divided, the units part, and events
-// and read models come last. A value says which step of a knob is meant.
+// and read models come; what is tuned comes last. A value says which step of a knob is
+// meant.
 func order() []Setting {
 	return []Setting{
-		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobGather, ""}, {KnobRuntime, ""},
+		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
+		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
 	}
 }
 
@@ -104,42 +109,87 @@ func (d Design) idle(knob string) bool {
 		return d.Broker == ""
 	case KnobDocuments:
 		return d.Documents == ""
+	case KnobBatching:
+		return d.Coordination == ACID
+	case KnobRuntime:
+		return !slices.ContainsFunc(d.Units, d.mayShare)
 	}
 	return false
 }
 
-// changes are what lies between two choices. The settings of idle knobs are made
-// equal in both.
-func changes(from, to map[string]string, before, after Design) []Change {
-	var found []Change
+// isStock reports whether a knob has a value that tunes nothing.
+func isStock(knob, value string) bool {
+	switch knob {
+	case KnobBinding:
+		return string(Binding(value).Stock()) == value
+	case KnobBatching:
+		return value == batchingOff
+	case KnobRuntime:
+		return value == runtimeDefault
+	}
+	return true
+}
+
+// align makes the settings of idle knobs equal in two choices. A binding without
+// effect on one side becomes what first says of the other's. What tunes, and has an
+// effect on one side only, keeps its values: it is turned there.
+func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
+		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
 		switch {
-		case before.idle(k.Name):
+		case idle != idleThen && (k.Name == KnobBatching || k.Name == KnobRuntime):
+		case idle != idleThen && k.Name == KnobBinding && idle:
+			from[k.Name] = first(to[k.Name])
+		case idle != idleThen && k.Name == KnobBinding:
+			to[k.Name] = first(from[k.Name])
+		case idle:
 			from[k.Name] = to[k.Name]
-		case after.idle(k.Name):
+		case idleThen:
 			to[k.Name] = from[k.Name]
 		}
-		if from[k.Name] == to[k.Name] {
-			continue
-		}
+	}
+}
+
+// changes are what lies between two settings.
+func changes(from, to map[string]string) []Change {
+	var found []Change
+	for _, k := range knobs() {
 		values := []string{from[k.Name], to[k.Name]}
-		if k.Name == KnobCoordination {
+		switch k.Name {
+		case KnobCoordination:
 			values = between(k.Values, values[0], values[1])
+		case KnobBinding:
+			values = byStock(Binding(values[0]), Binding(values[1]))
 		}
 		for i, value := range values[1:] {
-			found = append(found, Change{Knob: k.Name, From: values[i], To: value})
+			if values[i] != value {
+				found = append(found, Change{Knob: k.Name, From: values[i], To: value})
+			}
 		}
 	}
 	return found
 }
 
+// byStock are the values from one binding to another. Where only one of them is lean,
+// the way passes its stock counterpart.
+func byStock(from, to Binding) []string {
+	if from.isLean() == to.isLean() {
+		return []string{string(from), string(to)}
+	}
+	if from.isLean() {
+		return []string{string(from), string(from.Stock()), string(to)}
+	}
+	return []string{string(from), string(to.Stock()), string(to)}
+}
+
 // awakened are the knobs that have an effect in one design and had none in another,
-// with their settings; how many messages a consumer may hold comes with the broker
-// and is not told.
+// with their settings. How many messages a consumer may hold comes with the broker and
+// is not told; nor is what tunes, which is turned by itself.
 func awakened(was, is Design, settings map[string]string) []Setting {
 	var found []Setting
+	untold := []string{KnobPrefetch, KnobBatching, KnobRuntime}
 	for _, k := range knobs() {
-		if was.idle(k.Name) && !is.idle(k.Name) && k.Name != KnobPrefetch {
+		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) {
 			found = append(found, Setting{k.Name, settings[k.Name]})
 		}
 	}
@@ -158,7 +208,8 @@ func Differences(from, to Choice) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := changes(start, end, before, after)
+	align(start, end, before, after, func(binding string) string { return binding })
+	found := changes(start, end)
 	for i := len(found) - 1; i > 0; i-- {
 		if found[i].Knob == found[i-1].Knob { // by way of a value in between
 			found[i-1].To = found[i].To
@@ -232,7 +283,7 @@ func name(c Choice, onTheWay []Change) string {
 func speaks(value string) bool {
 	owners := 0
 	for _, k := range knobs() {
-		if slices.Contains(k.Values, value) && value > "9" {
+		if slices.Contains(k.Values, value) && value > "9" && value != runtimeDefault {
 			owners++
 		}
 	}

@@ -83,6 +83,35 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 	}
 }
 
+// TestWhatTunesComesLast: a way to a tuned architecture passes the stock one, and turns
+// nothing where that has no effect.
+func TestWhatTunesComesLast(t *testing.T) {
+	onServers := map[string]string{KnobDatabase: "mariadb", KnobDocuments: "mongo"}
+	for name, c := range map[string]struct {
+		from, to Choice
+		want     string
+	}{
+		"stock to tuned": {Choice{Async, onServers}, Choice{AsyncTuned, onServers},
+			"async | binding http -> http-lean: async-http-lean | batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},
+		"from the monolith": {Choice{Monolith, map[string]string{KnobDatabase: "mariadb"}}, Choice{AsyncTuned, onServers},
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | " +
+				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | " +
+				"views tables -> documents (with documents mongo): async | binding http -> http-lean: async-http-lean | " +
+				"batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},
+		"where the runtime has no effect": {plain(Sync), plain(SyncTuned), "sync | binding http -> http-lean: sync-http-lean | batching off -> on: sync-tuned"},
+		"to another binding":              {plain(Sync), plain(SyncGRPCTuned), "sync | binding http -> grpc: sync-grpc | binding grpc -> grpc-lean: sync-grpc-lean | batching off -> on: sync-grpc-tuned"},
+		"both tuned":                      {plain(SyncTuned), plain(SyncGRPCTuned), "sync-tuned | binding http-lean -> grpc-lean: sync-grpc-tuned"},
+		"back again": {plain(SyncGRPCTuned), plain(Monolith),
+			"sync-grpc-tuned | batching on -> off: sync-grpc-tuned-batching-off | binding grpc-lean -> grpc: sync-grpc | placement apart -> together: sync-together | " +
+				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith"},
+	} {
+		paths, err := Paths(c.from, c.to)
+		if err != nil || stops(paths[0]) != c.want {
+			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, stops(paths[0]), c.want)
+		}
+	}
+}
+
 // TestDifferencesAreAllKnobsAtOnce: what a path turns one by one.
 func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -90,6 +119,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 		want     string
 	}{
 		"a knob without effect before": {plain(MonolithHA), plain(SyncGRPC), "placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> orchestrated (with binding grpc)"},
+		"tuned, too":                   {plain(MonolithHA), plain(SyncTuned), "placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> orchestrated, batching off -> on (with binding http-lean)"},
 		"by way of a value":            {plain(Monolith), plain(Async), "placement together -> apart, data shared -> databases, coordination acid -> choreographed, views tables -> documents (with binding http, broker nats, documents sqlite)"},
 		"on other backings": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}}, Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}},
 			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents sqlite)"},

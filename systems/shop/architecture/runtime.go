@@ -8,8 +8,8 @@ import (
 
 // The values of KnobRuntime.
 const (
-	runtimeSharing = "sharing"
-	runtimeAlone   = "alone"
+	runtimeDefault    = "default"
+	runtimeSharedHost = "shared-host"
 )
 
 // SharesHost reports whether Go's runtime in a unit is to know that the host is not its
@@ -18,7 +18,12 @@ const (
 // Not where files of the unit make threads wait in the kernel: then it takes more
 // threads than work, and somebody who notices at once.
 func (d Design) SharesHost(unit Unit) bool {
-	return d.Sharing && d.instances() > 1 && !d.keepsFiles(unit)
+	return d.SharedHost && d.mayShare(unit)
+}
+
+// mayShare reports whether a unit is among others and has no files of its own.
+func (d Design) mayShare(unit Unit) bool {
+	return d.instances() > 1 && !d.keepsFiles(unit)
 }
 
 // keepsFiles reports whether a unit has a database or documents in files of its own.

@@ -2,8 +2,8 @@ package architecture
 
 import "testing"
 
-// TestWhoSharesTheHost: units among others that wait for sockets only do, unless it is
-// turned off.
+// TestWhoSharesTheHost: units among others that wait for sockets only do, where it is
+// tuned.
 func TestWhoSharesTheHost(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -12,15 +12,15 @@ func TestWhoSharesTheHost(t *testing.T) {
 		shares       bool
 		share, among int // of 12 processors, and of 2
 	}{
-		{Monolith, map[string]string{KnobDatabase: mariadb}, "shop", false, 12, 2}, // there is no other
-		{SyncGRPC, nil, "orders", false, 4, 1},                                     // SQLite is in the process
-		{MonolithHA, map[string]string{KnobDatabase: postgres}, "shop", true, 12, 2},
-		{SyncGRPC, map[string]string{KnobDatabase: mariadb}, "orders", true, 4, 1},
-		{SyncGRPC, map[string]string{KnobDatabase: mariadb, KnobReplicas: "orders=3"}, "orders", true, 3, 1},
-		{SyncGRPC, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeAlone}, "orders", false, 4, 1},
-		{Async, map[string]string{KnobDatabase: mariadb}, "orders", true, 3, 1},
-		{Async, map[string]string{KnobDatabase: mariadb}, "orderviews", false, 3, 1}, // documents in files
-		{Async, map[string]string{KnobDatabase: mariadb, KnobDocuments: "mongo"}, "orderviews", true, 3, 1},
+		{Monolith, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeSharedHost}, "shop", false, 12, 2}, // there is no other
+		{SyncGRPCTuned, nil, "orders", false, 4, 1},                                                                // SQLite is in the process
+		{MonolithHA, map[string]string{KnobDatabase: postgres, KnobRuntime: runtimeSharedHost}, "shop", true, 12, 2},
+		{SyncGRPCTuned, map[string]string{KnobDatabase: mariadb}, "orders", true, 4, 1},
+		{SyncGRPCTuned, map[string]string{KnobDatabase: mariadb, KnobReplicas: "orders=3"}, "orders", true, 3, 1},
+		{SyncGRPC, map[string]string{KnobDatabase: mariadb}, "orders", false, 4, 1},
+		{AsyncTuned, map[string]string{KnobDatabase: mariadb}, "orders", true, 3, 1},
+		{AsyncTuned, map[string]string{KnobDatabase: mariadb}, "orderviews", false, 3, 1}, // documents in files
+		{AsyncTuned, map[string]string{KnobDatabase: mariadb, KnobDocuments: "mongo"}, "orderviews", true, 3, 1},
 	} {
 		d, err := New(c.name, c.knobs)
 		if err != nil {

@@ -27,7 +27,8 @@ func newSearch(from, to Choice) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{from: from, to: to, settings: start, changes: changes(start, end, before, after), stops: map[int]Choice{}}
+	align(start, end, before, after, func(binding string) string { return string(Binding(binding).Stock()) })
+	s := &search{from: from, to: to, settings: start, changes: changes(start, end), stops: map[int]Choice{}}
 	if len(s.changes) == 0 {
 		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain", from, to)
 	}
@@ -37,7 +38,7 @@ func newSearch(from, to Choice) (*search, error) {
 	}
 	slices.SortStableFunc(s.changes, func(a, b Change) int { return rank(ranks, a) - rank(ranks, b) })
 	for mask := range 1 << len(s.changes) {
-		if settings, possible := s.at(mask); possible {
+		if settings, possible := s.at(mask); possible && !s.tunesNothing(settings) {
 			if stop, err := choose(settings, from.Architecture, to.Architecture); err == nil {
 				s.stops[mask] = stop
 			}
@@ -64,6 +65,9 @@ func rank(order []Setting, c Change) int {
 			meant.Value = c.From
 		}
 	}
+	if c.Knob == KnobBinding && Binding(c.From).Stock() == Binding(c.To).Stock() {
+		meant.Value = lean
+	}
 	return slices.Index(order, meant)
 }
 
@@ -81,6 +85,14 @@ func (s *search) at(mask int) (map[string]string, bool) {
 		settings[c.Knob] = c.To
 	}
 	return settings, true
+}
+
+// tunesNothing reports whether settings have something tuned that has no effect there.
+func (s *search) tunesNothing(settings map[string]string) bool {
+	d, err := design("", settings)
+	return err == nil && slices.ContainsFunc(s.changes, func(c Change) bool {
+		return d.idle(c.Knob) && !isStock(c.Knob, settings[c.Knob])
+	})
 }
 
 // costs of a way, the weightier first: turns that are made together, then what a

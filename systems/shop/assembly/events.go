@@ -130,5 +130,8 @@ func (h *host) keepViews() {
 // subscribe hands the events of a component's queue to it.
 func (h *host) subscribe(component string, db *database.DB, handle event.Handler) {
 	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle, Prefetch: h.design.Prefetch, Tracer: h.around.Tracer}
+	if !h.design.Batching {
+		s.Batch = 1 // a transaction for each message
+	}
 	h.Background = append(h.Background, s.Run)
 }

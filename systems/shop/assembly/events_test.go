@@ -140,6 +140,7 @@ func TestEventsBehave(t *testing.T) {
 			turned map[string]string
 		}{
 			"nats":             {natsBroker, nil},
+			"nats, batches":    {natsBroker, map[string]string{architecture.KnobBatching: "on"}},
 			"rabbitmq":         {func(t *testing.T) broker.Config { return rabbit(t, false) }, map[string]string{architecture.KnobBroker: "rabbitmq"}},
 			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) }, map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
 		} {
@@ -160,8 +161,8 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 		"together, no views":    {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
 		"a shared database":     {architecture.KnobData: "shared"},
 		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
-		"orders one by one":     {architecture.KnobGather: "off"},
-		"one message at a time": {architecture.KnobPrefetch: "1"},
+		"batches, together":     {architecture.KnobPlacement: "together", architecture.KnobBatching: "on"},
+		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			design, err := architecture.New(architecture.Async, turned)

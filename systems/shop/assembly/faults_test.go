@@ -121,9 +121,10 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		broker func(t *testing.T) restartable
 		turned map[string]string
 	}{
-		"sqlite+nats":      {database.SQLite, restartableNATS, nil},
-		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit, map[string]string{architecture.KnobBroker: "rabbitmq"}},
-		"schemas+nats":     {database.PostgreSQL, restartableNATS, inSchemas(nil)},
+		"sqlite+nats":          {database.SQLite, restartableNATS, nil},
+		"sqlite+nats, batches": {database.SQLite, restartableNATS, map[string]string{architecture.KnobBatching: "on"}},
+		"mariadb+rabbitmq":     {database.MariaDB, restartableRabbit, map[string]string{architecture.KnobBroker: "rabbitmq", architecture.KnobBatching: "on"}},
+		"schemas+nats":         {database.PostgreSQL, restartableNATS, inSchemas(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			design, err := architecture.New(architecture.Async, c.turned)

@@ -129,17 +129,19 @@ func TestEventMutantsAreCaught(t *testing.T) {
 		"an update of a read model is lost":     {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
 		"a read model believes what comes last": {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return newestLast{s, new(atomic.Int64)} }}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			design, err := architecture.New(architecture.Async, nil)
-			must(t, err)
-			around := m.around
-			around.broker, around.documents, around.complain = natsBroker(t), sqliteDocuments(t), func(error) {}
-			running, public := start(t, design, func(t testing.TB) database.Config {
-				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-			}, around)
-			running.expectCaught(t, &customers{base: public}, m.rules)
-		})
+		for _, of := range []string{architecture.Async, architecture.AsyncTuned} {
+			t.Run(name+" in "+of, func(t *testing.T) {
+				t.Parallel()
+				design, err := architecture.New(of, nil)
+				must(t, err)
+				around := m.around
+				around.broker, around.documents, around.complain = natsBroker(t), sqliteDocuments(t), func(error) {}
+				running, public := start(t, design, func(t testing.TB) database.Config {
+					return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
+				}, around)
+				running.expectCaught(t, &customers{base: public}, m.rules)
+			})
+		}
 	}
 }
 

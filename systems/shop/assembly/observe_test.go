@@ -140,8 +140,11 @@ func (s *running) settle(t *testing.T) {
 
 // shapes are the designs in which what happens must be observed.
 func shapes() map[string]map[string]string {
-	overUnix, overGRPC := map[string]string{architecture.KnobBinding: "http-unix"}, map[string]string{architecture.KnobBinding: "grpc-unix"}
-	return map[string]map[string]string{architecture.Monolith: nil, architecture.Sync: overUnix, architecture.SyncGRPC: overGRPC, architecture.Async: overUnix}
+	over := func(binding string) map[string]string { return map[string]string{architecture.KnobBinding: binding} }
+	return map[string]map[string]string{
+		architecture.Monolith: nil, architecture.Sync: over("http-unix"), architecture.SyncGRPC: over("grpc-unix"), architecture.Async: over("http-unix"),
+		architecture.SyncTuned: over("http-lean-unix"), architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
+	}
 }
 
 // TestUnitsObserveWhatHappens: every order becomes final once, confirmed or
@@ -183,7 +186,7 @@ func TestUnitsObserveWhatHappens(t *testing.T) {
 // checkShowings: read models of events show every order when it is final.
 func checkShowings(t *testing.T, name string, observed observation.Observations, ids []string) {
 	t.Helper()
-	if name != architecture.Async {
+	if !strings.HasPrefix(name, architecture.Async) {
 		if len(observed.Showings) > 0 {
 			t.Errorf("read models that lag behind nothing have shown %v", observed.Showings)
 		}
@@ -216,19 +219,19 @@ func checkShowings(t *testing.T, name string, observed observation.Observations,
 func checkReports(t *testing.T, name string, reports map[string]assembly.Report) {
 	t.Helper()
 	steps := []string{"catalog", "customers", "inventory", "payments", "shipping"}
-	called := map[string][]string{architecture.Sync: steps, architecture.SyncGRPC: steps, architecture.Async: {"orderviews"}}
+	called := map[string][]string{architecture.Sync: steps, architecture.SyncGRPC: steps, architecture.Async: {"orderviews"}}[strings.TrimSuffix(name, "-tuned")]
 	for unit, r := range reports {
-		if got := r.CallBytes > 0; got != slices.Contains(called[name], unit) {
-			t.Errorf("unit %s has got %d bytes of calls; called are %v", unit, r.CallBytes, called[name])
+		if got := r.CallBytes > 0; got != slices.Contains(called, unit) {
+			t.Errorf("unit %s has got %d bytes of calls; called are %v", unit, r.CallBytes, called)
 		}
-		if (r.Messages != nil) != (name == architecture.Async) {
+		if (r.Messages != nil) != strings.HasPrefix(name, architecture.Async) {
 			t.Errorf("unit %s counts messages: %+v", unit, r.Messages)
 		}
 		if r.SyncsBefore != nil {
 			t.Errorf("unit %s knows how often SQLite was forced: %d", unit, *r.SyncsBefore)
 		}
 	}
-	if name != architecture.Async {
+	if !strings.HasPrefix(name, architecture.Async) {
 		return
 	}
 	if placed := reports["orders"].Messages; placed.Published < 10 || placed.Delivered < 8 || placed.Bytes < 1000 {

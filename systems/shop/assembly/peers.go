@@ -11,22 +11,12 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/cleave-lab/cleave/binding/grpcunary"
-	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	"github.com/cleave-lab/cleave/systems/shop/remote"
 )
 
-const (
-	// callsAtOnce bounds the calls from one unit to another over HTTP; each has a
-	// connection of its own.
-	callsAtOnce = 256
-	// maxMessage is the longest message between units, in bytes.
-	maxMessage = 1 << 20
-	// drain is how long calls in flight have when a unit ends.
-	drain = 10 * time.Second
-)
+// drain is how long calls in flight have when a unit ends.
+const drain = 10 * time.Second
 
 // peers are the other units, as far as this one calls them.
 type peers struct {
@@ -74,16 +64,11 @@ func (p *peers) connect(instance string) (grpc.ClientConnInterface, error) {
 		address = found
 	}
 	p.addresses = append(p.addresses, address)
-	if p.design.Binding.IsGRPC() {
-		client, err := grpcunary.NewClient(address, remote.Faults{})
-		if err == nil {
-			p.closers = append(p.closers, client.Close)
-		}
-		return client, err
+	client, err := NewClient(p.design.Binding, address)
+	if err == nil {
+		p.closers = append(p.closers, client.Close)
 	}
-	client := httpjson.NewClient(address, callsAtOnce, remote.Faults{})
-	p.closers = append(p.closers, client.Close)
-	return client, nil
+	return client, err
 }
 
 // reachable is nil when every peer accepts connections.
@@ -123,21 +108,7 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 		return fmt.Errorf("unit %s: %w", u.instance, err)
 	}
 	listener := counting{opened, &u.callBytes}
-	if u.design.Binding.IsGRPC() {
-		return serveGRPC(ctx, listener, hosted, rpc.Traced(u.around.Tracer))
-	}
-	return serveHTTP(ctx, listener, hosted, rpc.Traced(u.around.Tracer))
-}
-
-func (u *unit) listen(ctx context.Context) (net.Listener, error) {
-	if u.design.Binding.OverUnix() {
-		return listenUnix(ctx, socketOf(u.place.Dir, u.instance))
-	}
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
-}
-
-func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted, options ...rpc.Option) error {
-	server, err := httpjson.NewServer(maxMessage, remote.Faults{}, options...)
+	server, err := NewServer(u.design.Binding, rpc.Traced(u.around.Tracer))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -154,20 +125,11 @@ func serveHTTP(ctx context.Context, listener net.Listener, hosted Hosted, option
 	return errors.Join(server.Shutdown(limited), <-served)
 }
 
-func serveGRPC(ctx context.Context, listener net.Listener, hosted Hosted, options ...rpc.Option) error {
-	server := grpcunary.NewServer(maxMessage, remote.Faults{}, options...)
-	hosted.offer(server)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
+func (u *unit) listen(ctx context.Context) (net.Listener, error) {
+	if u.design.Binding.OverUnix() {
+		return listenUnix(ctx, socketOf(u.place.Dir, u.instance))
 	}
-	cutOff := time.AfterFunc(drain, server.Stop)
-	defer cutOff.Stop()
-	server.GracefulStop()
-	return <-served
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
 }
 
 // offer registers all that the unit hosts.

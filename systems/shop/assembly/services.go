@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
@@ -27,7 +28,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/remote"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
-	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 // Surroundings are what a unit finds around it.
@@ -104,49 +104,49 @@ func (h *host) book(db *database.DB) *orders.Book {
 }
 
 // What takes steps has them asked for one by one where the orders drive it, each in a
-// transaction of its own: those that come at the same time are taken together, unless
-// the design says otherwise.
+// transaction of its own. Where the design has batches, those that come at the same time
+// share one.
 
-func (h *host) gathers() bool {
-	return h.design.Coordination == architecture.Orchestrated && h.design.Gather
+func (h *host) batches() bool {
+	return h.design.Coordination == architecture.Orchestrated && h.design.Batching
 }
 
 func (h *host) inventory(db *database.DB) shop.Inventory {
 	h.stock = inventory.New(db)
-	if h.gathers() {
-		return together.NewInventory(db, h.stock)
+	if h.batches() {
+		return batching.NewInventory(db, h.stock)
 	}
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
 	component := payments.New(db)
-	if h.gathers() {
-		return together.NewPayments(db, component)
+	if h.batches() {
+		return batching.NewPayments(db, component)
 	}
 	return component
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
 	component := shipping.New(db)
-	if h.gathers() {
-		return together.NewShipping(db, component)
+	if h.batches() {
+		return batching.NewShipping(db, component)
 	}
 	return component
 }
 
-// What orders ask for before they are taken gathers in the unit that asks.
+// What orders ask for before they are taken forms batches in the unit that asks.
 
 func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
-	if h.gathers() {
-		return together.NewCatalog(remote.NewCatalog(binding))
+	if h.batches() {
+		return batching.NewCatalog(remote.NewCatalog(binding))
 	}
 	return remote.NewCatalog(binding)
 }
 
 func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
-	if h.gathers() {
-		return together.NewCustomers(remote.NewCustomers(binding))
+	if h.batches() {
+		return batching.NewCustomers(remote.NewCustomers(binding))
 	}
 	return remote.NewCustomers(binding)
 }
@@ -200,15 +200,15 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		return local.New(db, book, h.driven()), nil
 	case architecture.Orchestrated:
 		saga := orchestrated.New(db, book, h.driven())
-		if !h.design.Gather {
-			saga.OneByOne()
+		if h.design.Batching {
+			saga.Batch()
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.Choreographed:
 		saga := choreographed.New(db, book, h.outbox(db))
-		if !h.design.Gather {
-			saga.OneByOne()
+		if h.design.Batching {
+			saga.Batch()
 		}
 		return saga, nil
 	}

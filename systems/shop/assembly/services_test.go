@@ -13,13 +13,10 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
-	"github.com/cleave-lab/cleave/binding/grpcunary"
-	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/remote"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
@@ -30,7 +27,9 @@ func TestServicesBehave(t *testing.T) {
 	}{
 		"sync":                {architecture.Sync, nil},
 		"sync-grpc":           {architecture.SyncGRPC, nil},
-		"a shared database":   {architecture.SyncGRPC, map[string]string{architecture.KnobData: "shared"}},
+		"sync-tuned":          {architecture.SyncTuned, nil},
+		"sync-grpc-tuned":     {architecture.SyncGRPCTuned, nil},
+		"a shared database":   {architecture.SyncGRPCTuned, map[string]string{architecture.KnobData: "shared"}},
 		"monolith, assembled": {architecture.Monolith, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +46,10 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 	for name, turned := range map[string]map[string]string{
 		"http-unix":         {architecture.KnobBinding: "http-unix"},
 		"grpc-unix":         {architecture.KnobBinding: "grpc-unix"},
+		"http-lean-unix":    {architecture.KnobBinding: "http-lean-unix"},
+		"grpc-lean-unix":    {architecture.KnobBinding: "grpc-lean-unix"},
 		"grouped":           {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
-		"one by one":        {architecture.KnobGather: "off"},
+		"batches":           {architecture.KnobBatching: "on"},
 		"saga in one unit":  {architecture.KnobPlacement: "together"},
 		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
 	} {
@@ -161,18 +162,10 @@ func (s shopOf) fill(t *testing.T, component string) {
 	}
 }
 
-func (s shopOf) unix() bool {
-	return s.design.Binding == architecture.HTTPUnix || s.design.Binding == architecture.GRPCUnix
-}
-
-func (s shopOf) grpc() bool {
-	return s.design.Binding == architecture.GRPC || s.design.Binding == architecture.GRPCUnix
-}
-
 func (s shopOf) listen(t *testing.T) net.Listener {
 	t.Helper()
 	network, place := "tcp", "127.0.0.1:0"
-	if s.unix() {
+	if s.design.Binding.OverUnix() {
 		network, place = "unix", t.TempDir()+"/s"
 	}
 	listener, err := net.Listen(network, place)
@@ -186,16 +179,12 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterface {
 	return func(component string) grpc.ClientConnInterface {
 		address := s.listeners[s.design.Hosting(component).Name].Addr().String()
-		if s.unix() {
+		if s.design.Binding.OverUnix() {
 			address = "unix:" + address
 		}
-		if !s.grpc() {
-			return httpjson.NewClient(address, 64, remote.Faults{})
-		}
-		client, err := grpcunary.NewClient(address, remote.Faults{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		client, err := assembly.NewClient(s.design.Binding, address)
+		must(t, err)
+		t.Cleanup(func() { must(t, client.Close()) })
 		return client
 	}
 }
@@ -203,38 +192,17 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 // serve offers what a unit hosts to the other units.
 func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Hosted) {
 	t.Helper()
-	const maxBody = 1 << 20
-	listener := s.listeners[unit.Name]
-	var binding grpc.ServiceRegistrar
-	var serve func(net.Listener) error
-	var stop func()
-	if s.grpc() {
-		server := grpcunary.NewServer(maxBody, remote.Faults{})
-		binding, serve, stop = server, server.Serve, server.Stop
-	} else {
-		server, err := httpjson.NewServer(maxBody, remote.Faults{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		binding, serve = server, server.Serve
-		stop = func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-			defer cancel()
-			if err := server.Shutdown(ctx); err != nil {
-				t.Error(err)
-			}
-		}
-	}
+	server, err := assembly.NewServer(s.design.Binding)
+	must(t, err)
 	for _, offer := range hosted.Offers {
-		offer(binding)
+		offer(server)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- serve(listener) }()
+	go func() { ended <- server.Serve(s.listeners[unit.Name]) }()
 	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		must(t, errors.Join(server.Shutdown(ctx), <-ended))
 	})
 }
 

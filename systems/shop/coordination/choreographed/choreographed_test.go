@@ -139,7 +139,9 @@ func newBench(t *testing.T, change func(*parts)) *bench {
 		shop.ComponentShipping:  choreographed.Shipping(db, p.shipping, b),
 		shop.ComponentOrders:    choreographed.Orders(db, book, b),
 	}
-	return &bench{bus: b, orders: orders.New(book, choreographed.New(db, book, b))}
+	coordinator := choreographed.New(db, book, b)
+	coordinator.Batch()
+	return &bench{bus: b, orders: orders.New(book, coordinator)}
 }
 
 // place has a customer order, and remember what came of it.

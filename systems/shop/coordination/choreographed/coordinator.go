@@ -7,10 +7,10 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
-	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 // Coordinator implements orders.Coordinator: it takes an order and tells so, and
@@ -20,7 +20,7 @@ type Coordinator struct {
 	book    *orders.Book
 	replica replica
 	outbox  Outbox
-	placing *together.Gather[*placing]
+	placing *batching.Batcher[*placing] // nil: one by one
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -28,13 +28,14 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book, with the replica of
 // catalog and customers and the outbox in it.
 func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
-	c := &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
-	c.placing = together.NewGather(db, func(ctx context.Context, group []*placing) (bool, error) { return true, c.place(ctx, group) })
-	return c
+	return &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
 }
 
-// OneByOne has every order taken in a transaction of its own.
-func (c *Coordinator) OneByOne() { c.placing.OneByOne() }
+// Batch has orders that come at the same time taken in one transaction. It is called
+// before the first order.
+func (c *Coordinator) Batch() {
+	c.placing = batching.New(c.db, func(ctx context.Context, group []*placing) (bool, error) { return true, c.place(ctx, group) })
+}
 
 // placing is an order that is being placed, and then what came of it.
 type placing struct {
@@ -43,11 +44,10 @@ type placing struct {
 	taken  bool // its key is on record
 }
 
-// Key names the order among those of a group; see together.Keyed.
+// Key names the order among those of a batch; see batching.Keyed.
 func (p *placing) Key() string { return p.order.GetOrderId() }
 
-// Place implements orders.Coordinator. Orders that come at the same time are taken
-// together.
+// Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
 	err := c.placing.Do(ctx, p, func(ctx context.Context) error { return c.place(ctx, []*placing{p}) })

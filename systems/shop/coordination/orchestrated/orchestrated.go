@@ -27,10 +27,10 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
-	"github.com/cleave-lab/cleave/systems/shop/together"
 )
 
 const (
@@ -43,10 +43,11 @@ const (
 
 // Coordinator implements orders.Coordinator. Recover must run beside it.
 type Coordinator struct {
+	db         *database.DB
 	book       *orders.Book
 	components coordination.Components
-	begin      *together.Gather[orders.Beginning]
-	arrive     *together.Gather[orders.Underway]
+	begin      *batching.Batcher[orders.Beginning] // nil: one by one
+	arrive     *batching.Batcher[orders.Underway]
 	now        func() time.Time
 }
 
@@ -55,16 +56,13 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
 func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
-	return &Coordinator{
-		book: book, components: components, now: time.Now,
-		begin: together.NewGather(db, book.BeginAll), arrive: together.NewGather(db, book.ArriveAll),
-	}
+	return &Coordinator{db: db, book: book, components: components, now: time.Now}
 }
 
-// OneByOne has every order written down in a transaction of its own.
-func (c *Coordinator) OneByOne() {
-	c.begin.OneByOne()
-	c.arrive.OneByOne()
+// Batch has orders that come at the same time written down in one transaction. It is
+// called before the first order.
+func (c *Coordinator) Batch() {
+	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll), batching.New(c.db, c.book.ArriveAll)
 }
 
 // lease ends that long from now, in microseconds since 1970.

@@ -107,6 +107,7 @@ func newWorld(t *testing.T) *world {
 		Catalog: remote.NewCatalog(w), Customers: remote.NewCustomers(w), Inventory: remote.NewInventory(w),
 		Payments: remote.NewPayments(w), Shipping: remote.NewShipping(w),
 	})
+	w.saga.Batch()
 	w.saga.now = func() time.Time { return w.clock }
 	return w
 }

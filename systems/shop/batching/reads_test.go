@@ -1,4 +1,4 @@
-package together
+package batching
 
 import (
 	"context"
@@ -100,10 +100,10 @@ func behind(t *testing.T, e *elsewhere, waiting func() int, calls int, first fun
 	return errs
 }
 
-func (g *Gather[Q]) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.waiting)
+func (b *Batcher[Q]) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
 }
 
 // TestQuotesShareCalls: each gets its own products in its own order, with no more calls

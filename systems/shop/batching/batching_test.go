@@ -1,4 +1,4 @@
-package together
+package batching
 
 import (
 	"context"
@@ -132,7 +132,7 @@ func TestStepsComeOut(t *testing.T) {
 // crowd has calls wait for each other: the first are under way until the rest have
 // come.
 type crowd struct {
-	gather   *Gather[int]
+	batcher  *Batcher[int]
 	arrived  chan struct{}
 	release  chan struct{}
 	mu       sync.Mutex
@@ -143,7 +143,7 @@ type crowd struct {
 func newCrowd(t *testing.T, plain func(group []int) (bool, error)) *crowd {
 	c := &crowd{arrived: make(chan struct{}), release: make(chan struct{})}
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
-	c.gather = NewGather(db, func(ctx context.Context, group []int) (bool, error) {
+	c.batcher = New(db, func(ctx context.Context, group []int) (bool, error) {
 		if !db.InTransaction(ctx) {
 			t.Error("a group has no transaction")
 		}
@@ -164,7 +164,7 @@ func (c *crowd) first(context.Context) error {
 
 // call notes that it was made alone.
 func (c *crowd) call(ctx context.Context, n int) error {
-	return c.gather.Do(ctx, n, func(context.Context) error {
+	return c.batcher.Do(ctx, n, func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.alone = append(c.alone, n)
@@ -173,16 +173,16 @@ func (c *crowd) call(ctx context.Context, n int) error {
 }
 
 func (c *crowd) waiting() int {
-	c.gather.mu.Lock()
-	defer c.gather.mu.Unlock()
-	return len(c.gather.waiting)
+	c.batcher.mu.Lock()
+	defer c.batcher.mu.Unlock()
+	return len(c.batcher.waiting)
 }
 
 // occupy has as many calls under way as there may be, until release.
 func (c *crowd) occupy(t *testing.T) *sync.WaitGroup {
 	var firsts sync.WaitGroup
 	for range underWay {
-		firsts.Go(func() { _ = c.gather.Do(t.Context(), -1, c.first) })
+		firsts.Go(func() { _ = c.batcher.Do(t.Context(), -1, c.first) })
 		<-c.arrived
 	}
 	return &firsts
@@ -214,10 +214,11 @@ func TestWhoWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// TestWhoIsRefusedLeavesTheGroup: the others go on together.
-func TestOneByOneWaitsForNobody(t *testing.T) {
+// TestNoBatcherWaitsForNobody: without one, calls that come at the same time are
+// carried out alone.
+func TestNoBatcherWaitsForNobody(t *testing.T) {
 	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
-	c.gather.OneByOne()
+	c.batcher = nil
 	others := c.occupy(t)
 	if err := c.call(t.Context(), 1); err != nil || len(c.alone) != 1 || len(c.together) != 0 {
 		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
@@ -226,9 +227,10 @@ func TestOneByOneWaitsForNobody(t *testing.T) {
 	others.Wait()
 }
 
-func TestWhoIsRefusedLeavesTheGroup(t *testing.T) {
+// TestWhoIsRefusedLeavesTheBatch: the others go on together.
+func TestWhoIsRefusedLeavesTheBatch(t *testing.T) {
 	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
-	c.gather.all = func(_ context.Context, group []int) ([]*shoppb.Rejection, bool, error) {
+	c.batcher.all = func(_ context.Context, group []int) ([]*shoppb.Rejection, bool, error) {
 		refused := make([]*shoppb.Rejection, len(group))
 		for i, n := range group {
 			if n == 3 {
@@ -261,7 +263,7 @@ func TestWhatIsNotPlainGoesAlone(t *testing.T) {
 func TestATransactionOfTheCallerIsJoined(t *testing.T) {
 	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
 	firsts := c.occupy(t)
-	err := c.gather.db.Do(t.Context(), func(ctx context.Context) error { return c.call(ctx, 1) })
+	err := c.batcher.db.Do(t.Context(), func(ctx context.Context) error { return c.call(ctx, 1) })
 	if err != nil || len(c.alone) != 1 {
 		t.Errorf("alone %v, error %v", c.alone, err)
 	}

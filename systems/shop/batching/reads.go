@@ -1,4 +1,4 @@
-package together
+package batching
 
 import (
 	"context"
@@ -18,9 +18,9 @@ type read[I, O any] struct {
 }
 
 // ask is a read with others or alone.
-func ask[I, O any](ctx context.Context, gather *Gather[*read[I, O]], asks I, alone func(context.Context, I) (O, error)) (answer O, err error) {
+func ask[I, O any](ctx context.Context, batcher *Batcher[*read[I, O]], asks I, alone func(context.Context, I) (O, error)) (answer O, err error) {
 	r := &read[I, O]{asks: asks}
-	err = gather.Do(ctx, r, func(ctx context.Context) (err error) {
+	err = batcher.Do(ctx, r, func(ctx context.Context) (err error) {
 		r.answer, err = alone(ctx, asks)
 		return err
 	})
@@ -30,7 +30,7 @@ func ask[I, O any](ctx context.Context, gather *Gather[*read[I, O]], asks I, alo
 	return r.answer, nil
 }
 
-// NewCatalog gathers the quotes that are asked of a catalog in another unit.
+// NewCatalog batches the quotes that are asked of a catalog in another unit.
 func NewCatalog(component shop.Catalog) shop.Catalog {
 	c := &prices{Catalog: component}
 	c.quotes = newReads(c.quoteAll)
@@ -39,7 +39,7 @@ func NewCatalog(component shop.Catalog) shop.Catalog {
 
 type prices struct {
 	shop.Catalog
-	quotes *Gather[*quote]
+	quotes *Batcher[*quote]
 }
 
 type quote = read[*shoppb.QuoteRequest, *shoppb.QuoteResponse]
@@ -79,7 +79,7 @@ func (c *prices) quoteAll(ctx context.Context, group []*quote) (plain bool, err 
 	return true, nil
 }
 
-// NewCustomers gathers the customers who are asked for in another unit.
+// NewCustomers batches the customers who are asked for in another unit.
 func NewCustomers(component shop.Customers) shop.Customers {
 	c := &buyers{Customers: component}
 	c.known = newReads(c.getAll)
@@ -88,7 +88,7 @@ func NewCustomers(component shop.Customers) shop.Customers {
 
 type buyers struct {
 	shop.Customers
-	known *Gather[*buyer]
+	known *Batcher[*buyer]
 }
 
 type buyer = read[*shoppb.GetCustomerRequest, *shoppb.Customer]

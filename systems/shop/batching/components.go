@@ -1,4 +1,4 @@
-package together
+package batching
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// NewInventory gathers the forward steps of an inventory on its database.
+// NewInventory batches the forward steps of an inventory on its database.
 func NewInventory(db *database.DB, component *inventory.Inventory) shop.Inventory {
-	return &stock{component, newGather(db, component.ReserveAll), NewGather(db, component.CommitAll)}
+	return &stock{component, newBatcher(db, component.ReserveAll), New(db, component.CommitAll)}
 }
 
 type stock struct {
 	shop.Inventory
-	reserve *Gather[*shoppb.ReserveRequest]
-	commit  *Gather[string]
+	reserve *Batcher[*shoppb.ReserveRequest]
+	commit  *Batcher[string]
 }
 
 // Reserve implements shop.Inventory.
@@ -32,14 +32,14 @@ func (s *stock) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.Ste
 	return step(ctx, s.commit, in.GetOrderId(), func(ctx context.Context) (*shoppb.StepResponse, error) { return s.Inventory.Commit(ctx, in) })
 }
 
-// NewPayments gathers the forward steps of payments on their database.
+// NewPayments batches the forward steps of payments on their database.
 func NewPayments(db *database.DB, component *payments.Payments) shop.Payments {
-	return &accounts{component, newGather(db, component.ChargeAll)}
+	return &accounts{component, newBatcher(db, component.ChargeAll)}
 }
 
 type accounts struct {
 	shop.Payments
-	charge *Gather[*shoppb.AuthoriseRequest]
+	charge *Batcher[*shoppb.AuthoriseRequest]
 }
 
 // Charge implements shop.Payments.
@@ -47,14 +47,14 @@ func (a *accounts) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*sh
 	return step(ctx, a.charge, in, func(ctx context.Context) (*shoppb.StepResponse, error) { return a.Payments.Charge(ctx, in) })
 }
 
-// NewShipping gathers the forward steps of a shipping on its database.
+// NewShipping batches the forward steps of a shipping on its database.
 func NewShipping(db *database.DB, component *shipping.Shipping) shop.Shipping {
-	return &shipments{component, NewGather(db, component.ShipAll)}
+	return &shipments{component, New(db, component.ShipAll)}
 }
 
 type shipments struct {
 	shop.Shipping
-	ship *Gather[*shoppb.ShipRequest]
+	ship *Batcher[*shoppb.ShipRequest]
 }
 
 // Ship implements shop.Shipping.
@@ -71,9 +71,9 @@ func (s *shipments) Ship(ctx context.Context, in *shoppb.ShipRequest) (shipment 
 }
 
 // step is a step with others, which is then no repeat, or alone.
-func step[Q any](ctx context.Context, gather *Gather[Q], asks Q, alone func(context.Context) (*shoppb.StepResponse, error)) (*shoppb.StepResponse, error) {
+func step[Q any](ctx context.Context, batcher *Batcher[Q], asks Q, alone func(context.Context) (*shoppb.StepResponse, error)) (*shoppb.StepResponse, error) {
 	answer := &shoppb.StepResponse{}
-	err := gather.Do(ctx, asks, func(ctx context.Context) (err error) {
+	err := batcher.Do(ctx, asks, func(ctx context.Context) (err error) {
 		answer, err = alone(ctx)
 		return err
 	})

@@ -1,0 +1,86 @@
+package architecture
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The knobs.
+const (
+	KnobPlacement    = "placement"
+	KnobReplicas     = "replicas"
+	KnobBinding      = "binding"
+	KnobData         = "data"
+	KnobCoordination = "coordination"
+	KnobViews        = "views"
+	KnobDatabase     = "database"
+	KnobBroker       = "broker"
+	KnobDocuments    = "documents"
+	KnobPool         = "pool"
+	KnobPrefetch     = "prefetch"
+	KnobSpans        = "spans"
+	KnobBatching     = "batching"
+	KnobRuntime      = "runtime"
+)
+
+// The values of KnobBatching.
+const (
+	batchingOff = "off"
+	batchingOn  = "on"
+)
+
+// knobs are what can be turned, with the value that most architectures have first.
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)"},
+		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
+		{Name: KnobBinding, Values: bindings(), Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones"},
+		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)}, Summary: "who owns which tables"},
+		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},
+		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from"},
+		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database"},
+		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
+		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
+		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
+		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
+		{Name: KnobBatching, Values: []string{batchingOff, batchingOn}, Summary: "whether steps, orders and messages of several customers that come at the same time share a transaction (group commit), and reads a call"},
+		{Name: KnobRuntime, Values: []string{runtimeDefault, runtimeSharedHost}, Summary: "Go's runtime as it is, or told that it shares the host: then units that are among others, and have no files of their own, keep to their share of the processors"},
+		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
+	}
+}
+
+// unknown complains about knobs and values that there are not.
+func unknown(turned map[string]string) error {
+	var mistakes []error
+	for _, name := range slices.Sorted(maps.Keys(turned)) {
+		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool { return k.Name == name })
+		now, renamed := renamedTo(name, turned[name])
+		switch {
+		case renamed:
+			mistakes = append(mistakes, fmt.Errorf("%s %s is called %s now", name, turned[name], now))
+		case i < 0:
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
+		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name], strings.Join(knobs()[i].Values, ", ")))
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// renamedTo is what a setting of older study files is called today.
+func renamedTo(knob, value string) (now string, renamed bool) {
+	switch {
+	case knob == "gather":
+		return KnobBatching + " " + value, true
+	case knob == KnobRuntime && value == "sharing":
+		return KnobRuntime + " " + runtimeSharedHost, true
+	case knob == KnobRuntime && value == "alone":
+		return KnobRuntime + " " + runtimeDefault, true
+	}
+	return "", false
+}
