@@ -28,6 +28,9 @@ changes the answer. The systems that can be explained:
 --from and --to take an architecture, and knobs to be turned in it:
   --to "sync binding=grpc replicas=2"
 
+Both are stock by default, as a good team deploys them. --tuned goes on from the
+last of them to its tuned variant: what of the cost engineering can win back.
+
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective. docs/explaining.md
 says how to read the answer.
@@ -37,6 +40,7 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 (with --require-verdict), 130 interrupted.`,
 		Example: `  cleave explain shop --quick
   cleave explain shop --from monolith --to async --backing mariadb,rabbitmq,mongo --capacity
+  cleave explain shop --tuned --backing mariadb,rabbitmq,mongo
   cleave explain shop --from sync --to "sync binding=grpc" --rate 100`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {

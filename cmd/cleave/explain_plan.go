@@ -26,6 +26,7 @@ type explainFlags struct {
 	objective string
 	margin    float64
 	oneOrder  bool
+	tuned     bool
 	noGates   bool
 }
 
@@ -37,6 +38,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
 	flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
+	flags.BoolVar(&f.tuned, "tuned", false, "go on from there to its tuned variant: what of the cost can be won back")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
 	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
@@ -89,6 +91,11 @@ func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) b
 func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool) (lab.Plan, error) {
 	f.complete(system.Explanation(), given)
 	info := system.Describe()
+	if f.tuned {
+		if err := f.tune(system.Explanation()); err != nil {
+			return lab.Plan{}, err
+		}
+	}
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
@@ -108,6 +115,16 @@ func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool
 	s := f.study(info, stops, steps, given("seed"))
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
 	return expand(&study.File{Study: s}, study.Options{}, f.quick)
+}
+
+// tune makes the tuned variant of the end the end.
+func (f *explainFlags) tune(usual lab.Explanation) error {
+	if usual.Tuned == nil {
+		return errors.New("--tuned: the system has no tuned variants: leave the flag out")
+	}
+	name, knobs, _ := strings.Cut(strings.TrimSpace(f.to), " ")
+	f.to = strings.TrimSpace(usual.Tuned(name) + " " + knobs)
+	return nil
 }
 
 // mistakes are those of single flags.

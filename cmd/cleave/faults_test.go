@@ -89,15 +89,17 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 		needs        []server.Kind
 		killed       int
 	}{
-		"monolith":    {"monolith", []string{every}, "", nil, 1},
-		"monolith-ha": {"monolith-ha", []string{every}, "", nil, 3},
-		"sync":        {"sync", []string{every}, "", nil, 6},
-		"sync-grpc":   {"sync-grpc", []string{every}, "", nil, 6},
-		"async":       {"async", []string{every}, "", nil, 8},
-		"database":    {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB}, 1},
-		"postgres":    {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
+		"monolith":        {"monolith", []string{every}, "", nil, 1},
+		"monolith-ha":     {"monolith-ha", []string{every}, "", nil, 3},
+		"sync":            {"sync", []string{every}, "", nil, 6},
+		"sync-grpc":       {"sync-grpc", []string{every}, "", nil, 6},
+		"sync-grpc-tuned": {"sync-grpc-tuned", []string{every}, "", nil, 6},
+		"async":           {"async", []string{every}, "", nil, 8},
+		"async-tuned":     {"async-tuned", []string{every}, "", nil, 8},
+		"database":        {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB}, 1},
+		"postgres":        {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
 		"broker and database": {
-			"async", []string{"kill:broker@1s+200ms", "kill:database@3s+200ms"}, "mariadb,rabbitmq",
+			"async-tuned", []string{"kill:broker@1s+200ms", "kill:database@3s+200ms"}, "mariadb,rabbitmq",
 			[]server.Kind{server.MariaDB, server.RabbitMQ}, 2,
 		},
 		"nats": {"async", []string{"kill:broker@1s+200ms"}, "nats", nil, 1},

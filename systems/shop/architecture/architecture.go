@@ -40,6 +40,10 @@ const (
 // tuned ends the name of a tuned architecture; what is before it names the stock one.
 const tuned = "-tuned"
 
+// TunedOf names the tuned architecture beside a stock one; a tuned one is its own. Not
+// every architecture has one.
+func TunedOf(name string) string { return strings.TrimSuffix(name, tuned) + tuned }
+
 // Data is who owns which tables.
 type Data string
 

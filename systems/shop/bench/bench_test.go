@@ -85,8 +85,8 @@ func TestReplayNotices(t *testing.T) {
 
 // TestTransports: every binding brings the same quote.
 func TestTransports(t *testing.T) {
-	for name, begin := range transports() {
-		quoted, stop, err := begin(2)
+	for name, binding := range transports() {
+		quoted, stop, err := over(binding)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -108,11 +108,11 @@ func runCalls(argument string) (err error) {
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
-	begin := transports()[job.Binding]
-	if begin == nil {
+	binding, known := transports()[job.Binding]
+	if !known {
 		return fmt.Errorf("there is no binding %q", job.Binding)
 	}
-	catalog, stop, err := begin(job.Callers)
+	catalog, stop, err := over(binding)
 	if err != nil {
 		return err
 	}

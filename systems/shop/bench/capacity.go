@@ -20,46 +20,79 @@ import (
 // playSync compares synchronous services with the monolith.
 func playSync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
-	return playCapacity(ctx, o, figures.Goal{Must: 0.6, Stretch: 0.8},
-		lab.Variant{Architecture: architecture.SyncGRPC, Knobs: knobs},
-		lab.Variant{Architecture: architecture.Monolith, Knobs: knobs})
+	monolith := lab.Variant{Architecture: architecture.Monolith, Knobs: knobs}
+	return playCapacity(ctx, o,
+		contest{lab.Variant{Architecture: architecture.SyncGRPCTuned, Knobs: knobs}, monolith, figures.Goal{Must: 0.6, Stretch: 0.8}},
+		contest{variant: lab.Variant{Architecture: architecture.SyncGRPC, Knobs: knobs}, baseline: monolith})
 }
 
 // playAsync compares events with calls.
 func playAsync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
 	withBroker := map[string]string{architecture.KnobDatabase: "mariadb", architecture.KnobBroker: architecture.BrokerQuorum}
-	return playCapacity(ctx, o, figures.Goal{Must: 0.4, Stretch: 0.8},
-		lab.Variant{Architecture: architecture.Async, Knobs: withBroker},
-		lab.Variant{Architecture: architecture.Sync, Knobs: knobs})
+	return playCapacity(ctx, o,
+		contest{lab.Variant{Architecture: architecture.AsyncTuned, Knobs: withBroker}, lab.Variant{Architecture: architecture.SyncTuned, Knobs: knobs}, figures.Goal{Must: 0.4, Stretch: 0.8}},
+		contest{variant: lab.Variant{Architecture: architecture.Async, Knobs: withBroker}, baseline: lab.Variant{Architecture: architecture.Sync, Knobs: knobs}})
 }
 
-// playCapacity saturates two variants in turn.
-func playCapacity(ctx context.Context, o options, goal figures.Goal, variant, baseline lab.Variant) (all []figures.Figure, err error) {
+// contest is what is held against what. Goals are for what is tuned; stock variants
+// are shown beside, with none.
+type contest struct {
+	variant, baseline lab.Variant
+	goal              figures.Goal
+}
+
+// playCapacity saturates all variants in turn.
+func playCapacity(ctx context.Context, o options, contests ...contest) (all []figures.Figure, err error) {
 	f, err := newFleet(o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	if err := errors.Join(f.missing(variant), f.missing(baseline)); err != nil {
+	var sides []figures.Side[saturated]
+	var lacking []error
+	number := map[string]int{} // of a side, by its architecture
+	for _, c := range contests {
+		for _, v := range []lab.Variant{c.variant, c.baseline} {
+			if _, known := number[v.Architecture]; !known {
+				number[v.Architecture] = len(sides)
+				sides, lacking = append(sides, f.side(v)), append(lacking, f.missing(v))
+			}
+		}
+	}
+	if err := errors.Join(lacking...); err != nil {
 		return nil, fmt.Errorf("%w: %w", errSkipped, err)
 	}
-	results, err := figures.Play(ctx, o.taking(), f.side(variant), f.side(baseline))
+	results, err := figures.Play(ctx, o.taking(), sides...)
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range []lab.Variant{variant, baseline} {
-		all = append(all, describe(v.Architecture, results[i])...)
+	for i, side := range sides {
+		all = append(all, describe(side.Name, results[i])...)
 	}
-	rate := func(s saturated) float64 { return s.Rate }
-	ratio, err := figures.Ratio(fmt.Sprintf("%s / %s, final orders per second", variant.Architecture, baseline.Architecture), lab.HigherIsBetter,
-		figures.Each(results[0], rate), figures.Each(results[1], rate))
+	for _, c := range contests {
+		ratios, err := c.ratios(results[number[c.variant.Architecture]], results[number[c.baseline.Architecture]])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ratios...)
+	}
+	return all, nil
+}
+
+// ratios are those of rates and of CPU per order.
+func (c contest) ratios(variant, baseline []saturated) ([]figures.Figure, error) {
+	name := c.variant.Architecture + " / " + c.baseline.Architecture
+	perSecond := func(s saturated) float64 { return s.Rate }
+	rate, err := figures.Ratio(name+", final orders per second", lab.HigherIsBetter, figures.Each(variant, perSecond), figures.Each(baseline, perSecond))
 	if err != nil {
 		return nil, err
 	}
-	cpu, err := figures.Ratio(fmt.Sprintf("%s / %s, CPU per order", variant.Architecture, baseline.Architecture), lab.LowerIsBetter,
-		figures.Each(results[0], saturated.system), figures.Each(results[1], saturated.system))
-	return append(all, ratio.To(goal), cpu), err
+	if c.goal != (figures.Goal{}) {
+		rate = rate.To(c.goal)
+	}
+	cpu, err := figures.Ratio(name+", CPU per order", lab.LowerIsBetter, figures.Each(variant, saturated.system), figures.Each(baseline, saturated.system))
+	return []figures.Figure{rate, cpu}, err
 }
 
 // side is a variant as a side of a row.
