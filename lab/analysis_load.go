@@ -62,9 +62,21 @@ type Waterfall struct {
 	Whole   Ratio             `json:"whole"`
 	Verdict ComparisonVerdict `json:"verdict"` // on the whole
 	Words   string            `json:"words"`
+	// Stretches are the way to the last stock variant, and from there to the tuned one;
+	// empty where the way does not have both.
+	Stretches []Stretch `json:"stretches,omitempty"`
 	// Interactions hold each knob's effect against the one it has in another order
 	// of the steps; empty where no other order was played.
 	Interactions []Interaction `json:"interactions,omitempty"`
+}
+
+// Stretch is several steps of a way: To / From, over the blocks of the way.
+type Stretch struct {
+	From    string            `json:"from"`
+	To      string            `json:"to"`
+	Ratio   Ratio             `json:"ratio"`
+	Verdict ComparisonVerdict `json:"verdict"`
+	Words   string            `json:"words"`
 }
 
 // Step is one step of a way: Variant / Before by block.

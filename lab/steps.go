@@ -17,6 +17,9 @@ type PathStep struct {
 	Changes []KnobChange `json:"changes"`
 	Before  string       `json:"before"` // variants of the study
 	Variant string       `json:"variant"`
+	// Tunes says that the step leads from a stock variant to a tuned one, or on from
+	// there: what it changes is engineering, and not the architecture.
+	Tunes bool `json:"tunes,omitempty"`
 }
 
 // KnobChange is one knob turned from a value to another.

@@ -53,6 +53,13 @@ func (v view) stepsTable(all bool) table {
 		}
 		t.add(row...)
 	}
+	for i, s := range way.Stretches {
+		row := []cell{text(s.From + " -> " + s.To)}
+		for _, w := range shown {
+			row = append(row, v.stepCell(w.Metric, w.Stretches[i].Ratio, w.Stretches[i].Verdict))
+		}
+		t.add(row...)
+	}
 	row := []cell{text(way.From + " -> " + way.To)}
 	for _, w := range shown {
 		row = append(row, v.stepCell(w.Metric, w.Whole, w.Verdict))

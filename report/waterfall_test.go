@@ -43,6 +43,18 @@ func TestStepsStandAgainstMetrics(t *testing.T) {
 	}
 }
 
+// TestStretchesStandBeforeTheWhole: what tuning wins back has a row of its own.
+func TestStretchesStandBeforeTheWhole(t *testing.T) {
+	w := way("cpu_per_operation", "calm", [3]float64{3, 0.5, 1.5}, lab.Slower)
+	w.Stretches = []lab.Stretch{{From: "monolith", To: "b", Ratio: w.Steps[0].Ratio, Verdict: lab.Slower}, {From: "b", To: "sync", Ratio: w.Steps[1].Ratio, Verdict: lab.Faster}}
+	p := printer{}
+	p.table(explanation(w).stepsTable(false))
+	want := "monolith -> b                     3.00x [2.70, 3.30]\n  b -> sync                      0.500x [0.450, 0.550]\n  monolith -> sync                  1.50x [1.35, 1.65]\n"
+	if got := p.b.String(); !strings.Contains(got, want) {
+		t.Errorf("%q is missing in\n%s", want, got)
+	}
+}
+
 func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
 	table := explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower), way("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
 	if names := []string{table.Columns[1].Name, table.Columns[2].Name}; names[0] != "cpu per operation at calm" || names[1] != "capacity" || strings.Contains(table.Title, "calm") {

@@ -142,7 +142,22 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
 		})
 	}
+	for _, p := range stretches(steps) {
+		c := e.comparison(metric, point, p, e.byBlock(values[p.variant], values[p.against]))
+		w.Stretches = append(w.Stretches, lab.Stretch{From: p.against, To: p.variant, Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words})
+	}
 	return w
+}
+
+// stretches are the way to the last stock variant, and on from there to the tuned one;
+// none where there are not both.
+func stretches(steps []lab.PathStep) []pair {
+	stock := slices.IndexFunc(steps, func(s lab.PathStep) bool { return s.Tunes })
+	if stock < 1 || slices.ContainsFunc(steps[stock:], func(s lab.PathStep) bool { return !s.Tunes }) {
+		return nil
+	}
+	between := steps[stock].Before
+	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
 }
 
 // interactions hold the effect of each knob on the way shown against its effect in

@@ -100,6 +100,42 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 	}
 }
 
+// TestWhatTuningWinsBackIsToldApart: the way to the last stock variant and from there on
+// are stretches of their own, which multiply to the whole, and the answer says so. A way
+// that is not first the one and then the other has none.
+func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
+	shown, _ := toSync()
+	tunes := func(before, variant string) lab.PathStep {
+		s := step(1, before, variant, change("batching", "off", "on"))
+		s.Tunes = true
+		return s
+	}
+	way := append(slices.Clone(shown), tunes("sync", "sync-batching"), tunes("sync-batching", "sync-tuned"))
+	value := func(stop string, block int) float64 {
+		return map[string]float64{"sync-batching": 0.009, "sync-tuned": 0.006}[stop] + actAlone(stop, block)
+	}
+	a := Analyse(onTheWay(way, 7, value))
+	w := a.Waterfalls[0]
+	if len(w.Stretches) != 2 || w.Stretches[0].From != "monolith" || w.Stretches[0].To != "sync" || w.Stretches[1].To != "sync-tuned" {
+		t.Fatalf("stretches %+v", w.Stretches)
+	}
+	split, tuning := w.Stretches[0].Ratio, w.Stretches[1].Ratio
+	if math.Abs(tuning.Ratio-0.5) > 0.02 || tuning.Low == nil || math.Abs(split.Ratio*tuning.Ratio/w.Whole.Ratio-1) > 1e-12 {
+		t.Errorf("split %v, tuning %v, whole %v", split, tuning, w.Whole)
+	}
+	if want := "Up to sync, the last stock variant, it is "; !strings.Contains(fmt.Sprint(a.Answer), want) {
+		t.Errorf("the answer does not say %q: %v", want, a.Answer)
+	}
+	encode(t, a)
+	for name, steps := range map[string][]lab.PathStep{
+		"stock only": shown, "tuning only": way[3:], "tuned in between": slices.Concat(shown[:1], way[3:], shown[1:]),
+	} {
+		if got := stretches(steps); got != nil {
+			t.Errorf("%s: stretches %v", name, got)
+		}
+	}
+}
+
 // TestStepsOfAStudyWithClaims: they stand beside the claims, in what the study names
 // and where all of their variants play.
 func TestStepsOfAStudyWithClaims(t *testing.T) {

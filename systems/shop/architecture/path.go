@@ -33,6 +33,14 @@ type Step struct {
 	Name string
 }
 
+// Tunes reports whether a step changes only how well what there is does its work: a
+// lean binding for its stock one, batches, the runtime.
+func (s Step) Tunes() bool {
+	return !slices.ContainsFunc(s.Changes, func(c Change) bool {
+		return isStock(c.Knob, c.To) || c.Knob == KnobBinding && Binding(c.From) != Binding(c.To).Stock()
+	})
+}
+
 // Path leads from one choice to another, one knob at a time.
 type Path struct {
 	From  Choice

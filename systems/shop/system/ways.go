@@ -31,7 +31,7 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		before := path.Name
 		for _, step := range path.Steps {
 			steps = append(steps, lab.PathStep{Order: order + 1, Before: before, Variant: step.Name,
-				Changes: knobChanges(step.Changes)})
+				Changes: knobChanges(step.Changes), Tunes: step.Tunes()})
 			stops, before = append(stops, stop(step.Name, step.To)), step.Name
 		}
 	}
