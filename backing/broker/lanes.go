@@ -21,6 +21,8 @@ type received struct {
 	// extend tells the broker that the message is still being worked on; nil
 	// where it does not ask.
 	extend func()
+	// sequence tells a message that has extend from all others of its queue.
+	sequence uint64
 }
 
 // lanes hand received messages to a handler: messages of one key go through one
@@ -32,7 +34,7 @@ type lanes struct {
 	handler      Handler
 	limit        int // attempts before a message is dead; 0: none
 	bury         func(context.Context, Delivery) error
-	freed        func()        // called for every message that leaves the lanes; may be nil
+	freed        func()        // called for every message that leaves the lanes; may be nil where none has extend
 	extendEvery  time.Duration // how often a message that has extend is extended
 	counters     *counters
 
@@ -43,7 +45,7 @@ type lanes struct {
 	seed      maphash.Seed
 	workers   sync.WaitGroup
 	mu        sync.Mutex
-	unsettled map[*received]struct{} // for extend
+	unsettled map[uint64]*received // by sequence, of those that have extend
 }
 
 const (
@@ -55,7 +57,7 @@ const (
 // handed out, so put never waits.
 func (l *lanes) start(ctx context.Context) {
 	l.ctx, l.gone, l.seed = ctx, make(chan struct{}), maphash.MakeSeed()
-	l.unsettled = map[*received]struct{}{}
+	l.unsettled = map[uint64]*received{}
 	for range l.subscription.Lanes {
 		input := make(chan *received, l.subscription.Prefetch)
 		l.inputs = append(l.inputs, input)
@@ -66,22 +68,38 @@ func (l *lanes) start(ctx context.Context) {
 	}
 }
 
-// put hands a message to the lane of its key; one without a key goes by its ID.
+// put hands a message to the lane of its key; one without a key goes by its ID. A
+// message that is in the lanes already stays the one it is: a broker that was extended
+// too late, because the host was busy, hands it out again, and that is no attempt.
 func (l *lanes) put(r *received) {
 	l.counters.receiving(r.Delivery)
+	if !l.hold(r) {
+		l.freed()
+		return
+	}
 	if len(r.Headers) > 0 {
 		r.Received = time.Now()
-	}
-	if r.extend != nil {
-		l.mu.Lock()
-		l.unsettled[r] = struct{}{}
-		l.mu.Unlock()
 	}
 	key := r.Key
 	if key == "" {
 		key = r.ID
 	}
 	l.inputs[maphash.String(l.seed, key)%uint64(len(l.inputs))] <- r
+}
+
+// hold notes that a message is to be extended, and reports whether it is not held
+// already.
+func (l *lanes) hold(r *received) bool {
+	if r.extend == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unsettled[r.sequence] != nil {
+		return false
+	}
+	l.unsettled[r.sequence] = r
+	return true
 }
 
 // finish ends the session: handlers that are under way end, the rest is dropped.
@@ -190,7 +208,7 @@ func (l *lanes) settle(batch []*received) {
 func (l *lanes) forget(r *received) {
 	if r.extend != nil {
 		l.mu.Lock()
-		delete(l.unsettled, r)
+		delete(l.unsettled, r.sequence)
 		l.mu.Unlock()
 	}
 	if l.freed != nil {
@@ -209,7 +227,7 @@ func (l *lanes) extend() {
 		case <-tick.C:
 		}
 		l.mu.Lock()
-		waiting := slices.Collect(maps.Keys(l.unsettled))
+		waiting := slices.Collect(maps.Values(l.unsettled))
 		l.mu.Unlock()
 		for _, r := range waiting {
 			r.extend()

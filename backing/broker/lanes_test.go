@@ -78,3 +78,47 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestAMessageThatComesAgainMeanwhileIsNoAttempt: a broker that has lost patience hands
+// out again what waits in the lanes, and counts. It is handled once, and is no dead
+// letter for that; what comes when it is settled is another delivery.
+func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
+	var broker settled
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	left := make(chan struct{}, 10)
+	attempts := make(chan int, 10)
+	l := &lanes{
+		subscription: Subscription{Queue: "q", Prefetch: 8, Lanes: 1, Batch: 1}, limit: 2, counters: &counters{},
+		freed: func() { left <- struct{}{} },
+		bury: func(_ context.Context, d Delivery) error {
+			t.Errorf("message %s is dead after %d deliveries", d.ID, d.Attempt)
+			return nil
+		},
+		handler: func(_ context.Context, deliveries []Delivery) error {
+			begun <- struct{}{}
+			<-goOn
+			attempts <- deliveries[0].Attempt
+			return nil
+		},
+	}
+	delivered := func(attempt int) *received {
+		m := broker.message(1)
+		m.Attempt, m.sequence, m.extend = attempt, 17, func() {}
+		return m
+	}
+	l.start(t.Context())
+	l.put(delivered(1))
+	<-begun
+	for attempt := 2; attempt <= 5; attempt++ {
+		l.put(delivered(attempt))
+		<-left
+	}
+	close(goOn)
+	<-left
+	l.put(delivered(2))
+	<-left
+	l.finish()
+	if first, second := <-attempts, <-attempts; first != 1 || second != 2 || len(attempts) > 0 || len(broker.said) != 2 {
+		t.Errorf("attempts %d, %d and %d more, acknowledged %q", first, second, len(attempts), broker.said)
+	}
+}

@@ -243,9 +243,14 @@ func (l *lanes) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n in
 		return 0, err
 	}
 	for m := range messages.Messages() {
+		about, err := m.Metadata()
+		if err != nil {
+			return got, err
+		}
 		got++
 		l.put(&received{
-			Delivery: Delivery{Message: fromNATS(m), Queue: l.subscription.Queue, Attempt: natsAttempt(m)},
+			Delivery: Delivery{Message: fromNATS(m), Queue: l.subscription.Queue, Attempt: int(about.NumDelivered)},
+			sequence: about.Sequence.Stream,
 			ack:      m.Ack,
 			release:  func() { _ = m.Nak() }, // else it comes again after AckWait
 			extend:   func() { _ = m.InProgress() },
@@ -256,12 +261,4 @@ func (l *lanes) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n in
 		err = nil // there was nothing more
 	}
 	return got, err
-}
-
-// natsAttempt reads how often the server handed the message out.
-func natsAttempt(m jetstream.Msg) int {
-	if about, err := m.Metadata(); err == nil {
-		return int(about.NumDelivered)
-	}
-	return 1
 }
