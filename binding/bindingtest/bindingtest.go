@@ -30,6 +30,46 @@ type Binding struct {
 	Client func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface
 }
 
+// Server is a server of calls, as bindings have it.
+type Server interface {
+	grpc.ServiceRegistrar
+	Serve(listener net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+// Begin has a server answer on the listener until stop is called.
+func Begin(t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar)) (stop func(context.Context) error) {
+	register(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return func(ctx context.Context) error {
+		err := server.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		return err
+	}
+}
+
+// Client is a client of calls, as bindings have it.
+type Client interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
+// Closed is the client, which is closed when the test ends.
+func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
 // MaxBody is the longest message, in bytes, that servers under test shall take.
 const MaxBody = 64 << 10
 

@@ -26,58 +26,20 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 
 func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
 	made, err := NewClient(address, faults)
-	return closed(t, made, err)
+	return bindingtest.Closed(t, made, err)
 }
 
 func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
 	made, err := grpcunary.NewClient(address, faults)
-	return closed(t, made, err)
-}
-
-// closing is a client that must be closed.
-type closing interface {
-	grpc.ClientConnInterface
-	Close() error
-}
-
-func closed(t *testing.T, made closing, err error) grpc.ClientConnInterface {
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return made
-}
-
-// server is what both bindings have.
-type server interface {
-	grpc.ServiceRegistrar
-	Serve(listener net.Listener) error
-	Shutdown(ctx context.Context) error
+	return bindingtest.Closed(t, made, err)
 }
 
 func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
-	return begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
-	return begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
-}
-
-func begin(t *testing.T, s server, listener net.Listener, register func(grpc.ServiceRegistrar)) func(context.Context) error {
-	register(s)
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	return func(ctx context.Context) error {
-		err := s.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-		return err
-	}
+	return bindingtest.Begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 // TestWhoSaysNothingIsCutOff: a connection that never says that it speaks HTTP/2, or

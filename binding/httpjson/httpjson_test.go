@@ -16,13 +16,7 @@ import (
 
 func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-		client := NewClient(address, 64, faults)
-		t.Cleanup(func() {
-			if err := client.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return client
+		return bindingtest.Closed(t, NewClient(address, 64, faults), nil)
 	}})
 }
 
@@ -31,16 +25,7 @@ func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegist
 	if err != nil {
 		t.Fatal(err)
 	}
-	register(server)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	return func(ctx context.Context) error {
-		err := server.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-		return err
-	}
+	return bindingtest.Begin(t, server, listener, register)
 }
 
 func TestWhatIsNotACallIsRefused(t *testing.T) {

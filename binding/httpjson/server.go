@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -243,7 +244,16 @@ func (s *Server) refuse(c *served, cause error) {
 	defer s.encoders.put(e)
 	s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: strings.TrimSpace(cause.Error())})
 	_, _ = c.Write(leanhttp.AppendResponse(nil, status, "", contentType, e.body.Bytes(), true)) // the peer may be gone
+	// Closed while the peer still sends, the connection would be reset, and the answer lost.
+	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
+	_, _ = io.CopyN(io.Discard, c, lingerMost)
 }
+
+// How long, and for how many bytes, whoever was refused may go on sending.
+const (
+	lingerFor  = 500 * time.Millisecond
+	lingerMost = 1 << 20
+)
 
 // Shutdown takes no more calls, waits for those that are being answered, and
 // closes all connections. When the context ends first, the rest is cut off.

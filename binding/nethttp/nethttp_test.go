@@ -29,37 +29,15 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 const connections = 64
 
 func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	return closed(t, NewClient(address, connections, faults))
+	return bindingtest.Closed(t, NewClient(address, connections, faults), nil)
 }
 
 func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	return closed(t, httpjson.NewClient(address, connections, faults))
-}
-
-// closing is a client that must be closed.
-type closing interface {
-	grpc.ClientConnInterface
-	Close() error
-}
-
-func closed(t *testing.T, made closing) grpc.ClientConnInterface {
-	t.Cleanup(func() {
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return made
-}
-
-// server is what both bindings have.
-type server interface {
-	grpc.ServiceRegistrar
-	Serve(listener net.Listener) error
-	Shutdown(ctx context.Context) error
+	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults), nil)
 }
 
 func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
-	return begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
@@ -67,20 +45,7 @@ func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, lean, listener, register)
-}
-
-func begin(t *testing.T, s server, listener net.Listener, register func(grpc.ServiceRegistrar)) func(context.Context) error {
-	register(s)
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	return func(ctx context.Context) error {
-		err := s.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-		return err
-	}
+	return bindingtest.Begin(t, lean, listener, register)
 }
 
 // TestLimits: whoever sends what is no call, too much or too slowly is told so, or cut
