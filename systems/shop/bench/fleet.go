@@ -233,5 +233,7 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 	if err != nil {
 		return err
 	}
-	return judge(ctx, from, design.Coordination, makeJobs(f.seed, f.orders+f.warmUp()))
+	filled := seed()
+	filled.Random = f.seed // as the layout has it prepared
+	return judge(ctx, from, design.Coordination, filled, makeJobs(f.seed, f.orders+f.warmUp()))
 }

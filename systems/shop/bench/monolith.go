@@ -40,7 +40,7 @@ func playMonolith(ctx context.Context, place *place, jobs []*shoppb.CreateOrderR
 	if err := sendAll(address, o.clients, sent, shop.StateConfirmed); err != nil {
 		return 0, err
 	}
-	return time.Since(began), judge(ctx, audit.InOne(db), architecture.ACID, jobs)
+	return time.Since(began), judge(ctx, audit.InOne(db), architecture.ACID, seed(), jobs)
 }
 
 // serve runs the monolith until stop is called.
@@ -58,8 +58,9 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 	}, nil
 }
 
-// judge audits a trial in which every order was taken.
-func judge(ctx context.Context, from audit.Databases, how architecture.Coordination, jobs []*shoppb.CreateOrderRequest) error {
+// judge audits a trial in which every order was taken. filled is the shop as it was
+// before the first.
+func judge(ctx context.Context, from audit.Databases, how architecture.Coordination, filled shop.Seed, jobs []*shoppb.CreateOrderRequest) error {
 	state, err := audit.Read(ctx, from)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func judge(ctx context.Context, from audit.Databases, how architecture.Coordinat
 	for n, job := range jobs {
 		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
 	}
-	judged := audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
+	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}
