@@ -47,8 +47,6 @@ type Explanation struct {
 	// Metrics are the names of those that explain a cost, the headline first; the
 	// system's others follow them.
 	Metrics []string
-	// Tuned names the tuned variant of a stock architecture; nil where there are none.
-	Tuned func(architecture string) string
 }
 
 // Backed is a System that stands on backing services of several kinds.

@@ -87,6 +87,9 @@ type Architecture struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Knobs   []Knob `json:"knobs,omitempty"`
+	// Tuned names the architecture that is this one with what we can do better; empty
+	// where there is none, or where this is it.
+	Tuned string `json:"tuned,omitempty"`
 }
 
 // Knob is one choice inside an architecture. The first value is the default.

@@ -28,8 +28,8 @@ changes the answer. The systems that can be explained:
 --from and --to take an architecture, and knobs to be turned in it:
   --to "sync binding=grpc replicas=2"
 
-Both are stock by default, as a good team deploys them. --tuned goes on from the
-last of them to its tuned variant: what of the cost engineering can win back.
+Both are stock by default, as a good team deploys them. --tuned goes on from the last
+stock stop to the tuned architecture beside it, which has what we can do better.
 
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective. docs/explaining.md

@@ -91,14 +91,14 @@ func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) b
 func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool) (lab.Plan, error) {
 	f.complete(system.Explanation(), given)
 	info := system.Describe()
-	if f.tuned {
-		if err := f.tune(system.Explanation()); err != nil {
-			return lab.Plan{}, err
-		}
-	}
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
+	}
+	if f.tuned {
+		if f.to, err = tunedOf(info, f.to); err != nil {
+			return lab.Plan{}, err
+		}
 	}
 	from, fromErr := f.variant(info, onBackings, "from", f.from)
 	to, toErr := f.variant(info, onBackings, "to", f.to)
@@ -117,14 +117,21 @@ func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool
 	return expand(&study.File{Study: s}, study.Options{}, f.quick)
 }
 
-// tune makes the tuned variant of the end the end.
-func (f *explainFlags) tune(usual lab.Explanation) error {
-	if usual.Tuned == nil {
-		return errors.New("--tuned: the system has no tuned variants: leave the flag out")
+// tunedOf is an architecture with knobs behind it, with the tuned architecture that
+// stands beside it in its place; a tuned one stays.
+func tunedOf(info lab.SystemInfo, text string) (string, error) {
+	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
+	var have []string
+	for _, a := range info.Architectures {
+		switch {
+		case a.Tuned == "":
+		case a.Name == name, a.Tuned == name:
+			return a.Tuned + " " + knobs, nil
+		default:
+			have = append(have, a.Name)
+		}
 	}
-	name, knobs, _ := strings.Cut(strings.TrimSpace(f.to), " ")
-	f.to = strings.TrimSpace(usual.Tuned(name) + " " + knobs)
-	return nil
+	return "", fmt.Errorf("--tuned: no tuned architecture stands beside %q, only beside %s", name, strings.Join(have, ", "))
 }
 
 // mistakes are those of single flags.

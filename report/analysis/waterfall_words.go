@@ -99,7 +99,7 @@ func (e *experiment) saysWaterfall(w lab.Waterfall) string {
 	}
 	if len(w.Stretches) == 2 {
 		split, tuning := w.Stretches[0], w.Stretches[1]
-		said += fmt.Sprintf(". Up to %s, the last stock variant, it is %s; tuning makes that %s of it (%s)", split.To, times(split.Ratio), times(tuning.Ratio), tuning.Words)
+		said += fmt.Sprintf(". Up to %s, the last stock variant, it is %s; tuning makes %s of that (%s)", split.To, times(split.Ratio), times(tuning.Ratio), tuning.Words)
 	}
 	return fmt.Sprintf("%s at %s (%s, then %s): %s.", capital(metric.Title), w.Point.Name,
 		figure.Quantity(from, nil, nil, metric.Unit), figure.Quantity(to, nil, nil, metric.Unit), said)

@@ -40,10 +40,6 @@ const (
 // tuned ends the name of a tuned architecture; what is before it names the stock one.
 const tuned = "-tuned"
 
-// TunedOf names the tuned architecture beside a stock one; a tuned one is its own. Not
-// every architecture has one.
-func TunedOf(name string) string { return strings.TrimSuffix(name, tuned) + tuned }
-
 // Data is who owns which tables.
 type Data string
 
@@ -134,6 +130,9 @@ func All() []lab.Architecture {
 	var all []lab.Architecture
 	for _, a := range presets() {
 		architecture := lab.Architecture{Name: a.name, Summary: a.summary}
+		if slices.Contains(presetNames(), a.name+tuned) {
+			architecture.Tuned = a.name + tuned
+		}
 		for _, k := range knobs() {
 			own := a.settings[k.Name]
 			if own == "" {
