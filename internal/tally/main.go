@@ -8,7 +8,7 @@
 // with the output of the failure, and counted apart, neither as passed nor as
 // failed. See repeatable for what is not repeated.
 //
-//	go run ./internal/tally -timeout=20m ./... -- -race -timeout=20m ./...
+//	go run ./internal/tally -timeout=30m ./... -- -race -timeout=30m ./...
 package main
 
 import (
