@@ -3,6 +3,9 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +101,26 @@ func TestTheDeathOfAServiceEndsTheTrial(t *testing.T) {
 				t.Errorf("the second attempt: %q, %d services, %v", s.saved[1].Reason, m.fresh, s.log)
 			}
 		})
+	}
+}
+
+// blind is a meter whose units have gone.
+type blind struct{ metering }
+
+func (blind) Watch(context.Context, []lab.Unit) (lab.Metering, error) { return blind{}, nil }
+
+func (blind) Mark() error { return fmt.Errorf("unit balancer has gone: %w", os.ErrProcessDone) }
+
+// TestTheEndOfAUnitIsToldByItsDeployer: the meter may notice it before.
+func TestTheEndOfAUnitIsToldByItsDeployer(t *testing.T) {
+	r := &rooms{spoil: map[int]error{1: errors.New("unit balancer ended by signal: killed")}}
+	c := r.conductor(t)
+	c.Meter = blind{}
+	if err := c.Play(t.Context(), plan(1)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1/1 unit balancer ended by signal: killed", "1/2 meter: unit balancer has gone: os: process already finished"}
+	if got := r.verdicts(); !slices.Equal(got, want) {
+		t.Errorf("records %q, want %q", got, want)
 	}
 }

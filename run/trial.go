@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -64,7 +65,7 @@ func (e *experiment) work(ctx context.Context, lead string, deployment lab.Deplo
 	}
 	metering, err := e.Meter.Watch(ctx, append(deployment.Units(), services.processes()...))
 	if err != nil {
-		return nil, fmt.Errorf("meter: %w", err)
+		return nil, endOr(ctx, deployment, fmt.Errorf("meter: %w", err))
 	}
 	w := window{deployment: deployment, metering: metering, host: host, faults: e.plan.Study.Faults, injector: e.Injector}
 	if len(w.faults) > 0 {
@@ -74,7 +75,7 @@ func (e *experiment) work(ctx context.Context, lead string, deployment lab.Deplo
 	trial.Faults = records
 	metered, stopped := metering.Stop()
 	if err != nil {
-		return nil, err // what the meter misses for it is no news
+		return nil, endOr(ctx, deployment, err) // what the meter misses for it is no news
 	}
 	if stopped != nil {
 		return nil, fmt.Errorf("meter: %w", stopped)
@@ -85,6 +86,24 @@ func (e *experiment) work(ctx context.Context, lead string, deployment lab.Deplo
 	}
 	return deployment.Reports(ctx)
 }
+
+// endOr is how a unit ended, where the meter has lost it before its deployer told: that
+// says more than that it has gone.
+func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
+	if !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, endNotice)
+	defer cancel()
+	_, ended := deployment.Await(ctx, lab.EventFinished)
+	if ended == nil || errors.Is(ended, context.DeadlineExceeded) {
+		return err
+	}
+	return ended
+}
+
+// endNotice is how long the news of a unit's end may take.
+const endNotice = time.Second
 
 // window is the measured part of a trial.
 type window struct {
