@@ -9,7 +9,7 @@ import (
 // Explanation implements lab.Explainable. What explains a cost is how long until an
 // order is final, how many orders the shop can take, what one costs, and why.
 func (s System) Explanation() lab.Explanation {
-	return lab.Explanation{From: architecture.Monolith, To: architecture.Async, Rate: 40, Metrics: []string{
+	return lab.Explanation{From: architecture.Monolith, To: architecture.Async, Rate: 20, Metrics: []string{
 		"completion_time_p50", "completion_time_p99", "capacity", "cpu_per_operation", "peak_memory",
 		"statements_per_order", "commits_per_order",
 	}}
