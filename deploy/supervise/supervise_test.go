@@ -89,6 +89,8 @@ func TestUnitsEndStageByStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
 		after := []string{"front", "stock", "views", "views"}[i]
 		if slices.Index(c.told, before) > slices.Index(c.told, after) {
@@ -121,6 +123,8 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "unit front does not end after stop: enough") {
 		t.Errorf("Reports: %v, want the unit and the cause", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if slices.Contains(c.told, "views") {
 		t.Error("a later stage was told to stop")
 	}
