@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -44,13 +43,8 @@ func (d *deployment) name(of string) string {
 // start runs the container and connects to its unit.
 func (c *container) start(ctx context.Context) error {
 	d := c.deployment
-	if err := os.MkdirAll(d.volume(c.Spec), 0o700); err != nil {
-		return fmt.Errorf("make the folder of unit %s: %w", c.Spec.Name, err)
-	}
-	for name, data := range c.Spec.Files {
-		if err := os.WriteFile(filepath.Join(d.volume(c.Spec), name), data, 0o600); err != nil {
-			return fmt.Errorf("write a file of unit %s: %w", c.Spec.Name, err)
-		}
+	if err := supervise.MakeVolume(d.dir, c.Spec); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
 	defer cancel()

@@ -114,7 +114,7 @@ func unreachable(services []lab.ServiceSpec) error {
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	containers, rest := part(layout)
 	running := &deployment{
-		Supervisor: supervise.New(layout.Lead, filepath.Join(dir, handedOver)),
+		Supervisor: supervise.New(layout.Lead, filepath.Join(dir, supervise.HandedOverFolder)),
 		deployer:   d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
 	}
 	defer func() {
@@ -145,9 +145,6 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	return running, nil
 }
-
-// handedOver is the folder, below that of the trial, of what units hand over.
-const handedOver = "handed-over"
 
 // deployment is a running layout.
 type deployment struct {
@@ -285,26 +282,15 @@ func (d *deployment) makeMemory(size int64) error {
 }
 
 // volume is the folder that a unit gets, at the same path inside and outside.
-func (d *deployment) volume(spec lab.UnitSpec) string {
-	if spec.Volume == "" {
-		return filepath.Join(d.dir, spec.Name)
-	}
-	return filepath.Join(d.dir, spec.Volume)
-}
+func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
 
 // environment is all that a unit gets.
 func (d *deployment) environment(spec lab.UnitSpec) map[string]string {
-	all := map[string]string{"CLEAVE_RUN": d.deployer.label, "CLEAVE_DIR": d.volume(spec)}
-	if endpoint, listens := d.endpoints[spec.Name]; listens {
-		all["CLEAVE_ADDRESS"] = endpoint.Bind
-	}
+	all := map[string]string{}
 	if d.memory != "" {
 		all[lab.MemoryVariable] = d.memory
 	}
-	for _, peer := range spec.Peers {
-		all[lab.PeerVariable(peer)] = d.endpoints[peer].Dial
-	}
-	for _, variable := range spec.Env {
+	for _, variable := range supervise.Environment(spec, d.deployer.label, d.dir, d.endpoints) {
 		name, value, _ := strings.Cut(variable, "=")
 		all[name] = value
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -104,7 +105,7 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 		spec.Program = d.program
 	}
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	if err := running.makeVolume(spec); err != nil {
+	if err := supervise.MakeVolume(running.group.dir, spec); err != nil {
 		return err
 	}
 	command, err := d.keeperCommand(spec, running)

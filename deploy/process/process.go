@@ -57,7 +57,7 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	return d.Join(ctx, layout, dir, supervise.New(layout.Lead, filepath.Join(dir, handedOver)), nil)
+	return d.Join(ctx, layout, dir, supervise.New(layout.Lead, filepath.Join(dir, supervise.HandedOverFolder)), nil)
 }
 
 // Join is Deploy for a layout that is a part of another: its units come under the
@@ -110,17 +110,12 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
-	if err := running.makeVolume(spec); err != nil {
+	if err := supervise.MakeVolume(running.group.dir, spec); err != nil {
 		return err
 	}
 	command, err := d.command(spec, memory, running)
 	if err != nil {
 		return err
-	}
-	for name, data := range spec.Files {
-		if err := os.WriteFile(filepath.Join(running.volume(spec), name), data, 0o600); err != nil {
-			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
-		}
 	}
 	u := newUnit(spec, command)
 	if err := running.launch(u); err != nil {
@@ -131,23 +126,7 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 }
 
 // volume is the folder that a unit gets.
-func (d *deployment) volume(spec lab.UnitSpec) string {
-	if spec.Volume == "" {
-		return filepath.Join(d.group.dir, spec.Name)
-	}
-	return filepath.Join(d.group.dir, spec.Volume)
-}
-
-func (d *deployment) makeVolume(spec lab.UnitSpec) error {
-	path := d.volume(spec)
-	if filepath.Dir(path) != d.group.dir || filepath.Base(path) == handedOver {
-		return fmt.Errorf("unit %s: %q cannot be the name of its folder", spec.Name, filepath.Base(path))
-	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return fmt.Errorf("make the folder of unit %s: %w", spec.Name, err)
-	}
-	return nil
-}
+func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.group.dir, spec) }
 
 // command is that of any unit, whose own addresses must be free.
 func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployment) (*exec.Cmd, error) {
@@ -179,21 +158,10 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *depl
 	return command
 }
 
-// environment is all that a unit gets: nothing of the conductor's own
-// environment reaches the system under test.
+// environment is all that a unit gets.
 func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
-	environment := []string{"CLEAVE_RUN=" + d.label, "CLEAVE_DIR=" + running.volume(spec)}
-	if endpoint, listens := running.endpoints[spec.Name]; listens {
-		environment = append(environment, "CLEAVE_ADDRESS="+endpoint.Bind)
-	}
-	for _, peer := range spec.Peers {
-		environment = append(environment, lab.PeerVariable(peer)+"="+running.endpoints[peer].Dial)
-	}
-	return append(environment, spec.Env...)
+	return supervise.Environment(spec, d.label, running.group.dir, running.endpoints)
 }
-
-// handedOver is the folder, below that of the trial, of what units hand over.
-const handedOver = "handed-over"
 
 // deployment is a running layout.
 type deployment struct {
