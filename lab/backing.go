@@ -13,8 +13,8 @@ type ServiceSpec struct {
 	Kind string
 	// Options are the backing's knobs, such as "queue": "quorum".
 	Options map[string]string
-	// Loopback is set by the conductor: a server provides the service, on the loopback
-	// addresses of the conductor's host, which units in other networks do not reach.
+	// Loopback is set by the conductor: a server of the user provides the service, on the
+	// loopback addresses of the conductor's host, which units in other networks do not reach.
 	Loopback bool
 }
 
@@ -23,10 +23,9 @@ type Backing interface {
 	Kind() string
 	// Preflight says what this host lacks for the kind and how to get it.
 	Preflight() error
-	// Fresh returns a service without content. The services of a trial are asked for
-	// at once. The backing may have used its server before, as long as nothing can be
-	// seen of that. dir is a private, existing directory that lasts as long as the
-	// experiment.
+	// Fresh returns a service without content, for one trial. A server of its own is not
+	// started yet: that is the deployer's part. The services of a trial are asked for at
+	// once. dir is a private, existing directory that lasts as long as the experiment.
 	Fresh(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
 	// Close ends what the backing keeps running between trials.
 	Close() error
@@ -48,27 +47,18 @@ type EmbeddedBacking interface {
 
 // Service is one backing service during one trial.
 type Service interface {
+	// Server is the unit that provides the service, and has its name; ok is false where
+	// the service is a part of the units that use it, or of a server that runs already.
+	Server() (unit UnitSpec, ok bool)
 	// Address is what clients need to use the service, as one URL with its
 	// credentials: it is handed to units in their environment, never as an
-	// argument, and written nowhere.
-	Address() string
-	// About says what it really is, for the record: "MariaDB 10.11.14", or
-	// "SecantusDB 0.5.3, a stand-in for MongoDB".
+	// argument, and written nowhere. at is where they reach the server, as host:port.
+	Address(at string) string
+	// About says what it really is, for the record, once the server is ready:
+	// "MariaDB 10.11.14", or "SecantusDB 0.5.3, a stand-in for MongoDB".
 	About() string
-	// Processes are what the meter watches. Empty for an embedded service, which
-	// is part of the units that use it.
-	Processes() []Unit
 	// Release ends the trial's use; the service must not be used afterwards.
 	Release() error
-}
-
-// Mortal is a Service that can end in mid-trial, which is then a failure of the trial
-// like the end of a unit.
-type Mortal interface {
-	Service
-	// Died returns a channel that gets an error when the service ends although nobody
-	// killed, restarted or released it: what it was, how it ended, and the end of its log.
-	Died() <-chan error
 }
 
 // FileService is a Service that its clients use as files: they need its folder.

@@ -42,8 +42,13 @@ type Deployment interface {
 	Units() []Unit
 	// Endpoint is where a unit that listens is reached from the conductor's host.
 	Endpoint(unit string) (Endpoint, error)
+	// Failed is closed when a unit reports "failed", or ends although nobody asked for
+	// it; Failure says which, and is nil until then. Of several it is the first, but
+	// rather the end of a server than what its clients say of it.
+	Failed() <-chan struct{}
+	Failure() error
 	// Await returns the next event of the named kind from the lead unit. It
-	// fails when ctx ends, when any unit reports "failed" or when a unit dies.
+	// fails when ctx ends, and with Failure.
 	Await(ctx context.Context, kind EventKind) (Event, error)
 	// Command sends a command to the lead unit.
 	Command(command Command) error
@@ -90,6 +95,10 @@ const (
 func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
 }
+
+// AddressOf stands, in the environment of a unit that is not foreign, for the host:port
+// at which it reaches a peer.
+func AddressOf(peer string) string { return "{address:" + peer + "}" }
 
 // Variables that a deployer gives to a unit that it reaches over the network.
 const (

@@ -190,6 +190,9 @@ type UnitSpec struct {
 	// In Args and Env of a foreign unit {port} stands for the port of its own
 	// address; {dir}, there and in the Args of other units, for its volume.
 	Foreign bool
+	// Server makes a foreign unit a backing service of the others. Its Program may be
+	// empty: the deployer's own unit program is a server, too.
+	Server *Server
 	// Compose makes a foreign unit of containers; Program and Args are not used.
 	Compose *Compose
 	// Volume names the folder that the unit gets: empty at the start of the trial, kept
@@ -199,14 +202,17 @@ type UnitSpec struct {
 	// Mounts are folders of the conductor's host that the unit works with, at the same
 	// path: it can only run on that host.
 	Mounts []string
-	// Files are written into the unit's volume before it starts, by their names.
+	// Files are written into the unit's volume before it starts, by their names, which
+	// may have folders.
 	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means its volume.
 	Dir string
 	// Binds are addresses (host:port) that a foreign unit will listen on. One that
 	// another program has fails the deployment.
 	Binds []string
-	Env   []string // "KEY=value"
+	// Env has "KEY=value". In that of a unit that is not foreign {address:PEER} stands for
+	// the host:port at which it reaches a peer.
+	Env []string
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
 	// Stage orders the end of a trial: units are told to stop when all those of lower
@@ -219,6 +225,33 @@ type UnitSpec struct {
 	// Cores pins the unit to these processors; empty means any. Deployers wrap
 	// numbers beyond the host's processors around.
 	Cores []int
+}
+
+// Server is what makes a foreign unit a backing service. All servers of a layout start
+// at once, before its other units, which wait until each is ready. A server listens at
+// its own address and has no privileges of the host's administrator; what it holds is
+// of no use after the trial, so it is killed at the end.
+//
+// In Args, Env, Files and Setup of such a unit {host} and {port} stand for its own
+// address, {port:NAME} for a further port, and {dir} for its volume.
+type Server struct {
+	// Kind is what it is, for messages: "mariadb".
+	Kind string
+	// Ports are the names of further ports that it listens on.
+	Ports []string
+	// Setup runs, one after another, before the first start of the server.
+	Setup []ServerSetup
+	// Ready asks, as a client, whether the server can be used at the address.
+	Ready func(ctx context.Context, address string) error
+}
+
+// ServerSetup is a program that runs in the place of a server and prepares its volume.
+type ServerSetup struct {
+	Program string
+	Args    []string
+	// Visit, where it is set, does a client's part: the program is a server then, and is
+	// told to end (SIGTERM) when a visit at the address has succeeded.
+	Visit func(ctx context.Context, address string) error
 }
 
 // UnitReport is what a unit said about its own work when the job was over.

@@ -37,11 +37,11 @@ func keeperCommand() *cobra.Command {
 		Use: keeperName + " GRACE PROGRAM [ARGUMENT]...", Hidden: true, Short: "run a foreign program and end all that it starts",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			grace, argv, err := process.KeeperArguments(args)
+			kept, err := process.KeeperArguments(args)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return process.Keep(os.Stdin, os.Stdout, grace, argv)
+			return process.Keep(os.Stdin, os.Stdout, kept)
 		},
 	}
 }

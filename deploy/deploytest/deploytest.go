@@ -58,6 +58,9 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"preparations", preparations},
 		{"a preparation that fails", preparationThatFails},
 		{"units that do not become ready", neverReady},
+		{"a server", server},
+		{"a server that ends", serverThatEnds},
+		{"a server that never answers", serverThatNeverAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "trial")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,11 @@ func (d *deployment) name(of string) string {
 // start runs the container and connects to its unit.
 func (c *container) start(ctx context.Context) error {
 	d := c.deployment
-	if err := supervise.MakeVolume(d.dir, c.Spec); err != nil {
+	err := supervise.MakeVolume(d.dir, c.Spec, d.endpoints)
+	if err == nil && c.Spec.Server != nil {
+		err = giveTo(d.volume(c.Spec))
+	}
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
@@ -115,6 +120,10 @@ func (c *container) arguments() (args []string, token string, err error) {
 		}
 		args = append(args, "--network", d.network, "--ip", host)
 	}
+	if spec.Server != nil {
+		uid, gid := serverUser()
+		args = append(args, "--user", fmt.Sprintf("%d:%d", uid, gid))
+	}
 	if len(spec.Cores) > 0 {
 		args = append(args, "--cpuset-cpus", coreList(spec.Cores))
 	}
@@ -141,18 +150,17 @@ func (c *container) foreign() ([]string, error) {
 	if dir == "" {
 		dir = d.volume(spec)
 	}
-	pairs := []string{"{dir}", d.volume(spec)}
-	if _, port, err := net.SplitHostPort(d.endpoints[spec.Name].Bind); err == nil {
-		pairs = append(pairs, "{port}", port)
-	}
-	fill := strings.NewReplacer(pairs...)
+	fill := supervise.Fill(spec, d.dir, d.endpoints)
 	args := []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro", "--workdir", dir}
 	for name, value := range d.environment(spec) {
-		args = append(args, "--env", fill.Replace(name+"="+value))
+		args = append(args, "--env", name+"="+value)
 	}
-	program, err := programOf(spec)
-	if err != nil {
-		return nil, err
+	program := programInImage
+	if spec.Program != "" {
+		var err error
+		if program, err = programOf(spec); err != nil {
+			return nil, err
+		}
 	}
 	args = append(args, d.image, program)
 	for _, argument := range spec.Args {
@@ -173,7 +181,9 @@ func programOf(spec lab.UnitSpec) (string, error) {
 		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !strings.HasPrefix(path, "/usr/"):
+	case !slices.ContainsFunc(append([]string{"/usr"}, spec.Mounts...), func(folder string) bool {
+		return strings.HasPrefix(path, folder+"/")
+	}):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
 	}
 	return path, nil
@@ -210,10 +220,15 @@ func (c *container) await() {
 	case err != nil: // the daemon has ended, or somebody has removed the container
 	case code != "0":
 		err = fmt.Errorf("exit status %s", code)
-	case c.Spec.Foreign && !c.prepares:
-		err = errors.New("exit status 0: a program must stay in the foreground")
 	}
-	if c.outcome = err; !c.prepares {
+	c.outcome = err
+	switch {
+	case c.prepares:
+	case c.Spec.Foreign && err != nil:
+		c.deployment.JudgeForeign(c.Unit, "ended: "+err.Error())
+	case c.Spec.Foreign:
+		c.deployment.JudgeForeign(c.Unit, "")
+	default:
 		c.deployment.Judge(c.Unit, err)
 	}
 }
@@ -223,24 +238,35 @@ func (c *container) remove() error {
 	if c.id == "" {
 		return nil
 	}
-	_ = c.deployment.Doom(c.Unit) // it may have ended
-	if c.Spec.Foreign {           // it may have something to put in order
+	_ = c.deployment.Doom(c.Unit)               // it may have ended
+	if c.Spec.Foreign && c.Spec.Server == nil { // it may have something to put in order
 		_, _ = docker(context.Background(), "stop", "--time", stopSeconds, c.id)
 	}
 	_, err := docker(context.Background(), "rm", "--force", "--volumes", c.id)
+	if err == nil {
+		c.id = ""
+	}
 	return err
 }
 
 // stopSeconds is how long a foreign program has between SIGTERM and SIGKILL.
 const stopSeconds = "10"
 
-// prepare runs a command of the layout to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
+// prepare runs a command of the layout to its end; where there is a visit to be made,
+// until that has succeeded.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
 	c := d.newContainer(spec)
 	c.prepares = true
-	d.prepared = append(d.prepared, c)
+	d.addPrepared(c)
 	if err := c.start(ctx); err != nil {
 		return err
+	}
+	if visit != nil {
+		err := supervise.AwaitVisit(ctx, c.Unit, d.endpoints[spec.Name].Dial, visit)
+		if err == nil {
+			_, err = docker(ctx, "stop", "--time", stopSeconds, c.id)
+		}
+		return errors.Join(err, c.remove())
 	}
 	if err := c.AwaitEnd(ctx); err != nil {
 		return err
@@ -248,7 +274,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
 	if c.outcome != nil {
 		return fmt.Errorf("%s: %w%s", spec.Name, c.outcome, c.Log.LastWords())
 	}
-	return nil
+	return c.remove()
 }
 
 // Kill implements lab.Restarter: every process of the container is killed.
@@ -292,6 +318,9 @@ func (d *deployment) Restart(ctx context.Context, name string) error {
 	d.add(c)
 	if err := c.start(ctx); err != nil {
 		return err
+	}
+	if c.Spec.Server != nil {
+		return c.awaitServer(ctx)
 	}
 	return c.awaitListening(ctx)
 }

@@ -64,33 +64,36 @@ func New(network Network, processes *process.Deployer, program, label string) *D
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "docker-" + string(d.network) }
 
-// part splits a layout into what runs in containers and the rest.
-func part(layout lab.Layout) (containers []lab.UnitSpec, rest lab.Layout) {
+// part splits a layout into what runs in containers, the servers apart, and the rest.
+func part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
 	rest.Units, rest.Prepare = nil, nil
 	for _, spec := range layout.Units {
-		if spec.Program == "" || spec.Foreign {
+		switch {
+		case spec.Server != nil:
+			servers = append(servers, spec)
+		case spec.Program == "" || spec.Foreign:
 			containers = append(containers, spec)
-		} else {
+		default:
 			rest.Units = append(rest.Units, spec)
 		}
 	}
-	return containers, rest
+	return servers, containers, rest
 }
 
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error {
-	containers, rest := part(layout)
+	servers, containers, rest := part(layout)
 	problems := []error{Missing(), d.processes.Preflight(rest)}
 	if d.network == Bridge {
-		problems = append(problems, unreachable(layout.Services), checkCount(len(containers)+len(layout.Prepare)))
+		problems = append(problems, unreachable(layout.Services), checkCount(len(servers)+len(containers)+len(layout.Prepare)))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if spec.Compose != nil {
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
 			continue
 		}
-		if spec.Foreign {
+		if spec.Foreign && spec.Program != "" {
 			_, err := programOf(spec)
 			problems = append(problems, err)
 		}
@@ -112,9 +115,9 @@ func unreachable(services []lab.ServiceSpec) error {
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	containers, rest := part(layout)
+	servers, containers, rest := part(layout)
 	running := &deployment{
-		Supervisor: supervise.New(layout.Lead, filepath.Join(dir, supervise.HandedOverFolder)),
+		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
 		deployer:   d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
 	}
 	defer func() {
@@ -125,14 +128,17 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.image, err = d.ownImage(ctx); err != nil {
 		return nil, err
 	}
-	if err := running.connect(ctx, slices.Concat(containers, layout.Prepare)); err != nil {
+	if err := running.connect(ctx, slices.Concat(servers, containers, layout.Prepare)); err != nil {
 		return nil, err
 	}
 	if err := running.makeMemory(layout.SharedMemory); err != nil {
 		return nil, err
 	}
+	if err := running.startServers(ctx, servers); err != nil {
+		return nil, err
+	}
 	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec); err != nil {
+		if err := running.prepare(ctx, spec, nil); err != nil {
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
@@ -170,16 +176,23 @@ type deployment struct {
 // startAll starts the containers side by side: the daemon takes most of a second for
 // each.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(specs, func(spec lab.UnitSpec) error {
+		c := d.newContainer(spec)
+		d.add(c)
+		return c.start(ctx)
+	})
+}
+
+// sideBySide starts units, a few at a time.
+func sideBySide(specs []lab.UnitSpec, start func(spec lab.UnitSpec) error) error {
 	problems := make([]error, len(specs))
 	var starts sync.WaitGroup
 	atOnce := make(chan struct{}, startsAtOnce)
 	for i, spec := range specs {
-		c := d.newContainer(spec)
-		d.add(c) // in the order of the layout
 		starts.Go(func() {
 			atOnce <- struct{}{}
 			defer func() { <-atOnce }()
-			problems[i] = c.start(ctx)
+			problems[i] = start(spec)
 		})
 	}
 	starts.Wait()
@@ -194,6 +207,12 @@ func (d *deployment) add(c *container) {
 	d.containers[c.Spec.Name] = c
 	d.mu.Unlock()
 	d.Add(c.Unit)
+}
+
+func (d *deployment) addPrepared(c *container) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.prepared = append(d.prepared, c)
 }
 
 func (d *deployment) named(name string) *container {

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/launch"
 )
 
 const (
 	// Inside a bridge network every unit has an address, and so the same ports.
-	servicePort, controlPort = 8080, 8081
+	servicePort, controlPort, furtherPorts = 8080, 8081, 8082
 	// firstAddress is the last number of the first unit's address; the bridge has .1.
 	firstAddress = 10
 	// mostOnBridge is how many units a network of 256 addresses holds.
@@ -42,11 +43,27 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		host := prefix + strconv.Itoa(firstAddress+i)
 		d.control[spec.Name] = net.JoinHostPort(host, strconv.Itoa(controlPort))
 		if spec.Listens {
-			address := net.JoinHostPort(host, strconv.Itoa(servicePort))
-			d.endpoints[spec.Name] = lab.Endpoint{Bind: address, Dial: address}
+			d.listensAt(spec.Name, net.JoinHostPort(host, strconv.Itoa(servicePort)))
+		}
+		for n, port := range furtherOf(spec) {
+			d.listensAt(supervise.PortOf(spec.Name, port), net.JoinHostPort(host, strconv.Itoa(furtherPorts+n)))
 		}
 	}
 	return nil
+}
+
+// listensAt notes an address that a container listens on, the same seen from inside and
+// from outside.
+func (d *deployment) listensAt(name, address string) {
+	d.endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
+}
+
+// furtherOf are the names of the further ports of a server.
+func furtherOf(spec lab.UnitSpec) []string {
+	if spec.Server == nil {
+		return nil
+	}
+	return spec.Server.Ports
 }
 
 func checkCount(units int) error {
@@ -56,17 +73,29 @@ func checkCount(units int) error {
 	return nil
 }
 
-// reservePorts finds loopback ports of this host: one for control, and one for units
-// that listen.
+// reservePorts finds loopback ports of this host: one for control, one for units that
+// listen, and the further ones of servers.
 func (d *deployment) reservePorts(specs []lab.UnitSpec) (err error) {
-	if d.ports, err = launch.ReservePorts(2 * len(specs)); err != nil {
+	needed := 2 * len(specs)
+	for _, spec := range specs {
+		needed += len(furtherOf(spec))
+	}
+	if d.ports, err = launch.ReservePorts(needed); err != nil {
 		return err
 	}
-	for i, spec := range specs {
-		d.control[spec.Name] = launch.Loopback(d.ports.Numbers[2*i])
+	free := d.ports.Numbers
+	next := func() string {
+		address := launch.Loopback(free[0])
+		free = free[1:]
+		return address
+	}
+	for _, spec := range specs {
+		d.control[spec.Name] = next()
 		if spec.Listens {
-			address := launch.Loopback(d.ports.Numbers[2*i+1])
-			d.endpoints[spec.Name] = lab.Endpoint{Bind: address, Dial: address}
+			d.listensAt(spec.Name, next())
+		}
+		for _, port := range furtherOf(spec) {
+			d.listensAt(supervise.PortOf(spec.Name, port), next())
 		}
 	}
 	return nil

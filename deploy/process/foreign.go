@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -27,7 +26,7 @@ func passedOn() []string {
 }
 
 // keeperCommand is the command that keeps a foreign program.
-func (d *Deployer) keeperCommand(spec lab.UnitSpec, running *deployment) (*exec.Cmd, error) {
+func (d *Deployer) keeperCommand(spec lab.UnitSpec, grace time.Duration, running *deployment) (*exec.Cmd, error) {
 	if len(d.keeper) == 0 {
 		return nil, fmt.Errorf("unit %s is foreign, and this deployer has no keeper for it", spec.Name)
 	}
@@ -41,21 +40,21 @@ func (d *Deployer) keeperCommand(spec lab.UnitSpec, running *deployment) (*exec.
 	if _, err := os.Stat(workDir); err != nil {
 		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
 	}
+	if spec.Program == "" {
+		spec.Program = d.program
+	}
 	program, err := findProgram(spec.Program, workDir)
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
-	fill := filler(running.endpoints[spec.Name].Bind, running.volume(spec))
-	argv := slices.Concat(d.keeper[1:], []string{d.grace.String(), program})
+	fill := supervise.Fill(spec, running.group.dir, running.endpoints)
+	kept := Kept{Grace: grace, Unprivileged: spec.Server != nil, Program: []string{program}}
 	for _, argument := range spec.Args {
-		argv = append(argv, fill.Replace(argument))
+		kept.Program = append(kept.Program, fill.Replace(argument))
 	}
-	command := exec.Command(d.keeper[0], argv...)
+	command := exec.Command(d.keeper[0], append(slices.Clone(d.keeper[1:]), kept.arguments()...)...)
 	command.Dir = workDir
 	command.Env = append(inherited(), d.environment(spec, running)...)
-	for i, variable := range command.Env {
-		command.Env[i] = fill.Replace(variable)
-	}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	command.WaitDelay = killPatience // for output that outlives a killed keeper
 	return command, nil
@@ -69,15 +68,6 @@ func inherited() []string {
 		}
 	}
 	return environment
-}
-
-// filler replaces what stands in braces in the arguments of a foreign unit.
-func filler(address, dir string) *strings.Replacer {
-	pairs := []string{"{dir}", dir}
-	if _, port, err := net.SplitHostPort(address); err == nil {
-		pairs = append(pairs, "{port}", port)
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // checkBinds refuses to start a unit whose address another program has: that
@@ -99,16 +89,17 @@ func checkBinds(spec lab.UnitSpec) error {
 }
 
 // prepare runs a command of the layout, one of our own or a foreign one, to its
-// end.
-func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec) error {
+// end; where there is a visit to be made, until that has succeeded.
+func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec,
+	visit func(ctx context.Context, address string) error) error {
 	if spec.Program == "" {
 		spec.Program = d.program
 	}
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	if err := supervise.MakeVolume(running.group.dir, spec); err != nil {
+	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err
 	}
-	command, err := d.keeperCommand(spec, running)
+	command, err := d.keeperCommand(spec, d.grace, running)
 	if err != nil {
 		return err
 	}
@@ -117,7 +108,14 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 	if err := running.launch(u); err != nil {
 		return err
 	}
-	running.prepared = append(running.prepared, u)
+	running.addPrepared(u)
+	if visit != nil {
+		err := supervise.AwaitVisit(ctx, u.Unit, running.endpoints[spec.Name].Dial, visit)
+		if err != nil {
+			return err
+		}
+		_ = u.commands.Close() // the keeper's signal; it may have ended
+	}
 	select {
 	case <-u.Ended:
 	case <-ctx.Done():
@@ -126,7 +124,7 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 	if u.unkept != nil {
 		return u.unkept
 	}
-	if u.Failure() != "" {
+	if u.Failure() != "" && visit == nil {
 		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.Failure(), u.Log.LastWords())
 	}
 	return nil
@@ -138,12 +136,7 @@ func (d *deployment) judgeForeign(u *unit, err error) {
 	if err != nil {
 		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
 	}
-	if d.isEnding() || u.prepares || d.IsDoomed(u.Unit) {
-		return
+	if !d.isEnding() && !u.prepares {
+		d.JudgeForeign(u.Unit, u.Failure())
 	}
-	how := u.Failure()
-	if how == "" {
-		how = "ended by itself, with exit status 0: a program must stay in the foreground"
-	}
-	d.Fail(fmt.Errorf("unit %s (%s) %s%s", u.Spec.Name, u.Spec.Program, how, u.Log.LastWords()))
 }

@@ -22,9 +22,9 @@ import (
 
 // playKeeper is the main function of a keeper's process.
 func playKeeper(args []string) {
-	grace, argv, err := KeeperArguments(args)
+	kept, err := KeeperArguments(args)
 	if err == nil {
-		err = Keep(os.Stdin, os.Stdout, grace, argv)
+		err = Keep(os.Stdin, os.Stdout, kept)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -370,12 +370,12 @@ func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {
 }
 
 func TestKeeperArguments(t *testing.T) {
-	grace, argv, err := KeeperArguments([]string{"2s", "nginx", "-v"})
-	if err != nil || grace != 2*time.Second || !slices.Equal(argv, []string{"nginx", "-v"}) {
-		t.Errorf("KeeperArguments = %v, %q, %v", grace, argv, err)
+	kept, err := KeeperArguments([]string{"2s", "true", "nginx", "-v"})
+	if err != nil || kept.Grace != 2*time.Second || !kept.Unprivileged || !slices.Equal(kept.Program, []string{"nginx", "-v"}) {
+		t.Errorf("KeeperArguments = %+v, %v", kept, err)
 	}
-	for _, args := range [][]string{{}, {"2s"}, {"soon", "nginx"}} {
-		if _, _, err := KeeperArguments(args); err == nil {
+	for _, args := range [][]string{{}, {"2s"}, {"2s", "true"}, {"soon", "true", "nginx"}, {"2s", "perhaps", "nginx"}} {
+		if _, err := KeeperArguments(args); err == nil {
 			t.Errorf("KeeperArguments(%q) passes", args)
 		}
 	}

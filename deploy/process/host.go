@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/launch"
 )
@@ -39,7 +40,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		problems = append(problems, err)
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
-		if !spec.Foreign || spec.Compose != nil {
+		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue
 		}
 		_, err := findProgram(spec.Program, spec.Dir)
@@ -112,37 +113,36 @@ func readNumber(path string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 }
 
-// assignEndpoints finds a free loopback port for every unit that listens. Ports
-// rise in the order of the layout, from a random start. They are reserved until they
-// are closed.
+// assignEndpoints finds a free loopback port for every unit that listens, and for the
+// further ports of servers. Ports rise in the order of the layout, from a random start.
+// They are reserved until they are closed.
 func assignEndpoints(layout lab.Layout) (map[string]lab.Endpoint, *launch.Ports, error) {
-	ports, err := launch.ReservePorts(listeners(layout))
+	var names []string
+	speakUDP := map[int]bool{}
+	for _, spec := range layout.Units {
+		if spec.Listens {
+			speakUDP[len(names)] = spec.Foreign && spec.Server == nil
+			names = append(names, spec.Name)
+		}
+		if spec.Server != nil {
+			for _, port := range spec.Server.Ports {
+				names = append(names, supervise.PortOf(spec.Name, port))
+			}
+		}
+	}
+	ports, err := launch.ReservePorts(len(names))
 	if err != nil {
 		return nil, nil, err
 	}
 	endpoints := map[string]lab.Endpoint{}
-	for _, spec := range layout.Units {
-		if !spec.Listens {
-			continue
-		}
-		n := len(endpoints)
+	for n, name := range names {
 		address := launch.Loopback(ports.Numbers[n])
-		endpoints[spec.Name] = lab.Endpoint{Bind: address, Dial: address}
-		if spec.Foreign {
-			ports.Release(n) // it may want to speak UDP itself
+		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
+		if speakUDP[n] {
+			ports.Release(n) // it may want to do so itself
 		}
 	}
 	return endpoints, ports, nil
-}
-
-func listeners(layout lab.Layout) int {
-	n := 0
-	for _, spec := range layout.Units {
-		if spec.Listens {
-			n++
-		}
-	}
-	return n
 }
 
 // sharedMemory returns an anonymous file of the given size that units inherit,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,8 +25,17 @@ const aliveDescriptor = 3
 // killPatience is how long processes may take to end after kill -9.
 const killPatience = 10 * time.Second
 
+// Kept says how a keeper keeps which program.
+type Kept struct {
+	// Grace is the time between SIGTERM and SIGKILL; 0: there is no SIGTERM.
+	Grace time.Duration
+	// Unprivileged takes root's privileges from the program.
+	Unprivileged bool
+	Program      []string
+}
+
 // Keep runs a foreign program and ends it, with all that descends from it, when
-// in ends: SIGTERM to each process, SIGKILL to those that are left after grace.
+// in ends: SIGTERM to each process, SIGKILL to those that are left after the grace.
 // It returns when none is left. Whatever the processes do (new sessions, double
 // forks), they stay below this process, because it adopts orphans.
 //
@@ -33,16 +43,14 @@ const killPatience = 10 * time.Second
 // every foreign unit. It tells on out, as an event, how the program ended when
 // that was its own doing: finished for exit status 0, else failed. An error means
 // that processes may be left.
-func Keep(in io.Reader, out io.Writer, grace time.Duration, argv []string) error {
+func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	runtime.LockOSThread() // the program dies with the thread that started it
 	unix.CloseOnExec(aliveDescriptor)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}
-	program := exec.Command(argv[0], argv[1:]...)
-	program.Stdout, program.Stderr = os.Stderr, os.Stderr
-	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if err := program.Start(); err != nil {
+	program, err := kept.start()
+	if err != nil {
 		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
 	}
 	k := keeper{root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1), empty: make(chan struct{})}
@@ -58,7 +66,44 @@ func Keep(in io.Reader, out io.Writer, grace time.Duration, argv []string) error
 		told = say(out, ending(status))
 	case <-released:
 	}
-	return errors.Join(told, k.endAll(grace))
+	return errors.Join(told, k.endAll(kept.Grace))
+}
+
+// start starts the program. Where this host does not let us make user namespaces, as in
+// most containers, an unprivileged one runs as root, and PostgreSQL, which will not,
+// says so.
+func (k Kept) start() (*exec.Cmd, error) {
+	program := k.command()
+	if !k.Unprivileged {
+		return program, program.Start()
+	}
+	unprivileged(program.SysProcAttr)
+	err := program.Start()
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
+		program = k.command()
+		err = program.Start()
+	}
+	return program, err
+}
+
+func (k Kept) command() *exec.Cmd {
+	program := exec.Command(k.Program[0], k.Program[1:]...)
+	program.Stdout, program.Stderr = os.Stderr, os.Stderr
+	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	return program
+}
+
+// unprivileged has a child run without root's privileges where we are root:
+// PostgreSQL refuses root, and no server needs it. The child sits in a user
+// namespace in which root is called otherwise, so it owns our files without
+// changing their owner and may enter folders that are closed to other users. A
+// namespace for shared memory goes with its last process, and with it what a server
+// that is killed leaves there; to make one, other users need the user namespace, too.
+func unprivileged(attributes *syscall.SysProcAttr) {
+	const inside = 1000 // any number but root's 0
+	attributes.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC
+	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
+	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
 }
 
 // say tells the deployer.
@@ -100,13 +145,15 @@ func (k *keeper) reap() {
 
 // endAll ends every process below this one.
 func (k *keeper) endAll(grace time.Duration) error {
-	if err := signalBelow(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-k.empty:
-		return nil
-	case <-time.After(grace):
+	if grace > 0 {
+		if err := signalBelow(syscall.SIGTERM); err != nil {
+			return err
+		}
+		select {
+		case <-k.empty:
+			return nil
+		case <-time.After(grace):
+		}
 	}
 	// Those that fork meanwhile need another round.
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
@@ -134,14 +181,22 @@ func signalBelow(signal syscall.Signal) error {
 	return nil
 }
 
-// KeeperArguments splits what a deployer has appended to the keeper's command:
-// the grace period, then the program with its arguments.
-func KeeperArguments(args []string) (grace time.Duration, argv []string, err error) {
-	if len(args) < 2 {
-		return 0, nil, errors.New("a keeper needs a grace period and a program: it is started by cleave, not by hand")
+// KeeperArguments reads what a deployer has appended to the keeper's command: the
+// grace period, whether the program is unprivileged, then it with its arguments.
+func KeeperArguments(args []string) (kept Kept, err error) {
+	if len(args) < 3 {
+		return kept, errors.New("a keeper needs a grace period, a privilege and a program: it is started by cleave, not by hand")
 	}
-	grace, err = time.ParseDuration(args[0])
-	return grace, args[1:], err
+	kept.Grace, err = time.ParseDuration(args[0])
+	if err == nil {
+		kept.Unprivileged, err = strconv.ParseBool(args[1])
+	}
+	kept.Program = args[2:]
+	return kept, err
+}
+
+func (k Kept) arguments() []string {
+	return append([]string{k.Grace.String(), strconv.FormatBool(k.Unprivileged)}, k.Program...)
 }
 
 // findProgram finds the program of a foreign unit: a name without a slash in

@@ -57,7 +57,7 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	return d.Join(ctx, layout, dir, supervise.New(layout.Lead, filepath.Join(dir, supervise.HandedOverFolder)), nil)
+	return d.Join(ctx, layout, dir, supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)), nil)
 }
 
 // Join is Deploy for a layout that is a part of another: its units come under the
@@ -86,8 +86,11 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
+	if err := d.startServers(ctx, layout, running); err != nil {
+		return err
+	}
 	for _, spec := range layout.Prepare {
-		if err := d.prepare(ctx, running, spec); err != nil {
+		if err := d.prepare(ctx, running, spec, nil); err != nil {
 			return fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
@@ -99,6 +102,9 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
 	for _, spec := range layout.Units {
+		if spec.Server != nil {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -110,7 +116,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
-	if err := supervise.MakeVolume(running.group.dir, spec); err != nil {
+	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err
 	}
 	command, err := d.command(spec, memory, running)
@@ -133,7 +139,11 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployme
 	if !spec.Foreign {
 		return d.unitCommand(spec, memory, running), nil
 	}
-	command, err := d.keeperCommand(spec, running)
+	grace := d.grace
+	if spec.Server != nil {
+		grace = 0 // there is nothing to put in order
+	}
+	command, err := d.keeperCommand(spec, grace, running)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +199,12 @@ func (d *deployment) add(u *unit) {
 	d.units[u.Spec.Name] = u
 	d.mu.Unlock()
 	d.Add(u.Unit)
+}
+
+func (d *deployment) addPrepared(u *unit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.prepared = append(d.prepared, u)
 }
 
 // all are the units as they are now, in the order of the layout.

@@ -91,6 +91,9 @@ func (d *deployment) Restart(ctx context.Context, name string) error {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}
 	d.add(u)
+	if u.Spec.Server != nil {
+		return d.awaitServer(ctx, u)
+	}
 	return u.awaitListening(ctx)
 }
 

@@ -2,8 +2,10 @@ package supervise
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -19,9 +21,30 @@ func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, spec.Volume)
 }
 
+// PortOf is the name of the endpoint of a server's further port.
+func PortOf(unit, port string) string { return unit + ":" + port }
+
+// Fill replaces what stands in braces in what a foreign unit is given.
+func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
+	pairs := []string{"{dir}", Volume(dir, spec)}
+	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
+		pairs = append(pairs, "{port}", port)
+		if spec.Server != nil {
+			pairs = append(pairs, "{host}", host)
+		}
+	}
+	if spec.Server != nil {
+		for _, name := range spec.Server.Ports {
+			_, port, _ := net.SplitHostPort(endpoints[PortOf(spec.Name, name)].Bind) // made by us
+			pairs = append(pairs, "{port:"+name+"}", port)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // MakeVolume makes the folder that a unit gets, where it is not there, and writes the
 // unit's files into it.
-func MakeVolume(dir string, spec lab.UnitSpec) error {
+func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {
 		return fmt.Errorf("unit %s: %q cannot be the name of its folder", spec.Name, filepath.Base(path))
@@ -29,8 +52,17 @@ func MakeVolume(dir string, spec lab.UnitSpec) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("make the folder of unit %s: %w", spec.Name, err)
 	}
+	fill := Fill(spec, dir, endpoints)
 	for name, data := range spec.Files {
-		if err := os.WriteFile(filepath.Join(path, name), data, 0o600); err != nil {
+		if spec.Server != nil {
+			data = []byte(fill.Replace(string(data)))
+		}
+		file := filepath.Join(path, name)
+		err := os.MkdirAll(filepath.Dir(file), 0o700)
+		if err == nil {
+			err = os.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
 			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 		}
 	}
@@ -44,8 +76,17 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 	if endpoint, listens := endpoints[spec.Name]; listens {
 		environment = append(environment, "CLEAVE_ADDRESS="+endpoint.Bind)
 	}
+	var pairs []string
 	for _, peer := range spec.Peers {
 		environment = append(environment, lab.PeerVariable(peer)+"="+endpoints[peer].Dial)
+		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 	}
-	return append(environment, spec.Env...)
+	fill := strings.NewReplacer(pairs...)
+	if spec.Foreign {
+		fill = Fill(spec, dir, endpoints)
+	}
+	for _, variable := range spec.Env {
+		environment = append(environment, fill.Replace(variable))
+	}
+	return environment
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -44,6 +45,17 @@ func NewUnit(spec lab.UnitSpec) *Unit {
 // Failure is what the unit said when it gave up, or "". It is read after its end.
 func (u *Unit) Failure() string { return u.failure }
 
+// String names the unit in messages.
+func (u *Unit) String() string {
+	switch {
+	case u.Spec.Server != nil:
+		return u.Spec.Server.Kind
+	case u.Spec.Foreign:
+		return fmt.Sprintf("unit %s (%s)", u.Spec.Name, u.Spec.Program)
+	}
+	return "unit " + u.Spec.Name
+}
+
 // AwaitEnd waits until the unit has ended.
 func (u *Unit) AwaitEnd(ctx context.Context) error {
 	select {
@@ -64,42 +76,46 @@ func (u *Unit) send(command lab.Command) error {
 // Supervisor has the units of one deployment in its care. Its methods may be called
 // from several goroutines.
 type Supervisor struct {
-	lead     string
-	handed   *handedOver
-	events   chan lab.Event // from the lead unit
-	failures chan error     // the first failure of any unit
-	mu       sync.Mutex
-	units    []*Unit
-	stopping bool // the units may end
+	lead        string
+	handed      *handedOver
+	events      chan lab.Event // from the lead unit
+	failed      chan struct{}  // closed with the first failure of any unit
+	serverEnded chan struct{}  // closed when that of a server is known
+	mu          sync.Mutex
+	failure     error
+	units       []*Unit // in the order of the layout; those that are not there yet are nil
+	order       []string
+	servers     bool // the layout has some
+	stopping    bool // the units may end
 }
 
-// New supervises units that lead leads. What they hand over goes into the folder,
-// which is made when there is something.
-func New(lead, folder string) *Supervisor {
-	return &Supervisor{
-		lead: lead, handed: &handedOver{folder: folder, by: map[string]string{}},
-		events: make(chan lab.Event, 4), failures: make(chan error, 1),
+// New supervises the units of a layout. What they hand over goes into the folder, which
+// is made when there is something.
+func New(layout lab.Layout, folder string) *Supervisor {
+	s := &Supervisor{
+		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}}, units: make([]*Unit, len(layout.Units)),
+		events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}),
 	}
+	for _, spec := range layout.Units {
+		s.order = append(s.order, spec.Name)
+		s.servers = s.servers || spec.Server != nil
+	}
+	return s
 }
 
-// Add takes a unit in. One that has the name of another takes its place: it was
-// started again.
+// Add takes a unit of the layout in. One that was started again takes the place of its
+// former life.
 func (s *Supervisor) Add(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.units, func(known *Unit) bool { return known.Spec.Name == u.Spec.Name })
-	if i < 0 {
-		s.units = append(s.units, u)
-		return
-	}
-	s.units[i] = u
+	s.units[slices.Index(s.order, u.Spec.Name)] = u
 }
 
-// All are the units as they are now, in the order in which they were first taken in.
+// All are the units as they are now, in the order of the layout.
 func (s *Supervisor) All() []*Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.units)
+	return slices.DeleteFunc(slices.Clone(s.units), func(u *Unit) bool { return u == nil })
 }
 
 // Named is nil where no unit has the name.
@@ -178,15 +194,76 @@ func (s *Supervisor) Judge(u *Unit, how error) {
 	if last := u.Log.LastLine(); last != "" && u.failure == "" {
 		text += " (" + last + ")"
 	}
-	s.Fail(fmt.Errorf("unit %s %s", u.Spec.Name, text))
+	s.Fail(fmt.Errorf("%v %s", u, text))
+}
+
+// JudgeForeign does so with one that speaks nothing. how says how it ended; "": by
+// itself, with exit status 0.
+func (s *Supervisor) JudgeForeign(u *Unit, how string) {
+	if s.IsDoomed(u) {
+		return
+	}
+	if how == "" {
+		how = "ended by itself, with exit status 0: a program must stay in the foreground"
+	}
+	err := fmt.Errorf("%v %s%s", u, how, u.Log.LastWords())
+	if u.Spec.Server == nil {
+		s.Fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.serverEnded:
+	default:
+		s.failure = err
+		close(s.serverEnded)
+		s.fail()
+	}
 }
 
 // Fail keeps the first failure; later ones are its consequences.
 func (s *Supervisor) Fail(err error) {
-	select {
-	case s.failures <- err:
-	default:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = err
+		s.fail()
 	}
+}
+
+// fail tells that there is a failure. The mutex is held.
+func (s *Supervisor) fail() {
+	select {
+	case <-s.failed:
+	default:
+		close(s.failed)
+	}
+}
+
+// Failed is that of lab.Deployment.
+func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
+
+// serverNotice is how long the news of a server's end may take in a trial that has
+// failed: its clients can notice it before we do.
+const serverNotice = 200 * time.Millisecond
+
+// Failure is that of lab.Deployment.
+func (s *Supervisor) Failure() error {
+	select {
+	case <-s.failed:
+	default:
+		return nil
+	}
+	if s.servers {
+		select {
+		case <-s.serverEnded:
+		case <-time.After(serverNotice):
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
 }
 
 // Doom marks a unit as one that is killed on purpose: its end is no failure.
@@ -230,8 +307,8 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 			return event, fmt.Errorf("unit %s said %q, expected %q", s.lead, event.Event, kind)
 		}
 		return event, nil
-	case err := <-s.failures:
-		return lab.Event{}, err
+	case <-s.failed:
+		return lab.Event{}, s.Failure()
 	case <-ctx.Done():
 		return lab.Event{}, fmt.Errorf("wait for %q from unit %s: %w", kind, s.lead, context.Cause(ctx))
 	}
@@ -297,16 +374,6 @@ func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error)
 		}
 	}
 	return all, errors.Join(s.Failure(), err)
-}
-
-// Failure takes the failure that Await has not returned yet; nil: there is none.
-func (s *Supervisor) Failure() error {
-	select {
-	case err := <-s.failures:
-		return err
-	default:
-		return nil
-	}
 }
 
 // HandedOver is that of lab.Deployment.

@@ -33,7 +33,7 @@ type crowd struct {
 func newCrowd(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *crowd {
 	t.Helper()
 	c := &crowd{folder: filepath.Join(t.TempDir(), "handed-over")}
-	c.Supervisor = New(specs[0].Name, c.folder)
+	c.Supervisor = New(lab.Layout{Lead: specs[0].Name, Units: specs}, c.folder)
 	for _, spec := range specs {
 		orders, commands := io.Pipe()
 		events, out := io.Pipe()

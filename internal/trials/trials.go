@@ -37,11 +37,11 @@ func Part(args []string) func() error {
 		return func() error { return process.Janitor(os.Stdin, args[1]) }
 	case len(args) > 0 && args[0] == keeperName:
 		return func() error {
-			grace, program, err := process.KeeperArguments(args[1:])
+			kept, err := process.KeeperArguments(args[1:])
 			if err != nil {
 				return err
 			}
-			return process.Keep(os.Stdin, os.Stdout, grace, program)
+			return process.Keep(os.Stdin, os.Stdout, kept)
 		}
 	}
 	return nil

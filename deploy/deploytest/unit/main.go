@@ -4,6 +4,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,6 +39,10 @@ func play(channel *control.Channel, part string, args []string) error {
 		return lead(channel, args)
 	case "serve":
 		return serve(channel)
+	case "store": // args: its configuration and what it keeps
+		return store(args[0], args[1])
+	case "store-for-once": // args: its configuration
+		return storeForOnce(args[0])
 	case "die":
 		return errors.New("out of luck")
 	case "crash":
@@ -65,6 +70,9 @@ func lead(channel *control.Channel, others []string) error {
 			return err
 		}
 		answers = append(answers, answer)
+	}
+	if address, given := os.LookupEnv("STORE"); given {
+		answers = append(answers, address)
 	}
 	if err := errors.Join(channel.Ready(), channel.Await(lab.CommandStart)); err != nil {
 		return err
@@ -138,18 +146,69 @@ func serve(channel *control.Channel) error {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, name, "listens, life", len(known))
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			fmt.Fprintf(connection, "%s:%d", name, len(known))
-			_ = connection.Close()
-		}
-	}()
+	go answer(listener, fmt.Sprintf("%s:%d", name, len(known)))
 	if err := channel.Await(lab.CommandStop); err != nil {
 		return err
 	}
 	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
+}
+
+// answer tells every caller the same.
+func answer(listener net.Listener, text string) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(connection, text) // the caller may have gone
+		_ = connection.Close()
+	}
+}
+
+// store plays a server: it listens at the two addresses of its configuration and counts
+// its starts in a file. It tells every caller how many there were, and that it may not
+// do what only the host's administrator may.
+func store(configuration, kept string) error {
+	text, err := os.ReadFile(configuration)
+	if err != nil {
+		return err
+	}
+	known, err := os.ReadFile(kept)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	known = append(known, '|')
+	if err := os.WriteFile(kept, known, 0o600); err != nil {
+		return err
+	}
+	told := fmt.Sprintf("store:%d", len(known))
+	if os.Geteuid() == 0 {
+		told = "store: I am root"
+	}
+	for i, address := range strings.Fields(string(text)) {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			answer(listener, told)
+		}
+		go answer(listener, told)
+	}
+	return nil
+}
+
+// storeForOnce plays a server that ends soon after it was found to be ready.
+func storeForOnce(configuration string) error {
+	text, err := os.ReadFile(configuration)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", strings.Fields(string(text))[0])
+	if err != nil {
+		return err
+	}
+	go answer(listener, "store:1")
+	time.Sleep(3 * time.Second)
+	return errors.New("out of shelves")
 }

@@ -1,0 +1,136 @@
+package deploytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// withStore is a layout in which the lead uses a server. Its volume is prepared by a
+// command and by a visit, which are two lives of what it keeps.
+func withStore(ready func(ctx context.Context, address string) error) lab.Layout {
+	l := layout("front")
+	args := []string{"store", "{dir}/etc/store.conf", "{dir}/kept"}
+	l.Units[0].Peers = append(l.Units[0].Peers, "store")
+	l.Units[0].Args = append(l.Units[0].Args, "store")
+	l.Units[0].Env = []string{"STORE=store://me@" + lab.AddressOf("store")}
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "store", Role: "server", Foreign: true, Listens: true, Args: args,
+		Files: map[string][]byte{"etc/store.conf": []byte("{host}:{port} {host}:{port:further}")},
+		Server: &lab.Server{
+			Kind: "shelf", Ports: []string{"further"}, Ready: ready,
+			Setup: []lab.ServerSetup{
+				{Args: []string{"move", "", "{dir}/first"}},
+				{Args: []string{"move", "{dir}/first", "{dir}/kept"}},
+				{Args: args, Visit: func(_ context.Context, address string) error { return hears(address, "store:2") }},
+			},
+		},
+	})
+	return l
+}
+
+// hears asks a server how many lives it has had.
+func hears(address, want string) error {
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(connection)
+	if err = errors.Join(err, connection.Close()); err == nil && string(text) != want {
+		err = fmt.Errorf("it says %q, want %q", text, want)
+	}
+	return err
+}
+
+func lives(n int) func(context.Context, string) error {
+	return func(_ context.Context, address string) error { return hears(address, fmt.Sprintf("store:%d", n)) }
+}
+
+func server(t *testing.T, s suite) {
+	want := 3
+	d := s.deploy(t, withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) }))
+	defer stop(t, d)
+	job(t, d)
+	endpoint, err := d.Endpoint("store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := d.(lab.Restarter)
+	if err := parts.Kill("store"); err != nil {
+		t.Fatal(err)
+	}
+	if hears(endpoint.Dial, "") == nil {
+		t.Error("a server that was killed still listens")
+	}
+	want = 4
+	if err := parts.Restart(within(t), "store"); err != nil {
+		t.Fatal(err)
+	}
+	if err := hears(endpoint.Dial, "store:4"); err != nil {
+		t.Error(err)
+	}
+	if units := d.Units(); len(units) != 3 || units[2].Name != "store" || units[2].Role != "server" {
+		t.Errorf("units %+v, want the server among them, in its place", units)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"front:1 store:3 store://me@` + endpoint.Dial + `"`; string(reports[0].Data) != want {
+		t.Errorf("the lead reports %s, want %s", reports[0].Data, want)
+	}
+	if err := hears(endpoint.Dial, "store:4"); err != nil {
+		t.Errorf("after the reports, when the audit comes: %v", err)
+	}
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+}
+
+// serverThatEnds ends by itself, which its client may notice before the deployer does.
+func serverThatEnds(t *testing.T, s suite) {
+	l := withStore(lives(1))
+	store := &l.Units[2]
+	store.Server.Setup = nil
+	store.Args = append([]string{"store-for-once"}, store.Args[1:]...)
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	_, err := d.Await(within(t), lab.EventReady)
+	if err == nil {
+		_, err = d.Await(within(t), lab.EventFinished)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "shelf ended") && !strings.HasPrefix(err.Error(), "shelf failed") {
+		t.Errorf("Await: %v, want it to say that the shelf has ended", err)
+	}
+	select {
+	case <-d.Failed():
+	default:
+		t.Error("the deployment has not failed")
+	}
+	if failure := d.Failure(); failure == nil || failure.Error() != err.Error() {
+		t.Errorf("Failure is %v", failure)
+	}
+}
+
+func serverThatNeverAnswers(t *testing.T, s suite) {
+	l := withStore(func(context.Context, string) error { return errors.New("the shelf is locked") })
+	l.Units[2].Server.Setup = nil
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("enough"))
+	defer cancel()
+	_, err := s.Deploy(ctx, l, s.dir)
+	for _, want := range []string{"start store (shelf)", "the shelf is locked", "enough"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Deploy: %v, want it to say %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(specs, func(spec lab.UnitSpec) error {
+		if err := d.startServer(ctx, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	c := d.newContainer(spec)
+	d.add(c)
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	return c.awaitServer(ctx)
+}
+
+func (c *container) awaitServer(ctx context.Context) error {
+	return supervise.AwaitVisit(ctx, c.Unit, c.deployment.endpoints[c.Spec.Name].Dial, c.Spec.Server.Ready)
+}
+
+// nobody is a user of every Linux who owns nothing.
+const nobody = 65534
+
+// serverUser is who runs servers: us, unless we are root, whom some of them refuse.
+func serverUser() (uid, gid int) {
+	if os.Geteuid() != 0 {
+		return os.Geteuid(), os.Getegid()
+	}
+	return nobody, nobody
+}
+
+// giveTo lets the user of servers have a volume. Nobody else gets in: the trial's
+// folder above it stays ours.
+func giveTo(volume string) error {
+	uid, gid := serverUser()
+	return filepath.WalkDir(volume, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, gid))
+	})
+}
