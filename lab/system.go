@@ -203,15 +203,14 @@ type UnitSpec struct {
 	// path: it can only run on that host.
 	Mounts []string
 	// Files are written into the unit's volume before it starts, by their names, which
-	// may have folders.
+	// may have folders; a name that ends with "/" is one.
 	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means its volume.
 	Dir string
 	// Binds are addresses (host:port) that a foreign unit will listen on. One that
 	// another program has fails the deployment.
 	Binds []string
-	// Env has "KEY=value". In that of a unit that is not foreign {address:PEER} stands for
-	// the host:port at which it reaches a peer.
+	// Env has "KEY=value". {address:PEER} in it stands for the host:port of a peer.
 	Env []string
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool

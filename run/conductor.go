@@ -116,7 +116,7 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		if err != nil {
 			return &PlanError{fmt.Errorf("%s: %w", key, err)}
 		}
-		err = errors.Join(setting.deployer.Preflight(setting.layout), c.preflightServices(setting.layout), e.checkSockets(setting.layout))
+		err = errors.Join(c.preflightServices(setting.layout), setting.deployer.Preflight(setting.layout), e.checkSockets(setting.layout))
 		if err != nil {
 			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
 		}
@@ -274,8 +274,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	}
 	layout, err := e.System.Layout(variant, point, planned.Seed)
 	for i, spec := range layout.Services {
+		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
-		layout.Services[i].Loopback = !embedded
+		layout.Services[i].Loopback = permanent && !embedded
 	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }

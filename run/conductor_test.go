@@ -56,16 +56,44 @@ func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.De
 	if len(r.played) == r.cancelAt {
 		r.cancel()
 	}
-	return &deployment{rooms: r, dir: dir, attempt: len(r.played)}, nil
+	return &deployment{rooms: r, layout: layout, dir: dir, attempt: len(r.played), failed: make(chan struct{})}, nil
 }
 
 type deployment struct {
 	*rooms
+	layout  lab.Layout
 	dir     string
 	attempt int
+	failed  chan struct{}
+	failure error
 }
 
-func (d *deployment) Units() []lab.Unit { return []lab.Unit{{Name: "one", PID: 1}} }
+// fail has a unit fail.
+func (d *deployment) fail(err error) {
+	d.failure = err
+	close(d.failed)
+}
+
+func (d *deployment) Failed() <-chan struct{} { return d.failed }
+
+func (d *deployment) Failure() error {
+	select {
+	case <-d.failed:
+		return d.failure
+	default:
+		return nil
+	}
+}
+
+func (d *deployment) Units() []lab.Unit {
+	units := []lab.Unit{{Name: "one", PID: 1}}
+	for _, spec := range d.layout.Units {
+		if spec.Server != nil {
+			units = append(units, lab.Unit{Name: spec.Name, Role: spec.Role, PID: 7})
+		}
+	}
+	return units
+}
 
 func (d *deployment) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
 	if err := ctx.Err(); err != nil {
@@ -83,7 +111,9 @@ func (d *deployment) Reports(context.Context) ([]lab.UnitReport, error) { return
 
 func (d *deployment) HandedOver() string { return d.dir }
 
-func (d *deployment) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
+func (d *deployment) Endpoint(string) (lab.Endpoint, error) {
+	return lab.Endpoint{Bind: "198.18.0.10:3306", Dial: "127.0.0.1:3307"}, nil
+}
 
 func (d *deployment) Logs() map[string]string { return nil }
 

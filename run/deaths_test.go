@@ -13,42 +13,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mortalShop is a shop whose database dies when something is done, in the first attempt.
+// mortalShop is a shop of whose units one fails when something is done, in the first attempt.
 type mortalShop struct {
 	*shop
-	dies  string // what is done when it dies
-	fresh int
-	died  chan error
+	fails    string // what is done when it fails
+	attempts int
+	running  *deployment
 }
 
-// mortalBacking is the shop as a backing.
-type mortalBacking struct{ *mortalShop }
-
-func (m mortalBacking) Preflight() error { return nil }
-
-func (m mortalBacking) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
-	m.fresh++
-	m.died = make(chan error, 1)
-	return mortalService{service{m.shop}, m.died}, nil
-}
-
-// reach kills the database when its time has come, and then does what a client of it
-// does in such a case: it waits for as long as it may.
+// reach has the unit fail when its time has come, and then does what a client of it does
+// in such a case: it waits for as long as it may.
 func (m *mortalShop) reach(ctx context.Context, where string) error {
-	if m.dies != where || m.fresh > 1 {
+	if m.fails != where || m.attempts > 1 {
 		return nil
 	}
-	m.died <- errors.New("mariadb ended: signal: killed")
+	m.running.fail(errors.New("mariadb ended: signal: killed"))
 	<-ctx.Done()
 	return errors.New("no answer from the database")
 }
-
-type mortalService struct {
-	service
-	died chan error
-}
-
-func (s mortalService) Died() <-chan error { return s.died }
 
 func (m *mortalShop) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	if err := m.reach(ctx, "audit"); err != nil {
@@ -58,15 +40,14 @@ func (m *mortalShop) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, 
 }
 
 func (m *mortalShop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	if err := m.reach(ctx, "deploy"); err != nil {
-		return nil, err
-	}
-	deployment, err := m.shop.Deploy(ctx, layout, dir)
-	return mortalDeployment{deployment, m}, err
+	m.attempts++
+	running, err := m.shop.Deploy(ctx, layout, dir)
+	m.running = running.(*deployment)
+	return mortalDeployment{m.running, m}, err
 }
 
 type mortalDeployment struct {
-	lab.Deployment
+	*deployment
 	of *mortalShop
 }
 
@@ -74,21 +55,21 @@ func (d mortalDeployment) Await(ctx context.Context, kind lab.EventKind) (lab.Ev
 	if err := d.of.reach(ctx, string(kind)); err != nil {
 		return lab.Event{}, err
 	}
-	return d.Deployment.Await(ctx, kind)
+	return d.deployment.Await(ctx, kind)
 }
 
 func (d mortalDeployment) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 	return nil, d.of.reach(ctx, "reports")
 }
 
-// TestTheDeathOfAServiceEndsTheTrial: whatever is under way when a service dies, the
-// trial ends with that as its reason, and the next attempt has a fresh one.
-func TestTheDeathOfAServiceEndsTheTrial(t *testing.T) {
-	for _, dies := range []string{"deploy", "ready", "finished", "reports", "audit"} {
-		t.Run(dies, func(t *testing.T) {
+// TestTheFailureOfAUnitEndsTheTrial: whatever is under way when a unit fails, the trial
+// ends with that as its reason, and the next attempt has a fresh one.
+func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
+	for _, fails := range []string{"ready", "finished", "reports", "audit"} {
+		t.Run(fails, func(t *testing.T) {
 			s, c := newShop(t)
-			m := &mortalShop{shop: s, dies: dies}
-			c.System, c.Deployers, c.Backings = m, map[string]lab.Deployer{"process": m}, map[string]lab.Backing{"mariadb": mortalBacking{m}}
+			m := &mortalShop{shop: s, fails: fails}
+			c.System, c.Deployers = m, map[string]lab.Deployer{"process": m}
 			p := plan(1)
 			p.Study.Design.MaxRepeats, p.Study.Design.TrialTimeout = 1, time.Hour.Seconds()
 			if err := c.Play(t.Context(), p); err != nil {
@@ -97,8 +78,8 @@ func TestTheDeathOfAServiceEndsTheTrial(t *testing.T) {
 			if len(s.saved) != 2 || s.saved[0].Valid || s.saved[0].Reason != "mariadb ended: signal: killed" {
 				t.Fatalf("trials %+v, want one that names the dead and one more", s.saved)
 			}
-			if !s.saved[1].Valid || m.fresh != 2 || strings.Count(strings.Join(s.log, " "), "release") != 2 {
-				t.Errorf("the second attempt: %q, %d services, %v", s.saved[1].Reason, m.fresh, s.log)
+			if !s.saved[1].Valid || m.attempts != 2 || strings.Count(strings.Join(s.log, " "), "release") != 2 {
+				t.Errorf("the second attempt: %q, %d deployments, %v", s.saved[1].Reason, m.attempts, s.log)
 			}
 		})
 	}

@@ -37,25 +37,23 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout) error {
 }
 
 // targets are the units and backing services of a trial.
-func targets(deployment lab.Deployment, services services, lead string, metering lab.Metering) []lab.FaultTarget {
-	var all []lab.FaultTarget
-	add := func(name string, isUnit bool, part any, processes func() []lab.Unit) {
-		restarter, can := part.(lab.Restarter)
-		if !can {
-			restarter = permanent{}
-		}
-		all = append(all, lab.FaultTarget{Name: name, Unit: isUnit, Processes: processes, Parts: metered{restarter, metering, processes}})
+func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
+	restarter, can := deployment.(lab.Restarter)
+	if !can {
+		restarter = permanent{}
 	}
+	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
-		if unit.Name == lead {
+		if unit.Name == layout.Lead {
 			continue
 		}
-		add(unit.Name, true, deployment, func() []lab.Unit {
+		processes := func() []lab.Unit {
 			return slices.DeleteFunc(deployment.Units(), func(u lab.Unit) bool { return u.Name != unit.Name })
+		}
+		all = append(all, lab.FaultTarget{
+			Name: unit.Name, Unit: slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name }),
+			Processes: processes, Parts: metered{restarter, metering, processes},
 		})
-	}
-	for name, service := range services {
-		add(name, false, service, service.Processes)
 	}
 	return all
 }

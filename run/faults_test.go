@@ -74,19 +74,6 @@ func (w *world) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return w.shop.AuditLive(ctx, v, p, left)
 }
 
-// backingOfWorld is the database.
-type backingOfWorld struct {
-	backingOf
-	parts *parts
-}
-
-func (b backingOfWorld) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
-	return struct {
-		service
-		lab.Restarter
-	}{service{b.shop}, b.parts}, nil
-}
-
 func (w *world) Check([]lab.Fault, lab.Layout) error { return w.refused }
 
 func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
@@ -115,7 +102,6 @@ func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
 	s, c := newShop(t)
 	w := &world{shop: s, parts: &parts{}}
 	c.System, c.Deployers, c.Meter, c.Injector = w, map[string]lab.Deployer{"process": w}, w, w
-	c.Backings = map[string]lab.Backing{"mariadb": backingOfWorld{backingOf{s}, w.parts}}
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}, {Target: "database", Kind: lab.FaultKill}}
 	return w, c, p
@@ -130,7 +116,7 @@ func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 	}
 	want := []string{
 		"suspend one", "kill one", "start one", "resume one 1",
-		"suspend mariadb", "kill database", "start database", "resume mariadb 7",
+		"suspend database", "kill database", "start database", "resume database 7",
 	}
 	if !slices.Equal(w.parts.log, want) {
 		t.Errorf("order %q, want %q", w.parts.log, want)

@@ -9,57 +9,57 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// services are the backing services of one trial, by name.
-type services map[string]lab.Service
+// Services are the backing services of one trial, by name.
+type Services map[string]lab.Service
 
-// openServices opens what the layout asks for, all at once: servers spend most of
-// their start waiting. On error nothing is left open.
-func (e *experiment) openServices(ctx context.Context, layout lab.Layout) (services, error) {
+// OpenServices opens what the layout asks for, all at once, by the backings' kinds.
+// scratch is the directory below which embedded ones keep their files. On error nothing
+// is left open.
+func OpenServices(ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string) (Services, error) {
 	found := make([]lab.Service, len(layout.Services))
 	problems := make([]error, len(layout.Services))
 	var starts sync.WaitGroup
 	for i, spec := range layout.Services {
 		starts.Go(func() {
 			var err error
-			if found[i], err = e.openService(ctx, spec); err != nil {
+			if found[i], err = openService(ctx, backings, spec, scratch); err != nil {
 				problems[i] = fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err)
 			}
 		})
 	}
 	starts.Wait()
-	opened := services{}
+	opened := Services{}
 	for i, spec := range layout.Services {
 		if problems[i] == nil {
 			opened[spec.Name] = found[i]
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, errors.Join(err, opened.release())
+		return nil, errors.Join(err, opened.Release())
 	}
 	return opened, nil
 }
 
-func (e *experiment) openService(ctx context.Context, spec lab.ServiceSpec) (lab.Service, error) {
-	backing, err := e.backing(spec)
+func openService(ctx context.Context, backings map[string]lab.Backing, spec lab.ServiceSpec, scratch string) (lab.Service, error) {
+	backing, err := backingNamed(backings, spec)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(e.Scratch, "services", spec.Name+"-"+spec.Kind)
-	if err := makeFolder(dir, 0o711); err != nil { // servers that run as another user pass through
+	dir := filepath.Join(scratch, "services", spec.Name+"-"+spec.Kind)
+	if err := makeFolder(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the service's directory: %w", err)
 	}
 	return backing.Fresh(ctx, spec, dir)
 }
 
-func (c *Conductor) backing(spec lab.ServiceSpec) (lab.Backing, error) {
-	backing, known := c.Backings[spec.Kind]
+func backingNamed(backings map[string]lab.Backing, spec lab.ServiceSpec) (lab.Backing, error) {
+	backing, known := backings[spec.Kind]
 	if !known {
-		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind, slices.Sorted(maps.Keys(c.Backings)))
+		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind, slices.Sorted(maps.Keys(backings)))
 	}
 	return backing, nil
 }
@@ -68,7 +68,7 @@ func (c *Conductor) backing(spec lab.ServiceSpec) (lab.Backing, error) {
 func (c *Conductor) preflightServices(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Services {
-		backing, err := c.backing(spec)
+		backing, err := backingNamed(c.Backings, spec)
 		if err == nil {
 			err = backing.Preflight()
 		}
@@ -88,52 +88,6 @@ func (c *Conductor) closeBackings() error {
 	return errors.Join(problems...)
 }
 
-// deathError is that a backing service has ended in mid-trial.
-type deathError struct{ cause error }
-
-// Error implements error.
-func (d *deathError) Error() string { return d.cause.Error() }
-
-// Unwrap returns the cause.
-func (d *deathError) Unwrap() error { return d.cause }
-
-// watch returns a context that ends when a service ends by itself, or when stop is called.
-func (s services) watch(ctx context.Context) (watched context.Context, stop func()) {
-	watched, end := context.WithCancelCause(ctx)
-	for _, service := range s {
-		if mortal, can := service.(lab.Mortal); can {
-			go func() {
-				select {
-				case death := <-mortal.Died():
-					end(&deathError{death})
-				case <-watched.Done():
-				}
-			}()
-		}
-	}
-	return watched, func() { end(nil) }
-}
-
-// deathNotice is how long the news of a service's death may take in a trial that has
-// failed: clients can notice it before we do.
-const deathNotice = 200 * time.Millisecond
-
-// deathOr is the death of a service that a watched trial has had, else the error of the
-// trial, which may be nil: after a death all other errors are its consequences.
-func deathOr(watched context.Context, played error) error {
-	if played != nil {
-		select {
-		case <-watched.Done():
-		case <-time.After(deathNotice):
-		}
-	}
-	var death *deathError
-	if errors.As(context.Cause(watched), &death) {
-		return death
-	}
-	return played
-}
-
 // closeDeployers removes what deployers keep between trials.
 func (c *Conductor) closeDeployers() error {
 	var problems []error
@@ -149,8 +103,8 @@ func (c *Conductor) closeDeployers() error {
 	return errors.Join(problems...)
 }
 
-// release ends the trial's use of all services, at once.
-func (s services) release() error {
+// Release ends the trial's use of all services, at once.
+func (s Services) Release() error {
 	names := slices.Sorted(maps.Keys(s))
 	problems := make([]error, len(names))
 	var ends sync.WaitGroup
@@ -165,48 +119,66 @@ func (s services) release() error {
 	return errors.Join(problems...)
 }
 
-// introduce is the layout in which every unit of the system knows the services.
-func (s services) introduce(layout lab.Layout) lab.Layout {
-	var environment []string
-	for name, address := range s.addresses() {
-		environment = append(environment, lab.ServiceVariable(name)+"="+address)
-	}
-	slices.Sort(environment)
-	var folders []string
-	for _, service := range s {
+// Introduce is the layout with the servers of the services, in which every unit of the
+// system knows the services.
+func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
+	var servers []lab.UnitSpec
+	var known given
+	for _, spec := range layout.Services {
+		service := s[spec.Name]
+		at := ""
+		if server, has := service.Server(); has {
+			servers, known.peers, at = append(servers, server), append(known.peers, server.Name), lab.AddressOf(server.Name)
+		}
+		known.environment = append(known.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
 		if files, is := service.(lab.FileService); is {
-			folders = append(folders, files.Folder())
+			known.folders = append(known.folders, files.Folder())
 		}
 	}
-	slices.Sort(folders)
-	layout.Units = informed(layout.Units, environment, folders)
-	layout.Prepare = informed(layout.Prepare, environment, folders)
-	return layout
+	for _, server := range servers {
+		if slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Name == server.Name }) {
+			return layout, fmt.Errorf("%s is the name of a unit and of a backing service: call one of them otherwise", server.Name)
+		}
+	}
+	layout.Units = append(known.to(layout.Units), servers...)
+	layout.Prepare = known.to(layout.Prepare)
+	return layout, nil
 }
 
-// informed are units of which our own have an environment and folders besides.
-func informed(units []lab.UnitSpec, environment, folders []string) []lab.UnitSpec {
+// given is what units of the system have of the services.
+type given struct{ peers, environment, folders []string }
+
+func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
 		if !unit.Foreign {
-			units[i].Env = slices.Concat(unit.Env, environment)
-			units[i].Mounts = slices.Concat(unit.Mounts, folders)
+			units[i].Peers = slices.Concat(unit.Peers, g.peers)
+			units[i].Env = slices.Concat(unit.Env, g.environment)
+			units[i].Mounts = slices.Concat(unit.Mounts, g.folders)
 		}
 	}
 	return units
 }
 
-// addresses are what clients of the services need.
-func (s services) addresses() map[string]string {
+// Addresses are what clients of the services need on the conductor's host.
+func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error) {
 	all := make(map[string]string, len(s))
 	for name, service := range s {
-		all[name] = service.Address()
+		at := ""
+		if server, has := service.Server(); has {
+			endpoint, err := deployment.Endpoint(server.Name)
+			if err != nil {
+				return nil, err
+			}
+			at = endpoint.Dial
+		}
+		all[name] = service.Address(at)
 	}
-	return all
+	return all, nil
 }
 
 // about says what the services really are.
-func (s services) about() map[string]string {
+func (s Services) about() map[string]string {
 	if len(s) == 0 {
 		return nil
 	}
@@ -217,11 +189,24 @@ func (s services) about() map[string]string {
 	return all
 }
 
-// processes are what the meter watches beside the units.
-func (s services) processes() []lab.Unit {
-	var all []lab.Unit
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		all = append(all, s[name].Processes()...)
+// failing returns a context that ends when the deployment fails, or when stop is called.
+func failing(ctx context.Context, deployment lab.Deployment) (watched context.Context, stop func()) {
+	watched, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-deployment.Failed():
+			end(deployment.Failure())
+		case <-watched.Done():
+		}
+	}()
+	return watched, func() { end(nil) }
+}
+
+// failureOr is the failure of a deployment, else the error of its trial, which may be
+// nil: after a failure all other errors are its consequences.
+func failureOr(deployment lab.Deployment, played error) error {
+	if failure := deployment.Failure(); failure != nil {
+		return failure
 	}
-	return all
+	return played
 }

@@ -64,10 +64,10 @@ func (b backingOf) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service,
 
 type service struct{ *shop }
 
-func (s service) Address() string { return "mariadb://u:secret@127.0.0.1:3307/shop" }
-func (s service) About() string   { return "MariaDB 10.11" }
-func (s service) Processes() []lab.Unit {
-	return []lab.Unit{{Name: "mariadb", Role: "database", PID: 7}}
+func (s service) Address(at string) string { return "mariadb://u:secret@" + at + "/shop" }
+func (s service) About() string            { return "MariaDB 10.11" }
+func (s service) Server() (lab.UnitSpec, bool) {
+	return lab.UnitSpec{Name: "database", Role: "database", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}, true
 }
 func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
 
@@ -88,12 +88,29 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	if want := []string{"fresh", "deploy", "audit", "release", "close", "close"}; !slices.Equal(s.log, want) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
-	address := "mariadb://u:secret@127.0.0.1:3307/shop"
-	if want := []string{"fill CLEAVE_SERVICE_DATABASE=" + address, "one CLEAVE_SERVICE_DATABASE=" + address, "theirs "}; !slices.Equal(s.environment, want) {
+	given := " CLEAVE_SERVICE_DATABASE=mariadb://u:secret@{address:database}/shop"
+	if want := []string{"fill" + given, "one" + given, "theirs ", "database "}; !slices.Equal(s.environment, want) {
 		t.Errorf("environments %q, want %q", s.environment, want)
 	}
-	if s.audited["database"] != address || s.saved[0].Services["database"] != "MariaDB 10.11" {
+	if s.audited["database"] != "mariadb://u:secret@127.0.0.1:3307/shop" || s.saved[0].Services["database"] != "MariaDB 10.11" {
 		t.Errorf("audited with %v, recorded as %v", s.audited, s.saved[0].Services)
+	}
+}
+
+// TestUnitsReachTheServers: they are peers of all units of the system, in the layout too.
+func TestUnitsReachTheServers(t *testing.T) {
+	s, _ := newShop(t)
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "one", Peers: []string{"two"}}, {Name: "theirs", Foreign: true}}, Services: []lab.ServiceSpec{s.spec}}
+	known, err := Services{"database": service{s}}.Introduce(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 || known.Units[2].Name != "database" {
+		t.Errorf("units %+v", known.Units)
+	}
+	layout.Units[0].Name = "database"
+	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil || !strings.Contains(err.Error(), "database is the name of a unit and of a backing service") {
+		t.Errorf("a unit of the server's name: %v", err)
 	}
 }
 
@@ -164,21 +181,19 @@ func TestServicesStartAndEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	both := pair{start: &meeting{all: make(chan struct{})}, end: &meeting{all: make(chan struct{})}}
-	e := experiment{Conductor: &Conductor{Scratch: t.TempDir(), Backings: map[string]lab.Backing{"mariadb": both}}}
-	opened, err := e.openServices(ctx, lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}})
+	opened, err := OpenServices(ctx, map[string]lab.Backing{"mariadb": both}, lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}}, t.TempDir())
 	if err != nil || len(opened) != 2 {
 		t.Fatalf("opened %v, error %v", opened, err)
 	}
-	if err := opened.release(); err != nil {
+	if err := opened.Release(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestNoServiceStaysOpenWhereAnotherFails(t *testing.T) {
 	s, c := newShop(t)
-	e := experiment{Conductor: c}
 	layout := lab.Layout{Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"}, {Name: "broker", Kind: "oracle"}}}
-	opened, err := e.openServices(t.Context(), layout)
+	opened, err := OpenServices(t.Context(), c.Backings, layout, t.TempDir())
 	if opened != nil || err == nil || !strings.Contains(err.Error(), "backing service broker (oracle): ") {
 		t.Errorf("opened %v, error %v", opened, err)
 	}

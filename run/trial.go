@@ -15,33 +15,38 @@ import (
 // play deploys the setting, runs the job once and tears everything down. played
 // says what spoilt the trial; cleanup is set when something may be left over.
 func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
-	services, err := e.openServices(ctx, s.layout)
+	services, err := OpenServices(ctx, e.Backings, s.layout, e.Scratch)
 	if err != nil {
 		return nil, err, nil
 	}
-	defer func() { cleanup = errors.Join(cleanup, services.release()) }()
-	ctx, unwatch := services.watch(ctx)
-	defer unwatch()
-	trial.Services = services.about()
-	spawned := time.Now()
-	deployment, err := s.deployer.Deploy(ctx, services.introduce(s.layout), dir)
+	defer func() { cleanup = errors.Join(cleanup, services.Release()) }()
+	layout, err := services.Introduce(s.layout)
 	if err != nil {
-		return nil, fullDisk(e.Scratch, deathOr(ctx, err)), nil
+		return nil, err, nil
 	}
-	trial.Units = len(deployment.Units())
-	reports, played := e.work(ctx, s.layout.Lead, deployment, services, host, trial)
-	played = fullDisk(e.Scratch, deathOr(ctx, played))
+	spawned := time.Now()
+	deployment, err := s.deployer.Deploy(ctx, layout, dir)
+	if err != nil {
+		return nil, fullDisk(e.Scratch, err), nil
+	}
+	trial.Units, trial.Services = len(s.layout.Units), services.about()
+	ctx, unwatch := failing(ctx, deployment)
+	defer unwatch()
+	addresses, played := services.Addresses(deployment)
+	var reports []lab.UnitReport
+	if played == nil {
+		reports, played = e.work(ctx, s.layout, deployment, host, trial)
+	}
+	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{
-		Reports: reports, Addresses: services.addresses(), Dir: deployment.HandedOver(), Seed: trial.Seed, Faults: trial.Faults,
-	}
+	left := lab.Leftover{Reports: reports, Addresses: addresses, Dir: deployment.HandedOver(), Seed: trial.Seed, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {
 		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, reports), trial.Faults)
 	}
 	if played == nil {
-		played = deathOr(ctx, e.measure(ctx, s, left, trial))
+		played = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
 	cleanup = deployment.Stop()
 	return deployment.Logs(), played, cleanup
@@ -59,17 +64,17 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 }
 
 // work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, lead string, deployment lab.Deployment, services services, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
+func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab.Deployment, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
-	metering, err := e.Meter.Watch(ctx, append(deployment.Units(), services.processes()...))
+	metering, err := e.Meter.Watch(ctx, deployment.Units())
 	if err != nil {
 		return nil, endOr(ctx, deployment, fmt.Errorf("meter: %w", err))
 	}
 	w := window{deployment: deployment, metering: metering, host: host, faults: e.plan.Study.Faults, injector: e.Injector}
 	if len(w.faults) > 0 {
-		w.targets = targets(deployment, services, lead, metering)
+		w.targets = targets(deployment, layout, metering)
 	}
 	finished, records, err := w.job(ctx)
 	trial.Faults = records

@@ -122,6 +122,9 @@ type Client interface {
 	Purge(ctx context.Context) error
 	// Delete removes what Declare made, with all messages.
 	Delete(ctx context.Context) error
+	// Held is how many messages this client's consumers have received and not settled:
+	// they are in no queue that others see.
+	Held() int
 	// Counts are what this client did since it was opened.
 	Counts() Counts
 	// Close ends the connections. Consumers must have ended.

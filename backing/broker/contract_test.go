@@ -3,40 +3,26 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 // The test program is also the NATS server's process, and a consumer that is
 // killed.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "nats":
-			exitWith(jetstream.Run(os.Args[2]))
-		case "consumer":
-			exitWith(holdOneMessage(os.Args[2]))
-		}
-	}
-	os.Exit(m.Run())
-}
-
-func exitWith(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	servers.Main(m.Run, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+		"consumer":          func(args []string) error { return holdOneMessage(args[0]) },
+	})
 }
 
 // broker is a real server with a client's configuration for it.
 type fixture struct {
-	instance *server.Instance
+	instance *servers.Instance
 	config   Config
 }
 
@@ -60,7 +46,7 @@ func variants() []variant {
 // start starts the variant's server for a test, or skips the test.
 func (v variant) start(t testing.TB) *fixture {
 	t.Helper()
-	instance, err := server.Start(within(t), v.kind, t.TempDir(), server.Settings{NATSCommand: []string{os.Args[0], "nats"}})
+	instance, err := servers.Start(within(t), v.kind, t.TempDir(), server.Settings{})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		t.Skip(missing)

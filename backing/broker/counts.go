@@ -19,7 +19,12 @@ type Counts struct {
 // counters are the live form of Counts.
 type counters struct {
 	published, confirmed, delivered, redelivered, retried, acked, deadLettered, publishedBytes, deliveredBytes atomic.Int64
+
+	held atomic.Int64
 }
+
+// Held implements Client.
+func (c *counters) Held() int { return int(c.held.Load()) }
 
 func (c *counters) publishing(messages []Message) {
 	c.published.Add(int64(len(messages)))

@@ -77,6 +77,7 @@ func (l *lanes) put(r *received) {
 		l.freed()
 		return
 	}
+	l.counters.held.Add(1)
 	if len(r.Headers) > 0 {
 		r.Received = time.Now()
 	}
@@ -211,6 +212,7 @@ func (l *lanes) forget(r *received) {
 		delete(l.unsettled, r.sequence)
 		l.mu.Unlock()
 	}
+	l.counters.held.Add(-1)
 	if l.freed != nil {
 		l.freed()
 	}

@@ -66,9 +66,15 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 			for n := 2; n <= 4; n++ {
 				l.put(broker.message(n))
 			}
+			if held := l.counters.Held(); held != 4 {
+				t.Errorf("%d messages are held, want 4", held)
+			}
 			close(filled)
 			handled.Wait()
 			l.finish()
+			if held := l.counters.Held(); held != 0 {
+				t.Errorf("%d messages are held in the end", held)
+			}
 			if !slices.Equal(broker.said, c.want) {
 				t.Errorf("acknowledged %v, want %v", broker.said, c.want)
 			}
@@ -112,6 +118,9 @@ func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 	for attempt := 2; attempt <= 5; attempt++ {
 		l.put(delivered(attempt))
 		<-left
+	}
+	if held := l.counters.Held(); held != 1 {
+		t.Errorf("%d messages are held, want the one", held)
 	}
 	close(goOn)
 	<-left

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 // opener opens a new, empty store. The second call of what it returns opens the
@@ -43,8 +44,8 @@ func open(t *testing.T, config Config) func() Store {
 // its own database.
 func mongoServer(t *testing.T) opener {
 	var databases int
-	start := sync.OnceValues(func() (*server.Instance, error) {
-		return server.Start(within(t), server.Mongo, t.TempDir(), server.Settings{})
+	start := sync.OnceValues(func() (*servers.Instance, error) {
+		return servers.Start(within(t), server.Mongo, t.TempDir(), server.Settings{})
 	})
 	t.Cleanup(func() {
 		if instance, err := start(); err == nil {

@@ -39,7 +39,7 @@ var _ lab.PermanentBacking = Backing{}
 // backing services whose place they take.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
 	found, problems := map[string]Backing{}, []error(nil)
-	for _, server := range servers() {
+	for _, server := range nameables() {
 		text, set := lookup(server.variable())
 		if !set {
 			continue
@@ -172,7 +172,7 @@ type service struct {
 }
 
 // Address implements lab.Service: it says what names begin with.
-func (s service) Address() string {
+func (s service) Address(string) string {
 	u := *s.backing.address
 	if s.backing.server.name == rabbitmq { // its path is a virtual host
 		query := u.Query()
@@ -187,8 +187,8 @@ func (s service) Address() string {
 // About implements lab.Service.
 func (s service) About() string { return s.about }
 
-// Processes implements lab.Service.
-func (s service) Processes() []lab.Unit { return nil }
+// Server implements lab.Service: it runs already.
+func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 
 // Release implements lab.Service.
 func (s service) Release() error {

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/launch"
 )
@@ -29,9 +30,9 @@ func must(t *testing.T, err error) {
 }
 
 // running is a server that somebody else runs, as far as this package can see.
-func running(t *testing.T, kind server.Kind) (Backing, *server.Instance) {
+func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
-	instance, err := server.Start(t.Context(), kind, t.TempDir(), server.Settings{})
+	instance, err := servers.Start(t.Context(), kind, t.TempDir(), server.Settings{})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		t.Skip(err)
@@ -53,12 +54,12 @@ func running(t *testing.T, kind server.Kind) (Backing, *server.Instance) {
 // content is how a test writes into a trial's service and sees what a server has.
 type content struct {
 	write func(ctx context.Context, address, name string) error
-	names func(ctx context.Context, b Backing, instance *server.Instance) ([]string, error)
+	names func(ctx context.Context, b Backing, instance *servers.Instance) ([]string, error)
 }
 
 // sql makes a database with a table.
 func sql() content {
-	names := func(ctx context.Context, b Backing, _ *server.Instance) (all []string, err error) {
+	names := func(ctx context.Context, b Backing, _ *servers.Instance) (all []string, err error) {
 		place, err := database.ParsePlace(b.address.String())
 		if err != nil {
 			return nil, err
@@ -98,7 +99,7 @@ func documents() content {
 				return err
 			})
 		},
-		names: func(ctx context.Context, b Backing, _ *server.Instance) (all []string, err error) {
+		names: func(ctx context.Context, b Backing, _ *servers.Instance) (all []string, err error) {
 			return all, b.mongo(ctx, func(client *mongo.Client) error {
 				all, err = client.ListDatabaseNames(ctx, bson.D{})
 				return err
@@ -127,9 +128,9 @@ func queues() content {
 		}
 		return errors.Join(err, client.Publish(ctx, broker.Message{ID: "1", Type: "a", Key: "a"}), client.Close())
 	}
-	names := func(ctx context.Context, _ Backing, instance *server.Instance) ([]string, error) {
+	names := func(ctx context.Context, _ Backing, instance *servers.Instance) ([]string, error) {
 		all, err := instance.QueueDepths(ctx)
-		maps.DeleteFunc(all, func(name string, _ server.QueueDepth) bool {
+		maps.DeleteFunc(all, func(name string, _ servers.QueueDepth) bool {
 			return strings.HasSuffix(name, "-dead") || name == "cleave_declared"
 		})
 		return slices.Collect(maps.Keys(all)), err
@@ -171,8 +172,8 @@ func TestTrialsShareAServer(t *testing.T) {
 			must(t, err)
 			two, err := b.Fresh(ctx, lab.ServiceSpec{Name: "database"}, "")
 			must(t, err)
-			must(t, c.write(ctx, one.Address(), "orders"))
-			must(t, c.write(ctx, two.Address(), "orders"))
+			must(t, c.write(ctx, one.Address(""), "orders"))
+			must(t, c.write(ctx, two.Address(""), "orders"))
 			expectNames(t, c, b, instance, append(others, owner+"1_orders", owner+"2_orders")...)
 			must(t, one.Release())
 			expectNames(t, c, b, instance, append(others, owner+"2_orders")...)
@@ -186,7 +187,7 @@ func TestTrialsShareAServer(t *testing.T) {
 }
 
 // expectNames looks which databases there are, but for the server's own.
-func expectNames(t *testing.T, c content, b Backing, instance *server.Instance, want ...string) {
+func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance, want ...string) {
 	t.Helper()
 	all, err := c.names(t.Context(), b, instance)
 	must(t, err)
@@ -228,7 +229,7 @@ func TestAddressesOfTrials(t *testing.T) {
 	} {
 		found, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
 		must(t, err)
-		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(); got != c.want || found[c.kind].Kind() != c.kind {
+		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(""); got != c.want || found[c.kind].Kind() != c.kind {
 			t.Errorf("%s: address %s, want %s", c.text, got, c.want)
 		}
 	}

@@ -41,7 +41,7 @@ type nameable struct {
 	kinds  []string
 }
 
-func servers() []nameable {
+func nameables() []nameable {
 	return []nameable{
 		{"mariadb", "mariadb", "3306", []string{"mariadb"}},
 		{"postgres", "postgres", "5432", []string{"postgres"}},

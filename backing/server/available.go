@@ -49,7 +49,7 @@ func Available() []Availability {
 		if err != nil {
 			continue // Kinds and programOf name the same: a test holds it
 		}
-		installed, err := program.installed(Settings{NATSCommand: []string{"cleave-unit"}})
+		installed, err := program.installed()
 		entry := Availability{Kind: kind, Installed: installed}
 		if missing, ok := err.(*MissingError); ok {
 			entry.Missing = missing

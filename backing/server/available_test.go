@@ -6,9 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/cleave-lab/cleave/launch"
 )
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestEveryKindCanBeAskedFor(t *testing.T) {
 	all := Available()
@@ -22,7 +27,7 @@ func TestEveryKindCanBeAskedFor(t *testing.T) {
 		switch {
 		case a.Missing != nil && !strings.Contains(a.Missing.Error(), "type: "):
 			t.Errorf("%s is missing and nothing says what to type: %v", a.Kind, a.Missing)
-		case a.Missing == nil && (a.Installed.Path == "" || a.Installed.Version == ""):
+		case a.Missing == nil && ((a.Installed.Path == "") != (a.Kind == NATS) || a.Installed.Version == ""):
 			t.Errorf("%s is installed, but where and which: %+v", a.Kind, a.Installed)
 		}
 		t.Logf("%s: %+v %v", a.Kind, a.Installed, a.Missing)
@@ -36,7 +41,7 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 		RabbitMQ: "sudo apt-get install --no-install-recommends rabbitmq-server",
 		Mongo:    "pip install secantusdb==" + secantusVersion,
 	} {
-		_, err := Start(within(t), kind, t.TempDir(), Settings{})
+		_, err := New(kind, Settings{})
 		var missing *MissingError
 		if !errors.As(err, &missing) || missing.Kind != kind || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want %q", kind, err, want)
@@ -61,9 +66,10 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 	if found.StandIn != "" || found.Version != "7.0.5" || found.Path != filepath.Join(folder, "mongod") {
 		t.Errorf("found %+v", found)
 	}
-	instance := &Instance{Kind: Mongo, dir: "/trial", ports: &launch.Ports{Numbers: []int{12345}}, path: found.Path, settings: Settings{}.withDefaults()}
-	line := strings.Join(mongoProcess(instance, true).args[1:], " ")
-	if want := "--dbpath /trial/data --bind_ip 127.0.0.1 --port 12345 --wiredTigerCacheSizeGB 0.25 --nounixsocket --auth"; line != want {
+	mongod, err := New(Mongo, Settings{})
+	must(t, err)
+	line := strings.Join(mongod.Unit("documents").Args, " ")
+	if want := "--dbpath {dir}/data --bind_ip {host} --port {port} --wiredTigerCacheSizeGB 0.25 --nounixsocket --auth"; line != want {
 		t.Errorf("arguments %q, want %q", line, want)
 	}
 }

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -14,26 +12,23 @@ import (
 // of quorum queues; the server is the same.
 const RabbitMQClassic = "rabbitmq-classic"
 
-// Backing starts a server afresh for every trial: all of them are up within
-// seconds, and nothing of one trial can be seen in the next.
+// Backing has a server afresh for every trial: all of them are up within seconds, and
+// nothing of one trial can be seen in the next.
 type Backing struct {
-	name     string // what studies call it
-	kind     Kind
-	settings Settings
-	scratch  string
+	name    string // what studies call it
+	kind    Kind
+	scratch string
 }
 
 var _ lab.Backing = Backing{}
 
-// Backings are those that studies can name. unit is the path of cleave-unit, which
-// is also the NATS server, label marks all processes, and scratch is the directory below
-// which Fresh gets its folders.
-func Backings(unit, label, scratch string) []Backing {
-	settings := Settings{Label: label, NATSCommand: []string{unit, string(NATS)}}
+// Backings are those that studies can name. scratch is the directory below which
+// trials have theirs.
+func Backings(scratch string) []Backing {
 	return []Backing{
-		{string(MariaDB), MariaDB, settings, scratch}, {string(Postgres), Postgres, settings, scratch},
-		{string(RabbitMQ), RabbitMQ, settings, scratch}, {RabbitMQClassic, RabbitMQ, settings, scratch},
-		{string(NATS), NATS, settings, scratch}, {string(Mongo), Mongo, settings, scratch},
+		{string(MariaDB), MariaDB, scratch}, {string(Postgres), Postgres, scratch},
+		{string(RabbitMQ), RabbitMQ, scratch}, {RabbitMQClassic, RabbitMQ, scratch},
+		{string(NATS), NATS, scratch}, {string(Mongo), Mongo, scratch},
 	}
 }
 
@@ -51,7 +46,7 @@ func (b Backing) Preflight() error {
 	if err != nil {
 		return err
 	}
-	_, err = program.installed(b.settings)
+	_, err = program.installed()
 	return err
 }
 
@@ -65,69 +60,28 @@ func plain(r rune) bool {
 func (b Backing) Close() error { return nil }
 
 // Fresh implements lab.Backing.
-func (b Backing) Fresh(ctx context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {
-	folder, err := os.MkdirTemp(dir, "")
+func (b Backing) Fresh(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {
+	server, err := New(b.kind, Settings{})
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for %s: %w", b.kind, err)
+		return nil, err
 	}
-	if err := os.Chmod(folder, 0o755); err != nil { // some servers run as another user
-		return nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	instance, err := Start(ctx, b.kind, folder, b.settings)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	return service{instance, spec.Name, folder}, nil
+	return service{server, spec.Name}, nil
 }
-
-var (
-	_ lab.Restarter = service{}
-	_ lab.Mortal    = service{}
-)
 
 // service is a server during one trial.
 type service struct {
-	instance *Instance
-	name     string
-	folder   string
+	server *Server
+	name   string
 }
+
+// Server implements lab.Service.
+func (s service) Server() (lab.UnitSpec, bool) { return s.server.Unit(s.name), true }
 
 // Address implements lab.Service. Databases are named by who uses them.
-func (s service) Address() string { return s.instance.URL() }
+func (s service) Address(at string) string { return s.server.URL(at) }
 
 // About implements lab.Service.
-func (s service) About() string {
-	if s.instance.StandIn != "" {
-		return fmt.Sprintf("%s %s, a stand-in for %s", s.instance.StandIn, s.instance.Version, s.instance.Kind)
-	}
-	return fmt.Sprintf("%s %s", s.instance.Kind, s.instance.Version)
-}
+func (s service) About() string { return s.server.About() }
 
-// Processes implements lab.Service: the server with all below it. What only helps
-// it to start (RabbitMQ's port mapper) does none of the work.
-func (s service) Processes() []lab.Unit {
-	pid, runs := s.instance.serverPID()
-	if !runs {
-		return nil
-	}
-	return []lab.Unit{{Name: string(s.instance.Kind), Role: s.name, PID: pid, Span: lab.SpanTree}}
-}
-
-// Kill implements lab.Restarter.
-func (s service) Kill(string) error {
-	if !s.instance.Running() {
-		return fmt.Errorf("%s has ended before it was killed", s.instance.Kind)
-	}
-	return s.instance.Kill()
-}
-
-// Restart implements lab.Restarter.
-func (s service) Restart(ctx context.Context, _ string) error { return s.instance.Restart(ctx) }
-
-// Died implements lab.Mortal.
-func (s service) Died() <-chan error { return s.instance.Died() }
-
-// Release implements lab.Service.
-func (s service) Release() error {
-	return errors.Join(s.instance.Stop(), os.RemoveAll(s.folder))
-}
+// Release implements lab.Service: the server ends with its deployment.
+func (s service) Release() error { return nil }

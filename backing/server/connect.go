@@ -2,42 +2,55 @@ package server
 
 import (
 	"net/url"
-	"os"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
 )
 
-// DSN is the address with the credentials in it, in the form that the Go client
-// of the server takes. The database is that of the name; brokers have none. It is
-// a secret: it belongs in environments and files, not in arguments.
-func (i *Instance) DSN(database string) string {
-	address := url.URL{User: url.UserPassword(i.user, i.password), Host: i.Address()}
-	switch i.Kind {
+// DSN is the address of the server, which is reached at host:port, with the credentials
+// in it, in the form that the Go client of the server takes. The database is that of the
+// name; brokers have none. It is a secret: it belongs in environments and files, not in
+// arguments.
+func (s *Server) DSN(at, database string) string {
+	switch s.Kind {
 	case MariaDB:
-		return mysqlDSN(i, database)
+		return s.mysqlDSN(at, database)
 	case Postgres:
-		address.Scheme, address.Path, address.RawQuery = "postgres", database, "sslmode=disable"
+		return s.address("postgres", at, "/"+database+"?sslmode=disable")
 	case RabbitMQ:
-		address.Scheme, address.Path = "amqp", "/"
+		return s.address("amqp", at, "/")
 	case NATS:
-		address.Scheme = "nats"
-	case Mongo:
-		address.Scheme, address.Path, address.RawQuery = "mongodb", database, "directConnection=true&authSource=admin"
+		return s.address("nats", at, "")
 	}
-	return address.String()
+	return s.address("mongodb", at, "/"+database+"?directConnection=true&authSource=admin")
 }
 
-// URL is the address of the server as one URL with the credentials. Databases are
-// named by who uses them: those of MariaDB and PostgreSQL are made through
-// database.Place, the other servers make theirs when they are first used.
-func (i *Instance) URL() string {
-	if i.Kind != MariaDB && i.Kind != Postgres {
-		return i.DSN("")
-	}
-	address := url.URL{Scheme: string(i.Kind), User: url.UserPassword(i.user, i.password), Host: i.Address()}
-	return address.String()
+// address is a URL with the credentials. at is not escaped: it may be what a deployer
+// replaces (lab.AddressOf).
+func (s *Server) address(scheme, at, rest string) string {
+	return scheme + "://" + url.UserPassword(s.user, s.password).String() + "@" + at + rest
 }
 
-// searchPath is the least environment of a server: nothing of ours reaches it
-// but where programs are.
-func searchPath() []string {
-	return []string{"PATH=" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TZ=UTC"}
+// mysqlDSN is the Go driver's form of an address.
+func (s *Server) mysqlDSN(at, database string) string {
+	config := mysql.NewConfig()
+	config.User, config.Passwd = s.user, s.password
+	config.Net, config.Addr, config.DBName = "tcp", at, database
+	config.Timeout = 5 * time.Second
+	config.Logger = &mysql.NopLogger{} // errors are returned as well
+	return config.FormatDSN()
 }
+
+// URL is the address of the server, which is reached at host:port, as one URL with the
+// credentials. Databases are named by who uses them: those of MariaDB and PostgreSQL are
+// made through database.Place, the other servers make theirs when they are first used.
+func (s *Server) URL(at string) string {
+	if s.Kind == MariaDB || s.Kind == Postgres {
+		return s.address(string(s.Kind), at, "")
+	}
+	return s.DSN(at, "")
+}
+
+// attemptWithin bounds one look whether a server is ready, where the context has no
+// deadline.
+const attemptWithin = 5 * time.Second

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
-	"time"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -34,20 +34,6 @@ func standInFolder() string {
 func standInInstall() string {
 	folder := standInFolder()
 	return fmt.Sprintf("python3 -m venv %s && %s/bin/pip install secantusdb==%s", folder, folder, secantusVersion)
-}
-
-func mongoProgram() program {
-	return program{
-		ports: 1, stop: syscall.SIGTERM,
-		installed: func(Settings) (Installed, error) { return installedMongo() },
-		prepare:   prepareMongo,
-		processes: func(i *Instance) []process { return []process{mongoProcess(i, true)} },
-		ready: func(ctx context.Context, i *Instance) error {
-			return withMongo(ctx, i.DSN("admin"), func(client *mongo.Client) error {
-				return client.Database("admin").RunCommand(ctx, bson.D{{Key: "usersInfo", Value: 1}}).Err()
-			})
-		},
-	}
 }
 
 // installedMongo prefers a mongod. Where there is none it takes SecantusDB, a
@@ -75,74 +61,59 @@ func secantusInstalled(path string) string {
 	return firstVersion(filepath.Base(found[0]))
 }
 
-// prepareMongo makes the user with a server that does not ask for one yet: the
-// only way that both programs have. It is the first start of an empty server.
-func prepareMongo(ctx context.Context, i *Instance) error {
-	if i.exists(dataFolder) {
-		return nil
-	}
-	return i.firstData(func(data string) error {
-		if err := os.Mkdir(data, 0o700); err != nil {
-			return err
-		}
-		s, err := i.start(mongoProcess(i, false))
-		if err != nil {
-			return err
-		}
-		err = i.createMongoUser(ctx, s)
-		s.finish(i.program.stop, stopWithin)
-		return err
-	})
-}
-
-// createMongoUser waits for the server and makes its administrator.
-func (i *Instance) createMongoUser(ctx context.Context, s *started) error {
-	for {
-		err := i.tryOnce(ctx, addMongoUser)
-		var refused mongo.CommandError
-		if err == nil || errors.As(err, &refused) {
-			return err
-		}
-		select {
-		case <-s.ended:
-			return fmt.Errorf("%w: %s", s.outcome, lastLines(s.log, 5))
-		case <-ctx.Done():
-			return fmt.Errorf("create the user: %w: %w", context.Cause(ctx), err)
-		case <-time.After(pollEvery):
-		}
+// describeMongo makes the user with a server that does not ask for one yet: the only
+// way that both programs have.
+func describeMongo(s *Server, unit *lab.UnitSpec) {
+	unit.Files[dataFolder+"/"] = nil
+	arguments := s.mongoArguments()
+	unit.Server.Setup = []lab.ServerSetup{{Program: s.Path, Args: arguments, Visit: s.addMongoUser}}
+	unit.Args = append(arguments, "--auth")
+	if s.StandIn != "" {
+		unit.Mounts = pythonFolders(filepath.Dir(filepath.Dir(s.Path)))
 	}
 }
 
-func addMongoUser(ctx context.Context, i *Instance) error {
-	return withMongo(ctx, "mongodb://"+i.Address()+"/?directConnection=true", func(client *mongo.Client) error {
+// pythonFolders are a Python environment and, where it is not that of the distribution,
+// the installation that it builds on.
+func pythonFolders(environment string) []string {
+	python, err := filepath.EvalSymlinks(filepath.Join(environment, "bin", "python3"))
+	if err != nil || strings.HasPrefix(python, "/usr/") {
+		return []string{environment} // without its Python it does not start, and says so
+	}
+	return []string{environment, filepath.Dir(filepath.Dir(python))}
+}
+
+// mongoArguments are those of either program; both journal every write that a client
+// asks to have journalled.
+func (s *Server) mongoArguments() []string {
+	if s.StandIn == "" {
+		gigabytes := fmt.Sprintf("%.2f", max(0.25, float64(s.settings.Memory)/(1<<30)))
+		return []string{"--dbpath", "{dir}/" + dataFolder, "--bind_ip", "{host}", "--port", "{port}",
+			"--wiredTigerCacheSizeGB", gigabytes, "--nounixsocket"}
+	}
+	return []string{"--host", "{host}", "--port", "{port}", "--storage-path", "{dir}/" + dataFolder, "--standalone",
+		"--sync-on-commit", "--cache-size", fmt.Sprintf("%dM", max(64, s.settings.Memory>>20)), "--log-level", "WARNING"}
+}
+
+func (s *Server) addMongoUser(ctx context.Context, address string) error {
+	err := withMongo(ctx, "mongodb://"+address+"/?directConnection=true", func(client *mongo.Client) error {
 		return client.Database("admin").RunCommand(ctx, bson.D{
-			{Key: "createUser", Value: i.user}, {Key: "pwd", Value: i.password}, {Key: "roles", Value: bson.A{"root"}},
+			{Key: "createUser", Value: s.user}, {Key: "pwd", Value: s.password}, {Key: "roles", Value: bson.A{"root"}},
 		}).Err()
 	})
+	if refused := (mongo.CommandError{}); errors.As(err, &refused) && refused.Code == userExists {
+		return nil // of an earlier visit whose answer did not come
+	}
+	return err
 }
 
-// mongoProcess is the command of either program; both journal every write that a
-// client asks to have journalled.
-func mongoProcess(i *Instance, authenticate bool) process {
-	data, port := i.file(dataFolder), strconv.Itoa(i.ports.Numbers[0])
-	if !authenticate {
-		data += ".half" // see firstData
-	}
-	if i.StandIn == "" {
-		gigabytes := fmt.Sprintf("%.2f", max(0.25, float64(i.settings.Memory)/(1<<30)))
-		args := []string{i.path, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port,
-			"--wiredTigerCacheSizeGB", gigabytes, "--nounixsocket"}
-		if authenticate {
-			args = append(args, "--auth")
-		}
-		return process{name: "mongo", env: searchPath(), args: args}
-	}
-	args := []string{i.path, "--host", "127.0.0.1", "--port", port, "--storage-path", data, "--standalone",
-		"--sync-on-commit", "--cache-size", fmt.Sprintf("%dM", max(64, i.settings.Memory>>20)), "--log-level", "WARNING"}
-	if authenticate {
-		args = append(args, "--auth")
-	}
-	return process{name: "mongo", env: append(searchPath(), "HOME="+i.dir), args: args}
+// userExists is the code of that error: 51003.
+const userExists = 51003
+
+func mongoReady(ctx context.Context, s *Server, address string) error {
+	return withMongo(ctx, s.DSN(address, "admin"), func(client *mongo.Client) error {
+		return client.Database("admin").RunCommand(ctx, bson.D{{Key: "usersInfo", Value: 1}}).Err()
+	})
 }
 
 // withMongo connects, works and disconnects. The context says how long to wait for

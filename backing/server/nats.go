@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"syscall"
+	"encoding/json"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // natsConfig is the file that jetstream.Run reads. Its form stands there and here,
@@ -22,32 +22,24 @@ type natsConfig struct {
 	Connections int `json:"connections"`
 }
 
-func natsProgram() program {
-	return program{
-		ports: 1, stop: syscall.SIGTERM,
-		installed: func(s Settings) (Installed, error) {
-			if len(s.NATSCommand) == 0 {
-				return Installed{}, errors.New("NATS runs in a program of ours: Settings.NATSCommand must name it")
-			}
-			return Installed{Path: s.NATSCommand[0], Version: "built in"}, nil
-		},
-		prepare: func(_ context.Context, i *Instance) error {
-			return i.writeJSON("nats.json", natsConfig{
-				Address: i.Address(), User: i.user, Password: i.password, Folder: i.file(dataFolder),
-				Memory: 4 * i.settings.Memory, Connections: i.settings.Connections,
-			})
-		},
-		processes: func(i *Instance) []process {
-			return []process{{name: "nats", env: searchPath(),
-				args: append(slices.Clone(i.settings.NATSCommand), i.file("nats.json"))}}
-		},
-		ready: natsReady,
+// installedNATS: it is part of our unit program.
+func installedNATS() (Installed, error) { return Installed{Version: "built in"}, nil }
+
+func describeNATS(s *Server, unit *lab.UnitSpec) {
+	text, err := json.Marshal(natsConfig{
+		Address: "{host}:{port}", User: s.user, Password: s.password, Folder: "{dir}/" + dataFolder,
+		Memory: 4 * s.settings.Memory, Connections: s.settings.Connections,
+	})
+	if err != nil {
+		text = []byte(err.Error()) // texts and numbers: it cannot be
 	}
+	unit.Files["nats.json"] = text
+	unit.Args = []string{string(NATS), "{dir}/nats.json"}
 }
 
 // natsReady asks for the account's streams: JetStream is up when it answers.
-func natsReady(ctx context.Context, i *Instance) error {
-	connection, err := nats.Connect(i.DSN(""), nats.Timeout(attemptWithin))
+func natsReady(ctx context.Context, s *Server, address string) error {
+	connection, err := nats.Connect(s.DSN(address, ""), nats.Timeout(attemptWithin))
 	if err != nil {
 		return err
 	}
@@ -56,7 +48,7 @@ func natsReady(ctx context.Context, i *Instance) error {
 	if err != nil {
 		return err
 	}
-	i.Version = connection.ConnectedServerVersion()
+	s.Version = connection.ConnectedServerVersion()
 	_, err = stream.AccountInfo(ctx)
 	return err
 }

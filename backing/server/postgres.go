@@ -4,24 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
-	"syscall"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
-)
 
-func postgres() program {
-	return program{
-		ports: 1, stop: syscall.SIGINT,
-		installed: func(Settings) (Installed, error) { return installedPostgres() },
-		prepare:   preparePostgres,
-		processes: func(i *Instance) []process {
-			return []process{{name: "postgres", env: searchPath(), args: []string{
-				i.path, "-D", i.file(dataFolder), "-c", "config_file=" + i.file("postgresql.conf")}}}
-		},
-		ready: func(ctx context.Context, i *Instance) error { return pingSQL(ctx, "pgx", i.DSN("postgres")) },
-	}
-}
+	"github.com/cleave-lab/cleave/lab"
+)
 
 // installedPostgres follows links: initdb stands beside the server itself.
 func installedPostgres() (Installed, error) {
@@ -33,20 +20,20 @@ func installedPostgres() (Installed, error) {
 	return found, err
 }
 
-func preparePostgres(_ context.Context, i *Instance) error {
-	err := i.write("postgresql.conf",
-		"data_directory = "+quoted(i.file(dataFolder)),
-		"hba_file = "+quoted(filepath.Join(i.file(dataFolder), "pg_hba.conf")),
-		"listen_addresses = '127.0.0.1'",
-		fmt.Sprintf("port = %d", i.ports.Numbers[0]),
+func describePostgres(s *Server, unit *lab.UnitSpec) {
+	unit.Files["postgresql.conf"] = lines(
+		"data_directory = '{dir}/"+dataFolder+"'",
+		"hba_file = '{dir}/pg_hba.conf'",
+		"listen_addresses = '{host}'",
+		"port = {port}",
 		"unix_socket_directories = ''",
-		fmt.Sprintf("max_connections = %d", i.settings.Connections),
+		fmt.Sprintf("max_connections = %d", s.settings.Connections),
 		// Durability, said once more although these are the defaults.
 		"fsync = on",
 		"synchronous_commit = on",
 		"full_page_writes = on",
 		// Size.
-		fmt.Sprintf("shared_buffers = %dkB", max(i.settings.Memory>>10, 1024)),
+		fmt.Sprintf("shared_buffers = %dkB", max(s.settings.Memory>>10, 1024)),
 		// In files of the data folder: in /dev/shm it would outlive a server that is
 		// killed.
 		"dynamic_shared_memory_type = mmap",
@@ -56,19 +43,15 @@ func preparePostgres(_ context.Context, i *Instance) error {
 		"timezone = 'UTC'",
 		"lc_messages = 'C'",
 	)
-	if err != nil || i.exists(dataFolder) {
-		return err
-	}
-	if err := i.write("postgres-password", i.password); err != nil {
-		return err
-	}
-	return i.firstData(func(data string) error {
-		return i.run(process{name: "install", env: searchPath(), args: []string{
-			filepath.Join(filepath.Dir(i.path), "initdb"), "-D", data, "-U", i.user, "--pwfile=" + i.file("postgres-password"),
-			// Texts compare by their bytes, as in the other databases.
-			"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}})
-	})
+	unit.Files["pg_hba.conf"] = lines("host all all 0.0.0.0/0 scram-sha-256")
+	unit.Files["postgres-password"] = lines(s.password)
+	unit.Server.Setup = []lab.ServerSetup{{Program: filepath.Join(filepath.Dir(s.Path), "initdb"), Args: []string{
+		"-D", "{dir}/" + dataFolder, "-U", s.user, "--pwfile={dir}/postgres-password",
+		// Texts compare by their bytes, as in the other databases.
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}}}
+	unit.Args = []string{"-D", "{dir}/" + dataFolder, "-c", "config_file={dir}/postgresql.conf"}
 }
 
-// quoted is a string in a PostgreSQL configuration file.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+func postgresReady(ctx context.Context, s *Server, address string) error {
+	return pingSQL(ctx, "pgx", s.DSN(address, "postgres"))
+}

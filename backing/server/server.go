@@ -1,32 +1,32 @@
-// Package server starts private instances of the servers that backing services
-// need: MariaDB, PostgreSQL, RabbitMQ, NATS JetStream and a MongoDB-protocol
-// server.
+// Package server says how the servers that backing services need are run: MariaDB,
+// PostgreSQL, RabbitMQ, NATS JetStream and a MongoDB-protocol server. A deployer runs
+// them, as units like any other.
 //
-// An instance belongs to whoever started it: it keeps everything in the folder
-// it was given, listens on free loopback ports only, has random credentials that
-// stand in files of mode 0600 and never in arguments, runs with full durability
-// and small caches, can be put back to a snapshot, and is gone after Stop or when
-// its starter dies, however it dies.
+// A server is private to one trial: it keeps everything in the volume of its unit,
+// listens at its own addresses only, has random credentials that stand in files of mode
+// 0600 and never in arguments, and runs with full durability and small caches.
 //
 // The package knows nothing of what is stored: schemas, queues and collections
 // are made by the clients (backing/database, backing/broker, backing/document).
 //
-// Entry points: Start, Instance, and Available for what this host has.
+// Entry points: Backings for studies; New for one server; Available for what this host has.
 package server
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
-	"time"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Kind names a server program.
 type Kind string
 
-// The servers that this package can start.
+// The servers of this package.
 const (
 	MariaDB  Kind = "mariadb"
 	Postgres Kind = "postgres"
@@ -38,8 +38,8 @@ const (
 // Kinds lists all of them in the order in which they are shown.
 func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo} }
 
-// Settings are the knobs of an instance. The zero value is fit for a trial on a
-// small machine; NATS needs NATSCommand.
+// Settings are the knobs of a server. The zero value is fit for a trial on a small
+// machine.
 type Settings struct {
 	// Memory is what the server may use to cache data, in bytes; 0 means 64 MiB.
 	// RabbitMQ and NATS take it as the limit from which they hold publishers back
@@ -47,11 +47,6 @@ type Settings struct {
 	Memory int64
 	// Connections is how many clients may be connected; 0 means 200.
 	Connections int
-	// Label is the value of CLEAVE_RUN in the environment of every process; empty
-	// means that they have none.
-	Label string
-	// NATSCommand runs jetstream.Run on the configuration file appended to it.
-	NATSCommand []string
 }
 
 func (s Settings) withDefaults() Settings {
@@ -64,72 +59,102 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// program is what is needed to know about one kind of server. All of its
-// functions get the instance with its folder, ports and credentials filled in.
+// Server is one server that can be deployed.
+type Server struct {
+	Kind Kind
+	// Version is what the program says of itself; that of NATS is known once it runs.
+	Version string
+	// StandIn is the program that runs in the place of the one that Kind names;
+	// empty for the real thing. Every output that names the server must name it.
+	StandIn string
+	// Path is that of the program; empty for the deployer's own unit program.
+	Path string
+
+	program  program
+	settings Settings
+	user     string
+	password string
+}
+
+// program is what is needed to know about one kind of server.
 type program struct {
-	ports     int // how many loopback ports; clients call the first
-	installed func(Settings) (Installed, error)
-	prepare   func(context.Context, *Instance) error // makes files; leaves what is there
-	processes func(*Instance) []process              // in starting order, the server last
-	ready     func(context.Context, *Instance) error // nil when a client can work
-	stop      stopSignal
+	installed func() (Installed, error)
+	describe  func(*Server, *lab.UnitSpec) // fills in all that differs from kind to kind
+	// ready is nil when a client can work at the address.
+	ready func(ctx context.Context, s *Server, address string) error
 }
 
 func programOf(kind Kind) (program, error) {
 	switch kind {
 	case MariaDB:
-		return mariadb(), nil
+		return program{installedMariaDB, describeMariaDB, mariadbReady}, nil
 	case Postgres:
-		return postgres(), nil
+		return program{installedPostgres, describePostgres, postgresReady}, nil
 	case RabbitMQ:
-		return rabbitmq(), nil
+		return program{installedRabbit, describeRabbit, rabbitReady}, nil
 	case NATS:
-		return natsProgram(), nil
+		return program{installedNATS, describeNATS, natsReady}, nil
 	case Mongo:
-		return mongoProgram(), nil
+		return program{installedMongo, describeMongo, mongoReady}, nil
 	}
 	return program{}, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
 }
 
-// readyWithin bounds a start whose context has no deadline. RabbitMQ, ready in
-// four seconds on a quiet machine, took over two minutes on one that had ten times
-// its processors' work.
-const readyWithin = 5 * time.Minute
-
-// startAttempts: a free port can be taken between our look and the server's.
-const startAttempts = 3
-
-// Start starts an instance in dir, which is made where it is missing, and
-// returns when a client can work with it. A dir that an earlier instance used
-// continues with its data and credentials. A program that is not installed is a
-// *MissingError.
-func Start(ctx context.Context, kind Kind, dir string, settings Settings) (*Instance, error) {
+// New returns a server with credentials of its own. A program that is not installed is
+// a *MissingError.
+func New(kind Kind, settings Settings) (*Server, error) {
 	program, err := programOf(kind)
 	if err != nil {
 		return nil, err
 	}
-	settings = settings.withDefaults()
-	installed, err := program.installed(settings)
+	installed, err := program.installed()
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, err)
+	return &Server{
+		Kind: kind, Version: installed.Version, StandIn: installed.StandIn, Path: installed.Path,
+		program: program, settings: settings.withDefaults(), user: "cleave", password: secret(),
+	}, nil
+}
+
+// About says what the server really is.
+func (s *Server) About() string {
+	if s.StandIn != "" {
+		return fmt.Sprintf("%s %s, a stand-in for %s", s.StandIn, s.Version, s.Kind)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, err)
+	return fmt.Sprintf("%s %s", s.Kind, s.Version)
+}
+
+// Unit is the server as a unit of that name.
+func (s *Server) Unit(name string) lab.UnitSpec {
+	unit := lab.UnitSpec{
+		Name: name, Role: name, Foreign: true, Listens: true, Program: s.Path, Env: environment(), Files: map[string][]byte{},
+		Server: &lab.Server{Kind: string(s.Kind), Ready: func(ctx context.Context, address string) error {
+			return s.program.ready(ctx, s, address)
+		}},
 	}
-	instance := &Instance{
-		Kind: kind, Version: installed.Version, StandIn: installed.StandIn,
-		dir: dir, settings: settings, program: program, path: installed.Path, died: make(chan error, 1),
+	s.program.describe(s, &unit)
+	return unit
+}
+
+// dataFolder is where a server keeps what it is told.
+const dataFolder = "data"
+
+// environment is the least that a server needs: nothing of ours reaches it but where
+// programs are.
+func environment() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"LC_ALL=C", "LANG=C", "TZ=UTC", "HOME={dir}", "TMPDIR={dir}",
 	}
-	for attempt := 1; ; attempt++ {
-		err = instance.begin(ctx)
-		if err == nil {
-			return instance, nil
-		}
-		if !errors.Is(err, errPortTaken) || attempt == startAttempts {
-			return nil, fmt.Errorf("start %s in %s: %w", kind, dir, err)
-		}
-	}
+}
+
+// lines is the content of a file.
+func lines(text ...string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
+
+// secret returns 128 random bits in hexadecimal.
+func secret() string {
+	bits := make([]byte, 16)
+	_, _ = rand.Read(bits) // never fails: crypto/rand
+	return hex.EncodeToString(bits)
 }

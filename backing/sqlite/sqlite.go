@@ -56,7 +56,7 @@ func (Backing) Fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.S
 type service struct{ folder string }
 
 // Address implements lab.Service.
-func (s service) Address() string { return "sqlite://" + filepath.ToSlash(s.folder) }
+func (s service) Address(string) string { return "sqlite://" + filepath.ToSlash(s.folder) }
 
 // Folder implements lab.FileService.
 func (s service) Folder() string { return s.folder }
@@ -66,8 +66,8 @@ func (s service) About() string {
 	return "SQLite (modernc.org/sqlite " + moduleVersion() + "), embedded"
 }
 
-// Processes implements lab.Service.
-func (s service) Processes() []lab.Unit { return nil }
+// Server implements lab.Service: there is none.
+func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 
 // Release implements lab.Service.
 func (s service) Release() error { return os.RemoveAll(s.folder) }

@@ -18,7 +18,7 @@ func TestEveryTrialHasAFolderOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		place, err := database.ParsePlace(service.Address())
+		place, err := database.ParsePlace(service.Address(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +32,8 @@ func TestEveryTrialHasAFolderOfItsOwn(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-		if !strings.HasPrefix(service.About(), "SQLite") || service.Processes() != nil {
-			t.Errorf("about %q, processes %v", service.About(), service.Processes())
+		if _, has := service.Server(); has || !strings.HasPrefix(service.About(), "SQLite") {
+			t.Errorf("about %q, has a server: %v", service.About(), has)
 		}
 		if err := service.Release(); err != nil {
 			t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 const (
@@ -131,21 +131,16 @@ func (w *wire) ids() []string {
 
 // TestMain lets the test program also be the NATS server's process.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "nats" {
-		if err := jetstream.Run(os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+	servers.Main(m.Run, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+	})
 }
 
 // natsServer is a real server, in a process of its own: what the race detector
 // finds inside it is not about this package.
 func natsServer(t testing.TB) broker.Config {
 	t.Helper()
-	instance, err := server.Start(t.Context(), server.NATS, t.TempDir(), server.Settings{NATSCommand: []string{os.Args[0], "nats"}})
+	instance, err := servers.Start(t.Context(), server.NATS, t.TempDir(), server.Settings{})
 	must(t, err)
 	t.Cleanup(func() { must(t, instance.Stop()) })
 	return broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}
@@ -154,7 +149,7 @@ func natsServer(t testing.TB) broker.Config {
 // rabbitServer is a real server, or the test is skipped.
 func rabbitServer(t testing.TB) broker.Config {
 	t.Helper()
-	instance, err := server.Start(t.Context(), server.RabbitMQ, t.TempDir(), server.Settings{})
+	instance, err := servers.Start(t.Context(), server.RabbitMQ, t.TempDir(), server.Settings{})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		t.Skip(missing)

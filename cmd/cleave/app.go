@@ -35,9 +35,9 @@ const spansVariable = "CLEAVE_SPANS"
 
 // backings are the backing services that this program can provide. A server that
 // the user names takes the place of a private one.
-func backings(unit, label, scratch string) (map[string]lab.Backing, error) {
+func backings(scratch string) (map[string]lab.Backing, error) {
 	all := map[string]lab.Backing{sqlite.Kind: sqlite.New()}
-	for _, b := range server.Backings(unit, label, scratch) {
+	for _, b := range server.Backings(scratch) {
 		all[b.Kind()] = b
 	}
 	users, err := users()

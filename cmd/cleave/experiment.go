@@ -307,7 +307,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	services, err := backings(unit, label.String(), scratch)
+	services, err := backings(scratch)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
@@ -311,7 +312,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			instance, err := server.Start(t.Context(), kind, folder, server.Settings{NATSCommand: []string{filepath.Join(binaries, "cleave-unit"), "nats"}})
+			instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,6 +26,13 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
+	servers.Main(func() int { return withBinaries(m.Run) }, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+	})
+}
+
+// withBinaries builds cleave and cleave-unit for the tests.
+func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
 		// Another user runs them, too. The settings of whoever runs the tests stay as they are.
@@ -30,15 +40,15 @@ func TestMain(m *testing.M) {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
 	binaries = dir
-	code := m.Run()
+	code := run()
 	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
-	os.Exit(code)
+	return code
 }
 
 func build(dir string) error {

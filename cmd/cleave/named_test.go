@@ -15,26 +15,27 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // usersServers are servers that somebody else runs, as far as cleave can see.
 type usersServers struct {
 	t                *testing.T
-	database, broker *server.Instance
+	database, broker *servers.Instance
 }
 
 // startUsersServers starts them for a test.
 func startUsersServers(t *testing.T) usersServers {
 	t.Helper()
 	needServers(t, server.Postgres, server.RabbitMQ)
-	start := func(kind server.Kind) *server.Instance {
+	start := func(kind server.Kind) *servers.Instance {
 		folder, err := os.MkdirTemp("", "cleave-users-") // servers' socket paths must be short
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(folder) })
-		instance, err := server.Start(t.Context(), kind, folder, server.Settings{})
+		instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +102,7 @@ func (u usersServers) left() []string {
 func (u usersServers) secrets() [][]byte {
 	u.t.Helper()
 	var all [][]byte
-	for _, instance := range []*server.Instance{u.database, u.broker} {
+	for _, instance := range []*servers.Instance{u.database, u.broker} {
 		address, err := url.Parse(instance.URL())
 		if err != nil {
 			u.t.Fatal(err)

@@ -58,8 +58,12 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 			data = []byte(fill.Replace(string(data)))
 		}
 		file := filepath.Join(path, name)
-		err := os.MkdirAll(filepath.Dir(file), 0o700)
-		if err == nil {
+		folder, isFolder := filepath.Dir(file), strings.HasSuffix(name, "/")
+		if isFolder {
+			folder = file
+		}
+		err := os.MkdirAll(folder, 0o700)
+		if err == nil && !isFolder {
 			err = os.WriteFile(file, data, 0o600)
 		}
 		if err != nil {
@@ -81,12 +85,12 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 		environment = append(environment, lab.PeerVariable(peer)+"="+endpoints[peer].Dial)
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 	}
-	fill := strings.NewReplacer(pairs...)
+	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer()
 	if spec.Foreign {
-		fill = Fill(spec, dir, endpoints)
+		own = Fill(spec, dir, endpoints)
 	}
 	for _, variable := range spec.Env {
-		environment = append(environment, fill.Replace(variable))
+		environment = append(environment, peers.Replace(own.Replace(variable)))
 	}
 	return environment
 }

@@ -77,15 +77,16 @@ func Deployer(unit string) (*process.Deployer, error) {
 // Outcome is what a trial gave.
 type Outcome struct {
 	Finished lab.Event        // of the lead unit
-	Used     lab.Metered      // between the marks, by the units and the services' processes
+	Used     lab.Metered      // between the marks, by the units, servers among them
 	Reports  []lab.UnitReport // what each unit reported at its end
+	// Deployment is what has been played; its servers still run.
+	Deployment lab.Deployment
 }
 
 // Play deploys a layout into a new folder below dir ("": where temporary files
-// go), runs its job and tears it down. The units are metered, and the processes of
-// the services beside them. judge gets the outcome while the services run; a trial
+// go), runs its job and tears it down. judge gets the outcome while the servers run; a trial
 // that it refuses is an error. Errors come with what the units have logged.
-func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, services []lab.Service, judge func(Outcome) error) (err error) {
+func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error) (err error) {
 	if err := deployer.Preflight(layout); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir str
 			err = fmt.Errorf("%w %v", err, logs)
 		}
 	}()
-	outcome, err := work(ctx, deployment, services)
+	outcome, err := work(ctx, deployment)
 	if err != nil {
 		return err
 	}
@@ -111,15 +112,11 @@ func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir str
 }
 
 // work runs the job of a deployment between two marks and asks for the reports.
-func work(ctx context.Context, deployment lab.Deployment, services []lab.Service) (Outcome, error) {
+func work(ctx context.Context, deployment lab.Deployment) (Outcome, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return Outcome{}, err
 	}
-	units := deployment.Units()
-	for _, service := range services {
-		units = append(units, service.Processes()...)
-	}
-	metering, err := meter.New().Watch(ctx, units)
+	metering, err := meter.New().Watch(ctx, deployment.Units())
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -135,7 +132,7 @@ func work(ctx context.Context, deployment lab.Deployment, services []lab.Service
 		return Outcome{}, err
 	}
 	reports, err := deployment.Reports(ctx)
-	return Outcome{Finished: finished, Used: used, Reports: reports}, err
+	return Outcome{Finished: finished, Used: used, Reports: reports, Deployment: deployment}, err
 }
 
 // between is what happens from mark to mark.

@@ -35,6 +35,8 @@ func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
 func (f *fake) Units() []lab.Unit           { return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}} }
 func (f *fake) Command(c lab.Command) error { return f.step(string(c.Command)) }
 func (f *fake) HandedOver() string          { return "" }
+func (f *fake) Failed() <-chan struct{}     { return nil }
+func (f *fake) Failure() error              { return nil }
 func (f *fake) Logs() map[string]string     { return map[string]string{"unit": "last words"} }
 func (f *fake) Stop() error                 { return errors.Join(f.step("tear down"), os.RemoveAll(f.dir)) }
 func (f *fake) Deploy(_ context.Context, _ lab.Layout, dir string) (lab.Deployment, error) {
@@ -52,13 +54,6 @@ func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
 
 func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
 
-// service is a backing service whose process is this one too.
-type service struct{ lab.Service }
-
-func (service) Processes() []lab.Unit {
-	return []lab.Unit{{Name: "server", Role: "server", PID: os.Getpid()}}
-}
-
 // whole is a trial without a failure, step by step.
 func whole() []string {
 	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge", "tear down"}
@@ -68,7 +63,7 @@ func whole() []string {
 func play(t *testing.T, f *fake, judge func(Outcome) error) error {
 	t.Helper()
 	dir := t.TempDir()
-	err := Play(t.Context(), f, lab.Layout{}, dir, []lab.Service{service{}}, judge)
+	err := Play(t.Context(), f, lab.Layout{}, dir, judge)
 	if f.dir != "" && filepath.Dir(f.dir) != dir {
 		t.Errorf("the trial is in %s, want it below %s", f.dir, dir)
 	}
@@ -90,8 +85,8 @@ func TestPlay(t *testing.T) {
 	if got.Finished.ElapsedSeconds != 2.5 || len(got.Reports) != 1 {
 		t.Errorf("outcome %+v, want the finish and the report of the unit", got)
 	}
-	if got.Used.WindowSeconds <= 0 || got.Used.Roles["core"].Units != 1 || got.Used.Roles["server"].Units != 1 {
-		t.Errorf("used %+v, want unit and server, between two marks", got.Used)
+	if got.Used.WindowSeconds <= 0 || got.Used.Roles["core"].Units != 1 {
+		t.Errorf("used %+v, want the unit, between two marks", got.Used)
 	}
 }
 

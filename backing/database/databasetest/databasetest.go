@@ -18,20 +18,21 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 // Servers starts servers when they are first needed.
 type Servers struct {
 	owner   testing.TB
 	mu      sync.Mutex
-	running map[database.Driver]*server.Instance
+	running map[database.Driver]*servers.Instance
 	failed  map[database.Driver]error
 	made    int
 }
 
 // NewServers makes servers that end when the owner does.
 func NewServers(owner testing.TB) *Servers {
-	return &Servers{owner: owner, running: map[database.Driver]*server.Instance{}, failed: map[database.Driver]error{}}
+	return &Servers{owner: owner, running: map[database.Driver]*servers.Instance{}, failed: map[database.Driver]error{}}
 }
 
 // Each runs a test over every kind of database, as sub-tests named after it. open
@@ -101,7 +102,7 @@ func Around(t testing.TB, config database.Config) database.Place {
 
 // instance is the running server of that kind, started now if it is the first
 // time; a failure is remembered.
-func (s *Servers) instance(driver database.Driver) (*server.Instance, error) {
+func (s *Servers) instance(driver database.Driver) (*servers.Instance, error) {
 	if running, ok := s.running[driver]; ok || s.failed[driver] != nil {
 		return running, s.failed[driver]
 	}
@@ -115,13 +116,13 @@ func (s *Servers) instance(driver database.Driver) (*server.Instance, error) {
 }
 
 // start uses a folder near the root: the servers' socket paths must be short.
-func (s *Servers) start(driver database.Driver) (*server.Instance, error) {
+func (s *Servers) start(driver database.Driver) (*servers.Instance, error) {
 	kind := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}[driver]
 	dir, err := os.MkdirTemp("", "cleave-db-")
 	if err != nil {
 		return nil, err
 	}
-	running, err := server.Start(context.Background(), kind, dir, server.Settings{})
+	running, err := servers.Start(context.Background(), kind, dir, server.Settings{})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

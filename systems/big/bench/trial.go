@@ -61,7 +61,7 @@ func playTrial(ctx context.Context, deployer lab.Deployer, c contender, seed uin
 	if err != nil {
 		return cost{}, err
 	}
-	err = trials.Play(ctx, deployer, layout, "", nil, func(o trials.Outcome) error {
+	err = trials.Play(ctx, deployer, layout, "", func(o trials.Outcome) error {
 		n := float64(layout.Operations)
 		measured = cost{cpu: o.Used.Total.CPUSeconds / n, elapsed: o.Finished.ElapsedSeconds / n}
 		return audit(c, o.Reports)

@@ -3,7 +3,6 @@ package assembly_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
@@ -67,14 +67,9 @@ func must(t testing.TB, err error) {
 
 // TestMain lets the test program also be the NATS server's process.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "nats" {
-		if err := jetstream.Run(os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+	servers.Main(m.Run, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+	})
 }
 
 // natsBroker is a server of this test alone.
@@ -113,12 +108,12 @@ func sqliteStore(t *testing.T) document.Store {
 
 // startServer is nil where the program is missing. All servers have processes of
 // their own: what the race detector finds inside NATS is not about the shop.
-func startServer(owner *testing.T, kind server.Kind) *server.Instance {
+func startServer(owner *testing.T, kind server.Kind) *servers.Instance {
 	owner.Helper()
 	dir, err := os.MkdirTemp("", "cleave-events-")
 	must(owner, err)
 	owner.Cleanup(func() { must(owner, os.RemoveAll(dir)) })
-	instance, err := server.Start(context.Background(), kind, dir, server.Settings{NATSCommand: []string{os.Args[0], "nats"}})
+	instance, err := servers.Start(context.Background(), kind, dir, server.Settings{})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		return nil

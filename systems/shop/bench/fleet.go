@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -80,11 +80,7 @@ func newFleet(o options) (*fleet, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	f := &fleet{options: o, deployer: deployer, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
-	label, err := launch.Own() // as that of the units
-	if err != nil {
-		return nil, err
-	}
-	for _, backing := range server.Backings(unit, label.String(), dir) {
+	for _, backing := range server.Backings(dir) {
 		f.backings[backing.Kind()] = backing
 	}
 	return f, nil
@@ -101,13 +97,20 @@ func (f *fleet) play(ctx context.Context, v lab.Variant) (result saturated, err 
 	if err != nil {
 		return result, err
 	}
-	services, addresses, err := f.serve(ctx, layout)
-	defer func() { err = errors.Join(err, release(services)) }()
+	services, err := run.OpenServices(ctx, f.backings, layout, f.dir)
 	if err != nil {
 		return result, err
 	}
-	err = trials.Play(ctx, f.deployer, introduce(layout, addresses), f.dir, services, func(o trials.Outcome) (err error) {
+	defer func() { err = errors.Join(err, services.Release()) }()
+	if layout, err = services.Introduce(layout); err != nil {
+		return result, err
+	}
+	err = trials.Play(ctx, f.deployer, layout, f.dir, func(o trials.Outcome) (err error) {
 		if result, err = f.perOrder(o); err != nil {
+			return err
+		}
+		addresses, err := services.Addresses(o.Deployment)
+		if err != nil {
 			return err
 		}
 		return f.check(ctx, v, addresses[assembly.ServiceDatabase])
@@ -145,44 +148,6 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 		system.Stock: float64(filled.Stock), system.Balance: float64(filled.Balance),
 	}}
 	return system.System{Generator: clientsFor{job}}.Layout(v, point, f.seed)
-}
-
-// serve starts the backing services of a layout; those that run are returned even
-// when another fails.
-func (f *fleet) serve(ctx context.Context, layout lab.Layout) (services []lab.Service, addresses map[string]string, err error) {
-	addresses = map[string]string{}
-	for _, spec := range layout.Services {
-		backing := f.backings[spec.Kind]
-		if backing == nil {
-			return services, nil, fmt.Errorf("there is no server for %s %q", spec.Name, spec.Kind)
-		}
-		service, err := backing.Fresh(ctx, spec, f.dir)
-		if err != nil {
-			return services, nil, err
-		}
-		services, addresses[spec.Name] = append(services, service), service.Address()
-	}
-	return services, addresses, nil
-}
-
-func release(services []lab.Service) error {
-	var errs []error
-	for _, service := range services {
-		errs = append(errs, service.Release())
-	}
-	return errors.Join(errs...)
-}
-
-// introduce is the layout in which every unit knows the services.
-func introduce(layout lab.Layout, addresses map[string]string) lab.Layout {
-	for _, units := range [][]lab.UnitSpec{layout.Units, layout.Prepare} {
-		for i := range units {
-			for name, address := range addresses {
-				units[i].Env = append(units[i].Env, lab.ServiceVariable(name)+"="+address)
-			}
-		}
-	}
-	return layout
 }
 
 // count adds up what the units have asked of their databases.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
@@ -22,7 +23,7 @@ func seed() shop.Seed {
 type place struct {
 	driver database.Driver
 	dir    string
-	server *server.Instance // nil for SQLite
+	server *servers.Instance // nil for SQLite
 	made   int
 }
 
@@ -37,7 +38,7 @@ func newPlace(ctx context.Context, driver database.Driver) (*place, error) {
 		if err := os.Chmod(dir, 0o755); err != nil { // the server is another user
 			return nil, errors.Join(err, p.close())
 		}
-		if p.server, err = server.Start(ctx, kind, filepath.Join(dir, "server"), server.Settings{}); err != nil {
+		if p.server, err = servers.Start(ctx, kind, filepath.Join(dir, "server"), server.Settings{}); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package servers
 
 import (
 	"bufio"
@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +22,7 @@ import (
 
 	natsclient "github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/procfs"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -26,35 +30,50 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/server"
 )
+
+// door is where clients come to a server.
+type door interface {
+	URL() string
+	DSN(database string) string
+}
+
+// impostor comes to the door with a wrong password.
+type impostor struct{ *Instance }
+
+func (i impostor) URL() string {
+	return strings.ReplaceAll(i.Instance.URL(), password(i.Instance), "wrong")
+}
+
+func (i impostor) DSN(database string) string {
+	return strings.ReplaceAll(i.Instance.DSN(database), password(i.Instance), "wrong")
+}
+
+// password is that of the server's only user.
+func password(i *Instance) string {
+	address, _ := url.Parse(i.URL()) // ours
+	text, _ := address.User.Password()
+	return text
+}
 
 // keeper writes words into a server durably and reads all of them back.
 type keeper interface {
-	write(ctx context.Context, instance *Instance, word string) error
-	read(ctx context.Context, instance *Instance) ([]string, error)
-	disguised(instance *Instance) *Instance
-}
-
-// impostor gives a copy of an instance the wrong password.
-type impostor struct{}
-
-func (impostor) disguised(instance *Instance) *Instance {
-	return &Instance{Kind: instance.Kind, ports: instance.ports, user: instance.user, password: "wrong"}
+	write(ctx context.Context, at door, word string) error
+	read(ctx context.Context, at door) ([]string, error)
 }
 
 type sqlKeeper struct{ driver string }
 
-func (k sqlKeeper) disguised(instance *Instance) *Instance { return impostor{}.disguised(instance) }
-
-func (k sqlKeeper) open(ctx context.Context, instance *Instance) (*sql.DB, error) {
-	place, err := database.ParsePlace(instance.URL())
+func (k sqlKeeper) open(ctx context.Context, at door) (*sql.DB, error) {
+	place, err := database.ParsePlace(at.URL())
 	if err != nil {
 		return nil, err
 	}
 	if err := place.Create(ctx, "words"); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open(k.driver, instance.DSN("words"))
+	db, err := sql.Open(k.driver, at.DSN("words"))
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +81,8 @@ func (k sqlKeeper) open(ctx context.Context, instance *Instance) (*sql.DB, error
 	return db, err
 }
 
-func (k sqlKeeper) write(ctx context.Context, instance *Instance, word string) error {
-	database, err := k.open(ctx, instance)
+func (k sqlKeeper) write(ctx context.Context, at door, word string) error {
+	database, err := k.open(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -72,8 +91,8 @@ func (k sqlKeeper) write(ctx context.Context, instance *Instance, word string) e
 	return err
 }
 
-func (k sqlKeeper) read(ctx context.Context, instance *Instance) ([]string, error) {
-	database, err := k.open(ctx, instance)
+func (k sqlKeeper) read(ctx context.Context, at door) ([]string, error) {
+	database, err := k.open(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +113,10 @@ func (k sqlKeeper) read(ctx context.Context, instance *Instance) ([]string, erro
 	return words, rows.Err()
 }
 
-type rabbitKeeper struct{ impostor }
+type rabbitKeeper struct{}
 
-func (rabbitKeeper) queue(instance *Instance, work func(*amqp.Channel, amqp.Queue) error) error {
-	connection, err := amqp.Dial(instance.DSN(""))
+func (rabbitKeeper) queue(at door, work func(*amqp.Channel, amqp.Queue) error) error {
+	connection, err := amqp.Dial(at.DSN(""))
 	if err != nil {
 		return err
 	}
@@ -113,8 +132,8 @@ func (rabbitKeeper) queue(instance *Instance, work func(*amqp.Channel, amqp.Queu
 	return errors.Join(channel.Confirm(false), work(channel, queue))
 }
 
-func (k rabbitKeeper) write(ctx context.Context, instance *Instance, word string) error {
-	return k.queue(instance, func(channel *amqp.Channel, queue amqp.Queue) error {
+func (k rabbitKeeper) write(ctx context.Context, at door, word string) error {
+	return k.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
 		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", queue.Name, true, false,
 			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(word)})
 		if err != nil {
@@ -130,12 +149,12 @@ func (k rabbitKeeper) write(ctx context.Context, instance *Instance, word string
 // read looks at the messages without taking them, up to a mark that it puts
 // behind them: a queue that has just been recovered does not know yet how many
 // it has.
-func (k rabbitKeeper) read(ctx context.Context, instance *Instance) (words []string, err error) {
+func (k rabbitKeeper) read(ctx context.Context, at door) (words []string, err error) {
 	const mark = "."
-	if err := k.write(ctx, instance, mark); err != nil {
+	if err := k.write(ctx, at, mark); err != nil {
 		return nil, err
 	}
-	err = k.queue(instance, func(channel *amqp.Channel, queue amqp.Queue) error {
+	err = k.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
 		messages, err := channel.ConsumeWithContext(ctx, queue.Name, "", false, false, false, false, nil)
 		if err != nil {
 			return err
@@ -151,10 +170,10 @@ func (k rabbitKeeper) read(ctx context.Context, instance *Instance) (words []str
 	return words, err
 }
 
-type natsKeeper struct{ impostor }
+type natsKeeper struct{}
 
-func (natsKeeper) stream(ctx context.Context, instance *Instance, work func(js.JetStream, js.Stream) error) error {
-	connection, err := natsclient.Connect(instance.DSN(""))
+func (natsKeeper) stream(ctx context.Context, at door, work func(js.JetStream, js.Stream) error) error {
+	connection, err := natsclient.Connect(at.DSN(""))
 	if err != nil {
 		return err
 	}
@@ -170,15 +189,15 @@ func (natsKeeper) stream(ctx context.Context, instance *Instance, work func(js.J
 	return work(client, stream)
 }
 
-func (k natsKeeper) write(ctx context.Context, instance *Instance, word string) error {
-	return k.stream(ctx, instance, func(client js.JetStream, _ js.Stream) error {
+func (k natsKeeper) write(ctx context.Context, at door, word string) error {
+	return k.stream(ctx, at, func(client js.JetStream, _ js.Stream) error {
 		_, err := client.Publish(ctx, "words", []byte(word))
 		return err
 	})
 }
 
-func (k natsKeeper) read(ctx context.Context, instance *Instance) (words []string, err error) {
-	err = k.stream(ctx, instance, func(_ js.JetStream, stream js.Stream) error {
+func (k natsKeeper) read(ctx context.Context, at door) (words []string, err error) {
+	err = k.stream(ctx, at, func(_ js.JetStream, stream js.Stream) error {
 		info, err := stream.Info(ctx)
 		if err != nil {
 			return err
@@ -195,25 +214,34 @@ func (k natsKeeper) read(ctx context.Context, instance *Instance) (words []strin
 	return words, err
 }
 
-type mongoKeeper struct{ impostor }
+type mongoKeeper struct{}
 
-func (mongoKeeper) collection(ctx context.Context, instance *Instance, work func(*mongo.Collection) error) error {
-	return withMongo(ctx, instance.DSN("words"), func(client *mongo.Client) error {
+func (mongoKeeper) collection(ctx context.Context, at door, work func(*mongo.Collection) error) error {
+	return inWords(ctx, at, func(client *mongo.Client) error {
 		journalled := true
 		return work(client.Database("words").Collection("words",
 			options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled})))
 	})
 }
 
-func (k mongoKeeper) write(ctx context.Context, instance *Instance, word string) error {
-	return k.collection(ctx, instance, func(collection *mongo.Collection) error {
+func inWords(ctx context.Context, at door, work func(*mongo.Client) error) error {
+	client, err := mongo.Connect(options.Client().ApplyURI(at.DSN("words")))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }() // the answer is in
+	return work(client)
+}
+
+func (k mongoKeeper) write(ctx context.Context, at door, word string) error {
+	return k.collection(ctx, at, func(collection *mongo.Collection) error {
 		_, err := collection.InsertOne(ctx, bson.D{{Key: "_id", Value: word}})
 		return err
 	})
 }
 
-func (k mongoKeeper) read(ctx context.Context, instance *Instance) (words []string, err error) {
-	err = k.collection(ctx, instance, func(collection *mongo.Collection) error {
+func (k mongoKeeper) read(ctx context.Context, at door) (words []string, err error) {
+	err = k.collection(ctx, at, func(collection *mongo.Collection) error {
 		cursor, err := collection.Find(ctx, bson.D{})
 		if err != nil {
 			return err
@@ -232,24 +260,24 @@ func (k mongoKeeper) read(ctx context.Context, instance *Instance) (words []stri
 	return words, err
 }
 
-// startAndWait is the starter's main function: it names its instance's processes
+// startAndWait is the starter's main function: it names its server's processes
 // and waits to be killed.
-func startAndWait(kind Kind, dir string) error {
-	instance, err := Start(context.Background(), kind, dir, Settings{NATSCommand: natsCommand()})
+func startAndWait(args []string) error {
+	instance, err := Start(context.Background(), server.Kind(args[0]), args[1], server.Settings{})
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(instance.PIDs()); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(pids(instance)); err != nil {
 		return err
 	}
 	select {}
 }
 
-// killStarter has another process start an instance, kills that process and
-// returns the instance's processes.
-func killStarter(t *testing.T, kind Kind) []int {
+// killStarter has another process start a server, kills that process and returns the
+// server's processes.
+func killStarter(t *testing.T, kind server.Kind) []int {
 	t.Helper()
-	if _, err := installedOf(kind); err != nil {
+	if _, err := server.New(kind, server.Settings{}); err != nil {
 		t.Skip(err)
 	}
 	starter := exec.Command(os.Args[0], "starter", string(kind), t.TempDir())
@@ -262,34 +290,40 @@ func killStarter(t *testing.T, kind Kind) []int {
 	_ = starter.Process.Kill()
 	_ = starter.Wait()
 	must(t, err)
-	var pids []int
-	must(t, json.Unmarshal(line, &pids))
-	return pids
+	var all []int
+	must(t, json.Unmarshal(line, &all))
+	return all
 }
 
-func installedOf(kind Kind) (Installed, error) {
-	program, err := programOf(kind)
-	if err != nil {
-		return Installed{}, err
+// pids are the server's processes, without the keeper above them.
+func pids(i *Instance) []int {
+	below := []int{i.Units()[0].PID}
+	all, _ := procfs.AllProcs() // without /proc none is known
+	for n := 0; n < len(below); n++ {
+		for _, p := range all {
+			if stat, err := p.Stat(); err == nil && stat.PPID == below[n] && stat.State != "Z" {
+				below = append(below, p.PID)
+			}
+		}
 	}
-	return program.installed(Settings{NATSCommand: natsCommand()})
+	return below[1:]
 }
 
 // expectGone waits for the end of processes. What is left is named and killed.
 func expectGone(t *testing.T, pids []int) {
 	t.Helper()
-	var family []relative
+	runs := func(pid int) bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err == nil && !strings.Contains(string(text), ") Z ")
+	}
+	for end := time.Now().Add(2 * time.Minute); slices.ContainsFunc(pids, runs) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	for _, pid := range pids {
-		if p, ok := look(pid); ok {
-			family = append(family, p)
+		if runs(pid) {
+			t.Errorf("process %d is left", pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-	}
-	for end := time.Now().Add(2 * time.Minute); len(family) > 0 && time.Now().Before(end); time.Sleep(pollEvery) {
-		family = living(family)
-	}
-	for _, p := range family {
-		t.Errorf("process %d is left", p.pid)
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 	}
 }
 
@@ -345,18 +379,25 @@ func parseAddress(t *testing.T, text string) netip.AddrPort {
 // password in it.
 func expectSecretFiles(t *testing.T, instance *Instance) {
 	t.Helper()
-	entries, err := os.ReadDir(instance.dir)
-	must(t, err)
-	for _, entry := range entries {
+	holds := 0
+	must(t, filepath.WalkDir(instance.Volume(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // of a server that runs, some go at any time
+		}
 		info, err := entry.Info()
-		must(t, err)
-		if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
-			continue
+		if err != nil {
+			return nil
 		}
-		text, err := os.ReadFile(filepath.Join(instance.dir, entry.Name()))
-		must(t, err)
-		if strings.Contains(string(text), instance.password) {
-			t.Errorf("%s holds the password and has mode %v", entry.Name(), info.Mode())
+		text, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(text), password(instance)) {
+			holds++
+			if info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s holds the password and has mode %v", path, info.Mode())
+			}
 		}
+		return nil
+	}))
+	if holds == 0 && instance.Kind != server.Mongo {
+		t.Error("no file holds the password: the search is broken")
 	}
 }

@@ -1,0 +1,75 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/server"
+)
+
+// QueueDepth is how many messages a queue of a broker holds.
+type QueueDepth struct {
+	Ready   int // not handed to a consumer
+	Unacked int // handed out and not acknowledged
+}
+
+// depthsScript has the broker count. A quorum queue is asked through its log: the
+// figures that it publishes are up to five seconds old.
+const depthsScript = `[begin
+  {resource, _, queue, Name} = amqqueue:get_name(Q),
+  Count = fun(Query) -> {ok, Answer, _} = ra:consistent_query(amqqueue:get_pid(Q), Query), Answer end,
+  {Ready, Unacked} = case amqqueue:get_type(Q) of
+    rabbit_quorum_queue -> {Count(fun rabbit_fifo:query_messages_ready/1), Count(fun rabbit_fifo:query_messages_checked_out/1)};
+    _ -> [{_, R}, {_, U}] = rabbit_amqqueue:info(Q, [messages_ready, messages_unacknowledged]), {R, U}
+  end,
+  io:format("~s ~b ~b~n", [Name, Ready, Unacked])
+end || Q <- rabbit_amqqueue:list()], done.`
+
+// QueueDepths asks the broker itself, which takes a third of a second: AMQP
+// clients cannot see what others have not acknowledged. RabbitMQ only.
+func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, error) {
+	if i.Kind != server.RabbitMQ {
+		return nil, fmt.Errorf("depths of all queues: %s has no queues of that kind", i.Kind)
+	}
+	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(i.Path), "rabbitmqctl"), "-q", "-n", server.RabbitNode, "eval", depthsScript)
+	command.Env = i.environment()
+	answer, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return nil, fmt.Errorf("depths of all queues: %w", err)
+	}
+	depths := map[string]QueueDepth{}
+	for line := range strings.Lines(string(answer)) {
+		var name string
+		var depth QueueDepth
+		if _, err := fmt.Sscanf(line, "%s %d %d", &name, &depth.Ready, &depth.Unacked); err == nil {
+			depths[name] = depth
+		} else if strings.TrimSpace(line) != "done" {
+			return nil, fmt.Errorf("depths of all queues: what is %q in the broker's answer?", line)
+		}
+	}
+	return depths, nil
+}
+
+// environment is that of the server, for a tool of its own.
+func (i *Instance) environment() []string {
+	unit := i.Unit(i.name)
+	pairs := []string{"{dir}", i.Volume()}
+	for _, name := range unit.Server.Ports {
+		_, port, _ := net.SplitHostPort(i.address(name)) // it is one of ours
+		pairs = append(pairs, "{port:"+name+"}", port)
+	}
+	fill := strings.NewReplacer(pairs...)
+	for n, variable := range unit.Env {
+		unit.Env[n] = fill.Replace(variable)
+	}
+	return unit.Env
+}

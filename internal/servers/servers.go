@@ -1,0 +1,137 @@
+// Package servers runs servers one by one, for tests and benchmarks that work on a server
+// without a trial around it. A server is the same unit as in a trial, and the same
+// deployer runs it (deploy/process).
+//
+// A test binary that uses it must begin with Main, in TestMain: it is also the janitor
+// and the keeper of what it deploys.
+//
+// Entry points: Main, Start, Instance.
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// begunVariable is set where Main has run: without it the janitor of a test binary
+// would be all its tests again.
+const begunVariable = "CLEAVE_TEST_SERVERS"
+
+// Main is the main function of a test binary: its tests, which run begins, or what a
+// deployer or one of them has started it for. parts are further programs that it can be,
+// by their first argument; server.NATS is one that a server may need.
+func Main(run func() int, parts map[string]func(args []string) error) {
+	part := trials.Part(os.Args[1:])
+	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
+		part = func() error { return parts[os.Args[1]](os.Args[2:]) }
+	}
+	if part == nil {
+		if err := os.Setenv(begunVariable, "yes"); err != nil {
+			panic(err) // the name is well formed
+		}
+		os.Exit(run())
+	}
+	if err := part(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Instance is one running server. Its methods may be called from several goroutines.
+type Instance struct {
+	*server.Server
+	name       string
+	dir        string
+	deployment lab.Deployment
+}
+
+// Start starts a server in a new folder below dir, which is made where it is missing, and
+// returns when a client can work with it. A program that is not installed is a
+// *server.MissingError.
+func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
+	if testing.Testing() && os.Getenv(begunVariable) == "" {
+		return nil, errors.New("TestMain of this package must be servers.Main")
+	}
+	described, err := server.New(kind, settings)
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	deployer, err := trials.Deployer(own)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err == nil {
+		dir, err = os.MkdirTemp(dir, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{Server: described, name: string(kind), dir: dir}
+	i.deployment, err = deployer.Deploy(ctx, lab.Layout{Units: []lab.UnitSpec{described.Unit(i.name)}}, dir)
+	return i, err
+}
+
+// Address is where clients connect: a loopback address and a port below 32768.
+func (i *Instance) Address() string { return i.address("") }
+
+// address is that of the server itself, or of a further port of it.
+func (i *Instance) address(port string) string {
+	unit := i.name
+	if port != "" {
+		unit += ":" + port
+	}
+	endpoint, err := i.deployment.Endpoint(unit)
+	if err != nil {
+		return err.Error() // whoever dials it says so
+	}
+	return endpoint.Dial
+}
+
+// URL is server.Server.URL at the server's address.
+func (i *Instance) URL() string { return i.Server.URL(i.Address()) }
+
+// DSN is server.Server.DSN at the server's address.
+func (i *Instance) DSN(database string) string { return i.Server.DSN(i.Address(), database) }
+
+// Volume is the server's folder.
+func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }
+
+// Units are the processes of the server, as the meter takes them.
+func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
+
+// Failed is closed when the server has ended although nobody asked for it.
+func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
+
+// Failure says how it ended then.
+func (i *Instance) Failure() error { return i.deployment.Failure() }
+
+// Kill ends the server as a crash would (kill -9). The data stay; Restart brings it back.
+func (i *Instance) Kill() error { return i.restarter().Kill(i.name) }
+
+// Restart starts a server again, with the same address, credentials and data. One that
+// still runs is killed first.
+func (i *Instance) Restart(ctx context.Context) error {
+	_ = i.Kill() // it may have been killed
+	return i.restarter().Restart(ctx, i.name)
+}
+
+func (i *Instance) restarter() lab.Restarter { return i.deployment.(lab.Restarter) }
+
+// Stop ends the server and removes its files. Stopping twice is harmless.
+func (i *Instance) Stop() error { return i.deployment.Stop() }

@@ -1,0 +1,263 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+)
+
+// The test program is also the NATS server's, and a starter that is killed.
+func TestMain(m *testing.M) {
+	Main(m.Run, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+		"starter": func(args []string) error {
+			if err := os.Setenv(begunVariable, "yes"); err != nil {
+				return err
+			}
+			return startAndWait(args)
+		},
+	})
+}
+
+// within is a context for one test's servers.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// launchHere starts a server that ends with the test, or skips the test.
+func launchHere(t *testing.T, kind server.Kind) *Instance {
+	t.Helper()
+	begin := time.Now()
+	instance, err := Start(within(t), kind, t.TempDir(), server.Settings{})
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s started in %v", instance.About(), time.Since(begin))
+	t.Cleanup(func() { must(t, instance.Stop()) })
+	return instance
+}
+
+// keepers are the servers that keep data, with a client for each.
+func keepers() map[server.Kind]keeper {
+	return map[server.Kind]keeper{
+		server.MariaDB: sqlKeeper{"mysql"}, server.Postgres: sqlKeeper{"pgx"},
+		server.RabbitMQ: rabbitKeeper{}, server.NATS: natsKeeper{}, server.Mongo: mongoKeeper{},
+	}
+}
+
+// eachKeeper runs a test on every server that keeps data.
+func eachKeeper(t *testing.T, test func(t *testing.T, instance *Instance, content keeper)) {
+	for kind, content := range keepers() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			test(t, launchHere(t, kind), content)
+		})
+	}
+}
+
+// expect compares a server's content.
+func expect(t *testing.T, at door, content keeper, when string, want ...string) {
+	t.Helper()
+	got, err := content.read(within(t), at)
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("%s: content = %v, want %v", when, got, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAServer: its content outlives a crash, nobody else gets at it, its death is told,
+// and nothing is left of it.
+func TestAServer(t *testing.T) {
+	eachKeeper(t, func(t *testing.T, instance *Instance, content keeper) {
+		ctx := within(t)
+		must(t, content.write(ctx, instance, "a"))
+		expectClosed(t, instance, content)
+		address, before := instance.Address(), pids(instance)
+		must(t, instance.Kill())
+		expectGone(t, before)
+		if err := instance.Kill(); err == nil || !strings.Contains(err.Error(), "has ended before it was killed") {
+			t.Errorf("Kill of the dead: %v", err)
+		}
+		must(t, instance.Restart(ctx))
+		if instance.Address() != address {
+			t.Errorf("address changed from %s to %s", address, instance.Address())
+		}
+		must(t, content.write(ctx, instance, "b"))
+		expect(t, instance, content, "after kill -9", "a", "b")
+		if standIn := strings.Contains(instance.About(), "stand-in"); standIn != (instance.StandIn != "") {
+			t.Errorf("about %q", instance.About())
+		}
+		expectDeathIsTold(t, instance)
+		after := pids(instance)
+		must(t, instance.Stop())
+		expectGone(t, after)
+		must(t, instance.Stop())
+		if _, err := os.Stat(instance.Volume()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("its files are left: %v", err)
+		}
+	})
+}
+
+// expectClosed checks that nobody else gets at a server: no password where
+// others can read it, loopback only, and no entry without the password.
+func expectClosed(t *testing.T, instance *Instance, content keeper) {
+	t.Helper()
+	for _, pid := range pids(instance) {
+		for _, file := range []string{"cmdline", "environ"} {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+			if err == nil && strings.Contains(string(text), password(instance)) {
+				t.Errorf("the password stands in %s of process %d", file, pid)
+			}
+		}
+	}
+	for _, listener := range listeners(t, pids(instance)) {
+		if !listener.Addr().IsLoopback() || listener.Port() > 32767 {
+			t.Errorf("it listens at %v", listener)
+		}
+	}
+	expectSecretFiles(t, instance)
+	if _, err := content.read(within(t), impostor{instance}); err == nil {
+		t.Error("a wrong password is let in")
+	}
+}
+
+// expectDeathIsTold kills a server as somebody else would; what we did to it before is
+// no news.
+func expectDeathIsTold(t *testing.T, instance *Instance) {
+	t.Helper()
+	if err := instance.Failure(); err != nil {
+		t.Errorf("what we ended ourselves is told as %v", err)
+	}
+	main := pids(instance)[0]
+	must(t, syscall.Kill(main, syscall.SIGKILL))
+	select {
+	case <-instance.Failed():
+		if want := string(instance.Kind) + " ended by signal: killed"; !strings.HasPrefix(instance.Failure().Error(), want) {
+			t.Errorf("its death is told as %q, want %q and the log", instance.Failure(), want)
+		}
+	case <-within(t).Done():
+		t.Error("nobody tells that it was killed")
+	}
+}
+
+// TestPostgresLeavesNoSharedMemory: it has none in /dev/shm, and the segment of
+// System V goes with it when it is killed.
+func TestPostgresLeavesNoSharedMemory(t *testing.T) {
+	instance := launchHere(t, server.Postgres)
+	main := pids(instance)[0]
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", main))
+	must(t, err)
+	if strings.Contains(string(maps), "/dev/shm/") {
+		t.Error("it has memory in /dev/shm")
+	}
+	// The seventh line of its lock file names the segment: key and id.
+	lock, err := os.ReadFile(filepath.Join(instance.Volume(), "data", "postmaster.pid"))
+	must(t, err)
+	segment := strings.Fields(strings.Split(string(lock), "\n")[6])
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/ipc", main))
+	must(t, err)
+	ours, err := os.Readlink("/proc/self/ns/ipc")
+	must(t, err)
+	if theirs == ours {
+		t.Skip("this host lets us make no user namespaces, so a killed server leaves its segment of 56 bytes")
+	}
+	must(t, instance.Kill())
+	left, err := os.ReadFile("/proc/sysvipc/shm")
+	must(t, err)
+	for line := range strings.Lines(string(left)) {
+		if slices.Equal(strings.Fields(line)[:2], segment) {
+			t.Errorf("its segment is left: %s", line)
+		}
+	}
+}
+
+// TestMariaDBKeepsTemporaryTablesToItself: another one that starts would remove them.
+func TestMariaDBKeepsTemporaryTablesToItself(t *testing.T) {
+	instance := launchHere(t, server.MariaDB)
+	database, err := sqlKeeper{"mysql"}.open(within(t), instance)
+	must(t, err)
+	defer func() { _ = database.Close() }()
+	var folder string
+	must(t, database.QueryRowContext(within(t), "SELECT @@tmpdir").Scan(&folder))
+	if want := filepath.Join(instance.Volume(), "temporary"); folder != want {
+		t.Errorf("temporary tables are in %s, want %s", folder, want)
+	}
+}
+
+func TestNothingOutlivesItsStarter(t *testing.T) {
+	for kind := range keepers() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			all := killStarter(t, kind)
+			if len(all) == 0 {
+				t.Fatal("the starter named no process")
+			}
+			expectGone(t, all)
+		})
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	file := t.TempDir() + "/file"
+	must(t, os.WriteFile(file, nil, 0o600))
+	for name, c := range map[string]struct {
+		dir  string
+		kind server.Kind
+		want string
+	}{
+		"unknown server":        {t.TempDir(), "oracle", `there is no server "oracle" (there are [mariadb`},
+		"folder that is a file": {file, server.NATS, "not a directory"},
+	} {
+		if _, err := Start(within(t), c.kind, c.dir, server.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want %q", name, err, c.want)
+		}
+	}
+	t.Setenv(begunVariable, "")
+	if _, err := Start(within(t), server.NATS, t.TempDir(), server.Settings{}); err == nil || !strings.Contains(err.Error(), "servers.Main") {
+		t.Errorf("a test binary that is not its janitor's: %v", err)
+	}
+}
+
+// TestPortsAreKeptWhileTheServerIsDown: whoever looks for a port then takes another.
+func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
+	instance := launchHere(t, server.NATS)
+	must(t, instance.Kill())
+	if hold, err := net.ListenPacket("udp4", instance.Address()); err == nil {
+		t.Errorf("anybody may have %s", instance.Address())
+		must(t, hold.Close())
+	}
+	must(t, instance.Restart(within(t)))
+	must(t, instance.Stop())
+	hold, err := net.ListenPacket("udp4", instance.Address())
+	if err != nil {
+		t.Fatalf("nobody may have %s after the end: %v", instance.Address(), err)
+	}
+	must(t, hold.Close())
+}
