@@ -130,7 +130,7 @@ func (a *description) server() {
 func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
-			a.note("servers", s.URL, "a scenario has one target, "+orNone(a.file.Target)+"; the command line can give another")
+			a.note("servers", orNone(s.URL), "a scenario has one target, "+orNone(a.file.Target)+"; the command line can give another")
 		}
 	}
 }
