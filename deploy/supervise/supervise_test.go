@@ -198,3 +198,40 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 		t.Errorf("Doom of a unit that has ended: %v", err)
 	}
 }
+
+// TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it
+// is its consequence.
+func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
+	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "database", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}}
+	s := New(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	select {
+	case <-s.Failed():
+		t.Error("it has failed before it began")
+	default:
+	}
+	s.Fail(errors.New("unit lead failed: connection refused"))
+	s.Fail(errors.New("unit orders failed: connection refused"))
+	go func() {
+		time.Sleep(serverNotice / 4)
+		s.JudgeForeign(NewUnit(specs[1]), "ended by signal: killed")
+	}()
+	_, err := s.Await(t.Context(), lab.EventFinished)
+	if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
+		t.Errorf("Await: %v, want the end of the server", err)
+	}
+	alone := New(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	alone.Fail(errors.New("the first"))
+	alone.Fail(errors.New("the second"))
+	if err := alone.Failure(); err == nil || err.Error() != "the first" {
+		t.Errorf("Failure: %v, want the first", err)
+	}
+	doomed := NewUnit(specs[1])
+	calm := New(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	if err := calm.Doom(doomed); err != nil {
+		t.Fatal(err)
+	}
+	calm.JudgeForeign(doomed, "ended by signal: killed")
+	if err := calm.Failure(); err != nil {
+		t.Errorf("a server that was killed on purpose: %v", err)
+	}
+}

@@ -62,8 +62,12 @@ func rules() []rule {
 			"a binding carries calls; it must serve every system and every deployment alike"},
 		{"binding/event", []string{"lab", "backing", "binding/spans"}, any, nil,
 			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a broker"},
-		{"backing", []string{"lab", "launch"}, any, nil,
-			"a backing service is started and reset without knowing who uses it"},
+		{"backing", []string{"lab"}, any, nil,
+			"a backing service is described and used without knowing who does so, nor who runs it"},
+		{"backing/named", []string{"lab", "launch", "backing"}, any, nil,
+			"what processes that are gone have left on the user's servers is known by them"},
+		{"backing/database/databasetest", []string{"lab", "backing", "internal/servers"}, any, nil,
+			"tests of databases run over real servers"},
 		{"deploy", []string{"lab", "launch"}, any, nil,
 			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
 		{"deploy/deploytest", []string{"lab", "control", "meter"}, any, nil,
@@ -94,6 +98,8 @@ func rules() []rule {
 			"figures are made of numbers; what they are of is the matter of the benchmark"},
 		{"internal/trials", []string{"lab", "launch", "deploy", "meter"}, nil, nil,
 			"a benchmark's trial is deployed and metered as any other, without knowing the system"},
+		{"internal/servers", []string{"lab", "backing", "internal/trials"}, any, nil,
+			"a server that stands alone is run as those of trials are, without knowing what for"},
 	}...)
 }
 
@@ -112,7 +118,7 @@ func benches() []rule {
 
 // forTests may be imported by the tests of any room, beside what the room may.
 func forTests() []string {
-	return []string{module + "/docs/schema", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
+	return []string{module + "/docs/schema", module + "/internal/servers", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
 }
 
 // edge is one import.
@@ -288,6 +294,9 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"deploy/process", module + "/launch", false, ""},
 		{"deploy/process", module + "/backing/server", false, "what a layout says"},
 		{"deploy/process", module + "/load", false, "what a layout says"},
+		{"backing/server", module + "/launch", false, "nor who runs it"},
+		{"backing/server", module + "/internal/servers", false, "nor who runs it"},
+		{"backing/broker", module + "/internal/servers", true, ""},
 		{"launch", module + "/lab", false, "the same for a server, a unit and a test"},
 		{"meter", module + "/deploy/process", true, "what they are for"},
 		{"store", module + "/docs/schema", true, ""},
