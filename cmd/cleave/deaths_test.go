@@ -29,18 +29,19 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 1, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// serversOf lists the servers below a cleave, by what their command lines contain.
-func serversOf(conductor int, mark string) []int {
+// keptOf lists the programs that keepers of a cleave have started, by what their command
+// lines contain.
+func keptOf(label, mark string) []int {
+	keepers := labelled(label, keeperName)
 	var found []int
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		stat, _ := os.ReadFile(path)
-		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+	for pid := range labelled(label, mark) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, rest, _ := strings.Cut(string(stat), ") ")
-		state := strings.Fields(rest)
-		if len(state) > 1 && state[0] != "Z" && state[1] == strconv.Itoa(conductor) && strings.Contains(string(line), mark) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			found = append(found, pid)
+		if state := strings.Fields(rest); len(state) > 1 && state[0] != "Z" {
+			parent, _ := strconv.Atoi(state[1])
+			if _, kept := keepers[parent]; kept {
+				found = append(found, pid)
+			}
 		}
 	}
 	return found
@@ -53,15 +54,15 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		architecture, backing string
 		needs                 []server.Kind
-		mark                  string // of the server's command line
+		mark                  string // of the command line of the server or balancer
 		reason                string
 	}{
-		"mariadb":  {"monolith", "mariadb", []server.Kind{server.MariaDB}, "mariadb.cnf", "mariadb ended: signal: killed; the end of its log: "},
-		"postgres": {"monolith", "postgres", []server.Kind{server.Postgres}, "services/database-postgres", "postgres ended: signal: killed; the end of its log: "},
-		"rabbitmq": {"async", "rabbitmq", []server.Kind{server.RabbitMQ}, "services/broker-rabbitmq", "rabbitmq ended: signal: killed; the end of its log: "},
-		"nats":     {"async", "nats", nil, "nats.json", "nats ended: signal: killed; the end of its log: "},
-		"mongo":    {"async", "mongo", []server.Kind{server.Mongo}, "services/documents-mongo", "mongo ended: signal: killed; the end of its log: "},
-		"haproxy":  {"monolith-ha", "", nil, "", "ended by signal: killed"},
+		"mariadb":  {"monolith", "mariadb", []server.Kind{server.MariaDB}, "mariadb.cnf", "mariadb ended by signal: killed; its last words:"},
+		"postgres": {"monolith", "postgres", []server.Kind{server.Postgres}, "postgresql.conf", "postgres ended by signal: killed; its last words:"},
+		"rabbitmq": {"async", "rabbitmq", []server.Kind{server.RabbitMQ}, "rabbit", "rabbitmq ended by signal: killed"},
+		"nats":     {"async", "nats", nil, "nats.json", "nats ended by signal: killed"},
+		"mongo":    {"async", "mongo", []server.Kind{server.Mongo}, "documents/data", "mongo ended by signal: killed"},
+		"haproxy":  {"monolith-ha", "", nil, "haproxy", "ended by signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
@@ -102,23 +103,14 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	}
 }
 
-// killInLoad kills what is marked as soon as the shop takes orders: a server, or the
-// balancer in front of it where there is no mark.
+// killInLoad kills the server that is marked as soon as the shop takes orders.
 func (e *experiment) killInLoad(label, mark, architecture string) {
 	e.t.Helper()
 	front := map[string]string{"monolith": `"instance":"shop"`, "monolith-ha": "haproxy", "async": `"instance":"orders"`}[architecture]
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
 	until(e.t, "the shop is ready", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
 	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "agent")); return n, n > 0 })
-	victims := serversOf(e.Process.Pid, mark)
-	if mark == "" {
-		victims = nil
-		for pid, line := range labelled(label, "haproxy") {
-			if !strings.Contains(line, keeperName) {
-				victims = append(victims, pid)
-			}
-		}
-	}
+	victims := keptOf(label, mark)
 	if len(victims) == 0 {
 		e.t.Fatalf("no process is called %q", mark)
 	}
