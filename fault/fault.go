@@ -1,10 +1,10 @@
 // Package fault does faults to a running trial: at a given time after the start
-// of the load it kills a unit or a backing service, looks whether that is really
-// gone, and has it started again after a while. It keeps a record of each.
+// of the load it has a unit or a backing service harmed, and healed after a while.
+// It keeps a record of each.
 //
-// It does not know what it kills, nor whether the trial survives: those who
-// started the parts kill and restart them (lab.Restarter), and the system's audit
-// judges what came of it.
+// It does not know what it harms nor how that is done, and not whether the trial
+// survives: those who started the units harm them and prove it (lab.Harmer), and the
+// system's audit judges what came of it.
 //
 // Entry points: Injector.Check before a trial, Injector.Begin in it.
 package fault
@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -50,8 +49,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 		known = append(known, s.Name)
 	}
 	switch {
-	case f.Kind != lab.FaultKill:
-		return fmt.Errorf("there is no fault %q; there is: %s", f.Kind, lab.FaultKill)
+	case !slices.Contains(lab.FaultKinds(), f.Kind):
+		return fmt.Errorf("there is no fault %q; there are: %v", f.Kind, lab.FaultKinds())
 	case f.Target == layout.Lead:
 		return errors.New("it leads the trial: without it there is no load")
 	case f.Target == lab.EveryUnit && units == 0:
@@ -137,14 +136,15 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 		r.Error = fmt.Sprintf("the load was over after %.3g s, before it was due", p.now())
 		return
 	}
-	if err := kill(target); err != nil {
+	proof, err := target.Parts.Harm(p.ctx, target.Name, f.Kind)
+	if err != nil {
 		r.Error = err.Error()
 		return
 	}
-	r.Began, r.Effective = p.now(), true
+	r.Began, r.Effective, r.Proof = p.now(), true, proof
 	p.await(r.Began+f.Heal, nil)
-	if err := target.Parts.Restart(p.ctx, target.Name); err != nil {
-		r.Error = fmt.Sprintf("it could not be started again: %v", err)
+	if err := target.Parts.Heal(p.ctx, target.Name, f.Kind); err != nil {
+		r.Error = fmt.Sprintf("it could not be healed: %v", err)
 		return
 	}
 	r.Healed = p.now()
@@ -163,21 +163,4 @@ func (p *injection) await(seconds float64, or <-chan struct{}) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// kill ends the target and sees for itself that none of its processes is left.
-func kill(target lab.FaultTarget) error {
-	processes := target.Processes()
-	if len(processes) == 0 {
-		return errors.New("it has no process that could be killed")
-	}
-	if err := target.Parts.Kill(target.Name); err != nil {
-		return err
-	}
-	for _, process := range processes {
-		if err := syscall.Kill(process.PID, 0); !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("it did not take effect: process %d of %s still runs", process.PID, process.Name)
-		}
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,13 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// nobody is a process number that no host gives.
-const nobody = math.MaxInt32 - 1
-
 // parts are stand-ins that note what is done to them, and when.
 type parts struct {
 	begun time.Time
-	pid   int           // of every part
 	takes time.Duration // to start again
 	kill  error
 	start error
@@ -35,42 +29,41 @@ func (p *parts) note(what, name string) {
 	p.log = append(p.log, fmt.Sprintf("%g %s %s", time.Since(p.begun).Seconds(), what, name))
 }
 
-func (p *parts) Kill(name string) error { p.note("kill", name); return p.kill }
+func (p *parts) Harm(_ context.Context, name string, kind lab.FaultKind) (string, error) {
+	p.note(string(kind), name)
+	return "seen", p.kill
+}
 
-func (p *parts) Restart(_ context.Context, name string) error {
+func (p *parts) Heal(_ context.Context, name string, kind lab.FaultKind) error {
 	time.Sleep(p.takes)
-	p.note("start", name)
+	p.note("heal "+string(kind)+" of", name)
 	return p.start
 }
 
 func (p *parts) targets(names ...string) []lab.FaultTarget {
 	var all []lab.FaultTarget
 	for _, name := range names {
-		processes := func() []lab.Unit { return []lab.Unit{{Name: name, PID: p.pid}} }
-		if p.pid == 0 {
-			processes = func() []lab.Unit { return nil }
-		}
-		all = append(all, lab.FaultTarget{Name: name, Unit: name != "database", Processes: processes, Parts: p})
+		all = append(all, lab.FaultTarget{Name: name, Unit: name != "database", Parts: p})
 	}
 	return all
 }
 
 func TestFaultsArePlayedByTheClock(t *testing.T) {
 	every := lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 2, Heal: 1}
-	one := lab.Fault{Target: "database", Kind: lab.FaultKill, After: 2.5, Heal: 4}
+	one := lab.Fault{Target: "database", Kind: lab.FaultPause, After: 2.5, Heal: 4}
 	for name, c := range map[string]struct {
 		faults []lab.Fault
 		takes  time.Duration
 		want   string
 	}{
-		"every unit in turn":      {[]lab.Fault{every}, 0, "2 kill a, 3 start a, 4 kill b, 5 start b"},
-		"slow to start again":     {[]lab.Fault{every}, 3 * time.Second, "2 kill a, 6 start a, 7 kill b, 11 start b"},
-		"two targets may overlap": {[]lab.Fault{every, one}, 0, "2 kill a, 2.5 kill database, 3 start a, 4 kill b, 5 start b, 6.5 start database"},
+		"every unit in turn":      {[]lab.Fault{every}, 0, "2 kill a, 3 heal kill of a, 4 kill b, 5 heal kill of b"},
+		"slow to start again":     {[]lab.Fault{every}, 3 * time.Second, "2 kill a, 6 heal kill of a, 7 kill b, 11 heal kill of b"},
+		"two targets may overlap": {[]lab.Fault{every, one}, 0, "2 kill a, 2.5 pause database, 3 heal kill of a, 4 kill b, 5 heal kill of b, 6.5 heal pause of database"},
 		"no such target":          {[]lab.Fault{{Target: "attic", Kind: lab.FaultKill}}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &parts{begun: time.Now(), pid: nobody, takes: c.takes}
+				p := &parts{begun: time.Now(), takes: c.takes}
 				injection := Injector{}.Begin(t.Context(), c.faults, p.targets("a", "b", "database"))
 				time.Sleep(time.Minute)
 				records := injection.End()
@@ -93,11 +86,9 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		effective bool
 		want      string
 	}{
-		"it cannot be killed":        {&parts{pid: nobody, kill: errors.New("it had ended before")}, false, "it had ended before"},
-		"it is not gone":             {&parts{pid: os.Getpid()}, false, "still runs"},
-		"it has no process":          {&parts{}, false, "no process that could be killed"},
-		"it does not start":          {&parts{pid: nobody, start: errors.New("port taken")}, true, "could not be started again: port taken"},
-		"the load is over before it": {&parts{pid: nobody}, false, "the load was over after 5 s"},
+		"it cannot be killed":        {&parts{kill: errors.New("it had ended before")}, false, "it had ended before"},
+		"it does not start":          {&parts{start: errors.New("port taken")}, true, "could not be healed: port taken"},
+		"the load is over before it": {&parts{}, false, "the load was over after 5 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -109,7 +100,7 @@ func TestWhatSpoilsAFault(t *testing.T) {
 				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: after, Heal: 1}}, c.parts.targets("a"))
 				time.Sleep(5 * time.Second)
 				r := injection.End()[0]
-				if r.Effective != c.effective || !strings.Contains(r.Error, c.want) {
+				if r.Effective != c.effective || (r.Proof != "") != c.effective || !strings.Contains(r.Error, c.want) {
 					t.Errorf("record %+v, want %q", r, c.want)
 				}
 			})
@@ -121,11 +112,11 @@ func TestWhatSpoilsAFault(t *testing.T) {
 // anything else happens; nothing else is killed.
 func TestTheEndWaitsForTheHealing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &parts{begun: time.Now(), pid: nobody}
+		p := &parts{begun: time.Now()}
 		injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 1, Heal: 10}}, p.targets("a", "b"))
 		time.Sleep(2 * time.Second)
 		records := injection.End()
-		if got := strings.Join(p.log, ", "); got != "1 kill a, 11 start a" || len(records) != 2 || records[0].Healed != 11 || records[1].Error == "" {
+		if got := strings.Join(p.log, ", "); got != "1 kill a, 11 heal kill of a" || len(records) != 2 || records[0].Healed != 11 || records[1].Error == "" {
 			t.Errorf("played %s, recorded %+v", got, records)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 // between trials and is closed after the last.
 type Deployer interface {
 	Name() string
+	// Faults are the kinds of faults that it can do to units.
+	Faults() []FaultKind
 	// Preflight refuses a layout that this host cannot carry (descriptors,
 	// processes, memory), before anything is started, with what to do about it.
 	Preflight(layout Layout) error

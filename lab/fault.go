@@ -22,32 +22,41 @@ const EveryUnit = "every-unit"
 // FaultKind names what is done to a target.
 type FaultKind string
 
-// The kinds of faults.
+// The kinds of faults. Deployers say which of them they can do (Deployer.Faults).
 const (
-	// FaultKill ends the target with SIGKILL.
+	// FaultKill ends the target with SIGKILL; it is started again when that is over,
+	// with the same address and content.
 	FaultKill FaultKind = "kill"
+	// FaultPause keeps every process of the target from running; it goes on afterwards.
+	FaultPause FaultKind = "pause"
+	// FaultCut takes the target off the network.
+	FaultCut FaultKind = "cut"
 )
+
+// FaultKinds lists them.
+func FaultKinds() []FaultKind { return []FaultKind{FaultKill, FaultPause, FaultCut} }
 
 // FaultRecord is what became of a fault.
 type FaultRecord struct {
 	Fault
-	// Began and Healed are seconds since the start of the load: when the target was
-	// gone, and when it could be used again.
+	// Began and Healed are seconds since the start of the load: when the fault had
+	// taken effect, and when the target could be used again.
 	Began  float64 `json:"began_seconds"`
 	Healed float64 `json:"healed_seconds"`
-	// Effective: the target was really gone; Error says what went wrong.
+	// Effective: the fault has really taken effect, and Proof says what was seen of
+	// that; Error says what went wrong.
 	Effective bool   `json:"effective"`
+	Proof     string `json:"proof,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
-// Restarter can be killed and started again, with the same address and content.
-// Deployments and backing services may be one.
-type Restarter interface {
-	// Kill ends the named part with SIGKILL and returns when it is gone. From then
-	// on its absence is no failure of the trial.
-	Kill(name string) error
-	// Restart starts it again and returns when it is ready to be used.
-	Restart(ctx context.Context, name string) error
+// Harmer does faults to units. Deployments may be one.
+type Harmer interface {
+	// Harm does a fault to the named unit and returns when it has taken effect, with
+	// what was seen of that. From then on the unit's absence is no failure of the trial.
+	Harm(ctx context.Context, unit string, kind FaultKind) (proof string, err error)
+	// Heal undoes it and returns when the unit can be used again.
+	Heal(ctx context.Context, unit string, kind FaultKind) error
 }
 
 // Injector does faults to running trials.
@@ -72,8 +81,6 @@ type FaultTarget struct {
 	Name string
 	// Unit is true for units of the system, false for backing services.
 	Unit bool
-	// Processes are those that the target consists of now.
-	Processes func() []Unit
-	// Parts kills and restarts the target by its name.
-	Parts Restarter
+	// Parts harms and heals the target by its name.
+	Parts Harmer
 }

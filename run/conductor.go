@@ -111,7 +111,7 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		seen[key] = true
 		setting, err := e.setting(planned)
 		if err == nil {
-			err = c.checkFaults(plan.Study.Faults, setting.layout)
+			err = c.checkFaults(plan.Study.Faults, setting.layout, setting.deployer)
 		}
 		if err != nil {
 			return &PlanError{fmt.Errorf("%s: %w", key, err)}

@@ -18,8 +18,8 @@ func (p *PlanError) Error() string { return p.cause.Error() }
 // Unwrap returns the cause.
 func (p *PlanError) Unwrap() error { return p.cause }
 
-// checkFaults refuses faults that cannot be done to a layout.
-func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout) error {
+// checkFaults refuses faults that cannot be done to a layout where it is deployed.
+func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer lab.Deployer) error {
 	if len(faults) == 0 {
 		return nil
 	}
@@ -27,6 +27,11 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout) error {
 		return errors.New("nothing here can do faults to a trial")
 	}
 	problems := []error{c.Injector.Check(faults, layout)}
+	for _, f := range faults {
+		if can := deployer.Faults(); slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
+			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v", f.Kind, f.Target, deployer.Name(), can))
+		}
+	}
 	for _, spec := range layout.Services {
 		named := func(f lab.Fault) bool { return f.Target == spec.Name }
 		if permanent, is := c.Backings[spec.Kind].(lab.PermanentBacking); is && slices.ContainsFunc(faults, named) {
@@ -38,60 +43,56 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout) error {
 
 // targets are the units and backing services of a trial.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
-	restarter, can := deployment.(lab.Restarter)
+	harmer, can := deployment.(lab.Harmer)
 	if !can {
-		restarter = permanent{}
+		harmer = unharmed{}
 	}
 	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
-		if unit.Name == layout.Lead {
-			continue
+		if unit.Name != layout.Lead {
+			ours := slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
+			all = append(all, lab.FaultTarget{Name: unit.Name, Unit: ours, Parts: metered{harmer, deployment, metering}})
 		}
-		processes := func() []lab.Unit {
-			return slices.DeleteFunc(deployment.Units(), func(u lab.Unit) bool { return u.Name != unit.Name })
-		}
-		all = append(all, lab.FaultTarget{
-			Name: unit.Name, Unit: slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name }),
-			Processes: processes, Parts: metered{restarter, metering, processes},
-		})
 	}
 	return all
 }
 
-// permanent is what cannot be killed and started again.
-type permanent struct{}
+// unharmed is what no fault can be done to.
+type unharmed struct{}
 
-func (permanent) Kill(string) error {
-	return errors.New("what runs it cannot kill it and start it again")
+func (unharmed) Harm(context.Context, string, lab.FaultKind) (string, error) {
+	return "", errors.New("what runs it can do no faults to it")
 }
 
-func (permanent) Restart(context.Context, string) error { return errors.ErrUnsupported }
+func (unharmed) Heal(context.Context, string, lab.FaultKind) error { return errors.ErrUnsupported }
 
 // metered keeps the meter informed of what is killed and started again.
 type metered struct {
-	lab.Restarter
-	metering  lab.Metering
-	processes func() []lab.Unit
+	lab.Harmer
+	deployment lab.Deployment
+	metering   lab.Metering
 }
 
-// Kill implements lab.Restarter.
-func (m metered) Kill(name string) error {
-	for _, process := range m.processes() {
-		if err := m.metering.Suspend(process.Name); err != nil {
-			return fmt.Errorf("meter: %w", err)
+// Harm implements lab.Harmer.
+func (m metered) Harm(ctx context.Context, unit string, kind lab.FaultKind) (string, error) {
+	if kind == lab.FaultKill {
+		if err := m.metering.Suspend(unit); err != nil {
+			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
-	return m.Restarter.Kill(name)
+	return m.Harmer.Harm(ctx, unit, kind)
 }
 
-// Restart implements lab.Restarter.
-func (m metered) Restart(ctx context.Context, name string) error {
-	if err := m.Restarter.Restart(ctx, name); err != nil {
+// Heal implements lab.Harmer.
+func (m metered) Heal(ctx context.Context, unit string, kind lab.FaultKind) error {
+	if err := m.Harmer.Heal(ctx, unit, kind); err != nil || kind != lab.FaultKill {
 		return err
 	}
-	for _, process := range m.processes() {
-		if err := m.metering.Resume(process); err != nil {
-			return fmt.Errorf("meter: %w", err)
+	for _, again := range m.deployment.Units() {
+		if again.Name == unit {
+			if err := m.metering.Resume(again); err != nil {
+				return fmt.Errorf("meter: %w", err)
+			}
 		}
 	}
 	return nil

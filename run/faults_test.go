@@ -18,12 +18,12 @@ type parts struct {
 	stuck string // the part that does not start again
 }
 
-func (p *parts) Kill(name string) error {
-	p.log = append(p.log, "kill "+name)
-	return nil
+func (p *parts) Harm(_ context.Context, name string, kind lab.FaultKind) (string, error) {
+	p.log = append(p.log, string(kind)+" "+name)
+	return "seen", nil
 }
 
-func (p *parts) Restart(_ context.Context, name string) error {
+func (p *parts) Heal(_ context.Context, name string, _ lab.FaultKind) error {
 	if name == p.stuck {
 		return errors.New("its port is taken")
 	}
@@ -61,7 +61,7 @@ func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.
 	running, err := w.shop.Deploy(ctx, layout, dir)
 	return struct {
 		lab.Deployment
-		lab.Restarter
+		lab.Harmer
 	}{running, w.parts}, err
 }
 
@@ -83,7 +83,8 @@ func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.Fau
 		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
 		if i >= 0 && !w.late {
 			r.Effective, r.Error = true, ""
-			if err := errors.Join(targets[i].Parts.Kill(f.Target), targets[i].Parts.Restart(ctx, f.Target)); err != nil {
+			_, err := targets[i].Parts.Harm(ctx, f.Target, f.Kind)
+			if err = errors.Join(err, targets[i].Parts.Heal(ctx, f.Target, f.Kind)); err != nil {
 				r.Error = err.Error()
 			}
 		}
@@ -153,6 +154,11 @@ type embedded struct{ lab.Backing }
 
 func (embedded) Permanent() string { return "it is part of the units" }
 
+// unable is a deployer that cannot kill.
+type unable struct{ *world }
+
+func (unable) Faults() []lab.FaultKind { return []lab.FaultKind{lab.FaultPause} }
+
 func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world, *Conductor)
@@ -161,6 +167,8 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 		"no such target": {func(w *world, _ *Conductor) { w.refused = errors.New("there is no cellar") }, "a at s1: there is no cellar"},
 		"embedded": {func(_ *world, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
 			`fault of "database": it is part of the units`},
+		"not here": {func(w *world, c *Conductor) { c.Deployers["process"] = unable{w} },
+			`fault kill of "one": the deployment process cannot do it; it can: [pause]`},
 		"nobody does it": {func(_ *world, c *Conductor) { c.Injector = nil }, "nothing here can do faults"},
 	} {
 		w, conductor, p := newWorld(t)
@@ -182,7 +190,7 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	if err := c.Play(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason, "what runs it cannot kill it and start it again") {
+	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason, "what runs it can do no faults to it") {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
 	}
 }

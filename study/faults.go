@@ -15,12 +15,21 @@ const (
 // readFaults reads what is done to every trial.
 func (f *File) readFaults(r *reader, node *yaml.Node) {
 	r.list(node, "faults", func(child *yaml.Node) {
-		fault := lab.Fault{Kind: lab.FaultKill, Heal: defaultHeal}
-		r.object(child, "fault", fields{
-			"kill":  r.text("kill", &fault.Target),
-			"after": r.duration("after", &fault.After),
-			"heal":  r.duration("heal", &fault.Heal),
-		}, "kill", "after")
+		fault := lab.Fault{Heal: defaultHeal}
+		known := fields{"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal)}
+		for _, kind := range lab.FaultKinds() {
+			known[string(kind)] = func(node *yaml.Node) {
+				if fault.Kind != "" {
+					r.Problem(node.Line, "fault is both %s and %s: make two of it", fault.Kind, kind)
+				}
+				fault.Kind = kind
+				r.text(string(kind), &fault.Target)(node)
+			}
+		}
+		r.object(child, "fault", known, "after")
+		if child.Kind == yaml.MappingNode && fault.Kind == "" {
+			r.Problem(child.Line, "fault needs one of the keys %v", lab.FaultKinds())
+		}
 		f.Study.Faults = append(f.Study.Faults, fault)
 		f.lines.faults = append(f.lines.faults, child.Line)
 	})

@@ -65,7 +65,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 		return pflag.NormalizedName(name)
 	})
 	registerBackings(command, &flags.backings)
-	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "kill a part in mid-load and start it again: kill:TARGET[@AFTER][+HEAL];\na unit, database, broker, documents or every-unit; may be repeated")
+	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command

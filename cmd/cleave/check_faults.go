@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,7 +34,7 @@ const (
 	faultyRate = 500.0
 )
 
-// parseFault reads kill:TARGET[@AFTER][+HEAL]. After is NaN where it is not said.
+// parseFault reads KIND:TARGET[@AFTER][+HEAL]. After is NaN where it is not said.
 func parseFault(text string) (lab.Fault, error) {
 	f := lab.Fault{After: math.NaN(), Heal: healAfter}
 	kind, rest, _ := strings.Cut(text, ":")
@@ -41,8 +42,9 @@ func parseFault(text string) (lab.Fault, error) {
 	rest, heal, healed := strings.Cut(rest, "+")
 	target, after, timed := strings.Cut(rest, "@")
 	f.Target = target
-	if f.Kind != lab.FaultKill || target == "" {
-		return f, fmt.Errorf("--fault is %q, expected %s:TARGET[@AFTER][+HEAL], for example %s:%s@2s+1s", text, lab.FaultKill, lab.FaultKill, lab.EveryUnit)
+	if !slices.Contains(lab.FaultKinds(), f.Kind) || target == "" {
+		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example %s:%s@2s+1s",
+			text, lab.FaultKinds(), lab.FaultKill, lab.EveryUnit)
 	}
 	var err error
 	if timed {
@@ -151,8 +153,9 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 	return f.After + f.Heal + unitReturns
 }
 
-// showFaults writes what was killed in the trials and what clients noticed of it.
-// The restart is the slowest, from the start of the process until it could be used.
+// showFaults writes what was done to the trials and what clients noticed of it.
+// The healing is the slowest, from its begin (the start of a process that was killed)
+// until the target could be used.
 func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false
@@ -161,20 +164,20 @@ func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) err
 			continue
 		}
 		if !shown {
-			fmt.Fprintln(table, "\narchitecture\tkilled\trestarted\tslowest restart\t"+strings.TrimSuffix(headings(columns), "\t"))
+			fmt.Fprintln(table, "\narchitecture\tfaults\thealed\tslowest healing\t"+strings.TrimSuffix(headings(columns), "\t"))
 			shown = true
 		}
-		killed, restarted, slowest := 0, 0, 0.0
+		done, healed, slowest := 0, 0, 0.0
 		for _, r := range trial.Faults {
 			if r.Effective {
-				killed++
+				done++
 			}
 			if r.Effective && r.Error == "" {
-				restarted++
+				healed++
 				slowest = max(slowest, r.Healed-r.Began-r.Heal)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, killed, len(trial.Faults), restarted, slowest,
+		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed, slowest,
 			strings.TrimSuffix(cells(columns, trial), "\t"))
 	}
 	return table.Flush()

@@ -42,6 +42,9 @@ func New(others lab.Deployer, label string) *Deployer {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "compose" }
 
+// Faults implements lab.Deployer: none yet.
+func (d *Deployer) Faults() []lab.FaultKind { return nil }
+
 // Preflight implements lab.Deployer: it says what is missing for containers.
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	_, rest := part(layout)

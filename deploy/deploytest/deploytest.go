@@ -54,7 +54,10 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a unit that gives up", unitThatGivesUp},
 		{"a unit that ends", unitThatEnds},
 		{"killed and started again", killedAndRestarted},
-		{"the lead is not killed", leadIsNotKilled},
+		{"the lead has no fault", leadIsNotHarmed},
+		{"a unit is paused", pausedUnit},
+		{"a server is paused", pausedServer},
+		{"cut off", cutOff},
 		{"preparations", preparations},
 		{"a preparation that fails", preparationThatFails},
 		{"units that do not become ready", neverReady},
@@ -291,27 +294,23 @@ func killedAndRestarted(t *testing.T, s suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := d.(lab.Restarter)
-	if err := parts.Kill("stock"); err != nil {
-		t.Fatal(err)
-	}
+	parts := d.(lab.Harmer)
+	harm(t, parts, "stock", lab.FaultKill)
 	if connection, err := net.DialTimeout("tcp", before.Dial, time.Second); err == nil {
 		_ = connection.Close()
 		t.Error("a unit that was killed still listens")
 	}
-	if err := parts.Kill("stock"); err == nil {
+	if _, err := parts.Harm(within(t), "stock", lab.FaultKill); err == nil {
 		t.Error("a unit was killed twice")
 	}
-	if err := parts.Restart(within(t), "stock"); err != nil {
-		t.Fatal(err)
-	}
+	heal(t, parts, "stock", lab.FaultKill)
 	if after, err := d.Endpoint("stock"); err != nil || after != before {
 		t.Errorf("it is at %v (%v), was at %v", after, err, before)
 	}
 	if answer := ask(t, d, "stock"); answer != "stock:2" {
 		t.Errorf("it says %q, want that this is the second life of stock", answer)
 	}
-	if err := parts.Restart(within(t), "front"); err == nil {
+	if err := parts.Heal(within(t), "front", lab.FaultKill); err == nil {
 		t.Error("a unit that was not killed was started again")
 	}
 	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
@@ -329,15 +328,16 @@ func killedAndRestarted(t *testing.T, s suite) {
 	}
 }
 
-func leadIsNotKilled(t *testing.T, s suite) {
+func leadIsNotHarmed(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
-	parts := d.(lab.Restarter)
-	if err := parts.Kill("lead"); err == nil || !strings.Contains(err.Error(), "leads the trial") {
-		t.Errorf("Kill of the lead: %v", err)
-	}
-	if err := parts.Kill("nobody"); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
-		t.Errorf("Kill of nobody: %v", err)
+	for _, kind := range s.Faults() {
+		if _, err := d.(lab.Harmer).Harm(within(t), "lead", kind); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+			t.Errorf("%s of the lead: %v", kind, err)
+		}
+		if _, err := d.(lab.Harmer).Harm(within(t), "nobody", kind); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+			t.Errorf("%s of nobody: %v", kind, err)
+		}
 	}
 }
 

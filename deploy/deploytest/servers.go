@@ -62,17 +62,12 @@ func server(t *testing.T, s suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := d.(lab.Restarter)
-	if err := parts.Kill("store"); err != nil {
-		t.Fatal(err)
-	}
+	harm(t, d.(lab.Harmer), "store", lab.FaultKill)
 	if hears(endpoint.Dial, "") == nil {
 		t.Error("a server that was killed still listens")
 	}
 	want = 4
-	if err := parts.Restart(within(t), "store"); err != nil {
-		t.Fatal(err)
-	}
+	heal(t, d.(lab.Harmer), "store", lab.FaultKill)
 	if err := hears(endpoint.Dial, "store:4"); err != nil {
 		t.Error(err)
 	}

@@ -30,6 +30,7 @@ type container struct {
 	hostPID    int           // of its first process, as this host numbers it
 	followed   chan struct{} // closed when its log was read to the end
 	outcome    error         // how it ended; read after Ended is closed
+	paused     bool          // by a fault, and not healed yet
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
@@ -275,76 +276,4 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 		return fmt.Errorf("%s: %w%s", spec.Name, c.outcome, c.Log.LastWords())
 	}
 	return c.remove()
-}
-
-// Kill implements lab.Restarter: every process of the container is killed.
-func (d *deployment) Kill(name string) error {
-	c := d.named(name)
-	if c == nil {
-		return d.processes.(lab.Restarter).Kill(name)
-	}
-	if name == d.lead {
-		return fmt.Errorf("unit %s leads the trial and cannot be killed in it", name)
-	}
-	if d.memory != "" {
-		return fmt.Errorf("unit %s shares memory with others, which it would not find as it was when it is started again", name)
-	}
-	if err := d.Doom(c.Unit); err != nil {
-		return err
-	}
-	if _, err := docker(context.Background(), "kill", c.id); err != nil {
-		return fmt.Errorf("kill unit %s: %w", name, err)
-	}
-	<-c.Ended
-	return nil
-}
-
-// Restart implements lab.Restarter. The container is the same, with its address,
-// environment and volume; a new conductor's token is not needed, since the first is in
-// its environment.
-func (d *deployment) Restart(ctx context.Context, name string) error {
-	old := d.named(name)
-	if old == nil {
-		return d.processes.(lab.Restarter).Restart(ctx, name)
-	}
-	if !d.IsDoomed(old.Unit) {
-		return fmt.Errorf("unit %q was not killed, so it is not started again", name)
-	}
-	c := d.newContainer(old.Spec)
-	c.Log = old.Log
-	if err := old.remove(); err != nil {
-		return fmt.Errorf("start unit %s again: %w", name, err)
-	}
-	d.add(c)
-	if err := c.start(ctx); err != nil {
-		return err
-	}
-	if c.Spec.Server != nil {
-		return c.awaitServer(ctx)
-	}
-	return c.awaitListening(ctx)
-}
-
-// awaitListening waits until the unit accepts connections, where it listens at all.
-func (c *container) awaitListening(ctx context.Context) error {
-	endpoint, listens := c.deployment.endpoints[c.Spec.Name]
-	if !listens {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
-	defer cancel()
-	for {
-		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Dial)
-		if err == nil {
-			return connection.Close()
-		}
-		select {
-		case <-c.Ended:
-			return fmt.Errorf("unit %s ended at once%s", c.Spec.Name, c.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", c.Spec.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

@@ -51,8 +51,8 @@ type Deployer struct {
 }
 
 var (
-	_ lab.Deployer  = (*Deployer)(nil)
-	_ lab.Restarter = (*deployment)(nil)
+	_ lab.Deployer = (*Deployer)(nil)
+	_ lab.Harmer   = (*deployment)(nil)
 )
 
 // New returns a deployer of containers that run program. What is no container goes to

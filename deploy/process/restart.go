@@ -11,45 +11,70 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-var _ lab.Restarter = (*deployment)(nil)
+var _ lab.Harmer = (*deployment)(nil)
 
 // listenPatience is how long a unit that was started again may take until it
 // listens.
 const listenPatience = 60 * time.Second
 
-// Kill implements lab.Restarter. A unit of our own is one process; of a foreign
-// one all processes are killed, the keeper ends when none is left.
-func (d *deployment) Kill(name string) error {
-	u, err := d.doom(name)
-	if err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
-		if err := u.kill(); err != nil {
-			return fmt.Errorf("kill unit %s: %w", name, err)
-		}
-		select {
-		case <-u.Ended:
-			return u.unkept
-		case <-time.After(5 * time.Millisecond): // those that fork need another round
-		}
-	}
-	return fmt.Errorf("unit %s does not end after kill -9", name)
-}
+// Faults implements lab.Deployer. All processes of a host share its network, so none can
+// be cut off alone.
+func (d *Deployer) Faults() []lab.FaultKind { return []lab.FaultKind{lab.FaultKill, lab.FaultPause} }
 
-// doom marks a unit as one that is killed on purpose.
-func (d *deployment) doom(name string) (*unit, error) {
+// Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
+// processes have the fault.
+func (d *deployment) Harm(_ context.Context, name string, kind lab.FaultKind) (proof string, err error) {
 	u := d.named(name)
 	switch {
 	case u == nil:
-		return nil, fmt.Errorf("there is no unit %q", name)
+		return "", fmt.Errorf("there is no unit %q", name)
 	case name == d.lead:
-		return nil, fmt.Errorf("unit %s leads the trial and cannot be killed in it", name)
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", name)
+	case kind == lab.FaultPause:
+		return u.pause()
+	case kind != lab.FaultKill:
+		return "", fmt.Errorf("processes cannot have the fault %q", kind)
 	case d.shares:
-		return nil, fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", name)
+		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", name)
 	}
-	return u, d.Doom(u.Unit)
+	if err := d.Doom(u.Unit); err != nil {
+		return "", err
+	}
+	return u.killAll()
 }
+
+// Heal implements lab.Harmer.
+func (d *deployment) Heal(ctx context.Context, name string, kind lab.FaultKind) error {
+	if kind == lab.FaultPause {
+		return d.named(name).resume()
+	}
+	return d.startAgain(ctx, name)
+}
+
+// killAll kills every process of the unit; of a foreign one the keeper ends when none is
+// left.
+func (u *unit) killAll() (proof string, err error) {
+	killed, err := u.pids()
+	if err != nil {
+		return "", err
+	}
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		if err := u.kill(); err != nil {
+			return "", fmt.Errorf("kill unit %s: %w", u.Spec.Name, err)
+		}
+		select {
+		case <-u.Ended:
+			if left := slices.DeleteFunc(killed, gone); len(left) > 0 {
+				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
+			}
+			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.unkept
+		case <-time.After(5 * time.Millisecond): // those that fork need another round
+		}
+	}
+	return "", fmt.Errorf("unit %s does not end after kill -9", u.Spec.Name)
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // kill sends SIGKILL to the unit's processes.
 func (u *unit) kill() error {
@@ -73,10 +98,10 @@ func (u *unit) pids() ([]int, error) {
 	return below(u.command.Process.Pid, all), err
 }
 
-// Restart implements lab.Restarter. The unit is what it was, with the same
+// startAgain starts a unit that was killed. It is what it was, with the same
 // address, environment, files and processors; it is ready when it listens, where
 // it does so at all.
-func (d *deployment) Restart(ctx context.Context, name string) error {
+func (d *deployment) startAgain(ctx context.Context, name string) error {
 	old := d.named(name)
 	if old == nil || !d.IsDoomed(old.Unit) {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", name)

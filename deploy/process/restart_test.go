@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -24,11 +25,11 @@ func withUnit(part string) lab.Layout {
 }
 
 // killed kills the unit shop and returns what it was.
-func killed(t *testing.T, d lab.Deployment) (parts lab.Restarter, before lab.Unit) {
+func killed(t *testing.T, d lab.Deployment) (parts lab.Harmer, before lab.Unit) {
 	t.Helper()
 	before = d.Units()[1]
-	parts = d.(lab.Restarter)
-	if err := parts.Kill("shop"); err != nil {
+	parts = d.(lab.Harmer)
+	if _, err := parts.Harm(within(t), "shop", lab.FaultKill); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
@@ -44,7 +45,7 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 		d, _ := deploy(t, withUnit(part))
 		awaitListener(t, d.Units()[1].PID)
 		parts, before := killed(t, d)
-		if err := parts.Restart(within(t), "shop"); err != nil {
+		if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
 			t.Fatal(err)
 		}
 		after := d.Units()[1]
@@ -101,7 +102,7 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	}
 	defer func() { _ = client.Close() }()
 	parts, _ := killed(t, d)
-	if err := parts.Restart(within(t), "shop"); err != nil {
+	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
 		t.Fatal(err)
 	}
 	if got := address(); got != want {
@@ -128,7 +129,7 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
 	}
-	if err := parts.Restart(within(t), "shop"); err != nil {
+	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
 		t.Fatal(err)
 	}
 	second := daemonIDs(t, path)
@@ -144,7 +145,7 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
 	parts, _ := killed(t, d)
-	if err := parts.Restart(within(t), "shop"); err != nil {
+	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
@@ -158,31 +159,38 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	}
 }
 
+func kill(parts lab.Harmer, unit string) error {
+	_, err := parts.Harm(context.Background(), unit, lab.FaultKill)
+	return err
+}
+
 func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 	shared := withUnit("listener")
 	shared.SharedMemory = 4096
 	for name, c := range map[string]struct {
 		layout lab.Layout
-		do     func(t *testing.T, d lab.Deployment, parts lab.Restarter) error
+		do     func(t *testing.T, d lab.Deployment, parts lab.Harmer) error
 		want   string
 	}{
-		"the lead":   {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("core") }, "leads the trial"},
-		"nobody":     {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("ghost") }, `no unit "ghost"`},
-		"memory":     {shared, func(_ *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Kill("shop") }, "shares memory"},
-		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Restarter) error { return p.Restart(t.Context(), "shop") }, "was not killed"},
-		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Restarter) error {
+		"the lead": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "core") }, "leads the trial"},
+		"nobody":   {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "ghost") }, `no unit "ghost"`},
+		"memory":   {shared, func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "shop") }, "shares memory"},
+		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Harmer) error {
+			return p.Heal(t.Context(), "shop", lab.FaultKill)
+		}, "was not killed"},
+		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Harmer) error {
 			<-d.(*deployment).named("shop").Ended
-			return p.Kill("shop")
+			return kill(p, "shop")
 		}, "has ended before"},
-		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Restarter) error {
+		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Harmer) error {
 			awaitListener(t, d.Units()[1].PID)
 			p, _ := killed(t, d)
-			return p.Restart(within(t), "shop")
+			return p.Heal(within(t), "shop", lab.FaultKill)
 		}, "worn out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := deploy(t, c.layout)
-			if err := c.do(t, d, d.(lab.Restarter)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := c.do(t, d, d.(lab.Harmer)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

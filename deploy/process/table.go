@@ -9,7 +9,7 @@ import (
 // entry is a process of this host, as /proc/PID/stat shows it.
 type entry struct {
 	pid, parent, group int
-	zombie             bool
+	zombie, stopped    bool
 }
 
 // processes lists the processes of this host.
@@ -26,7 +26,7 @@ func processes() ([]entry, error) {
 		}
 		all = append(all, entry{
 			pid: stat.PID, parent: stat.PPID, group: stat.PGRP,
-			zombie: stat.State == "Z" || stat.State == "X",
+			zombie: stat.State == "Z" || stat.State == "X", stopped: stat.State == "T" || stat.State == "t",
 		})
 	}
 	return all, nil

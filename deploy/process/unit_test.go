@@ -198,8 +198,8 @@ func playConductor(dir, text, label string) {
 		panic(err)
 	}
 	if layout.Units[0].Name == restarted {
-		parts := deployment.(lab.Restarter)
-		must(errors.Join(parts.Kill(restarted), parts.Restart(context.Background(), restarted)))
+		parts := deployment.(lab.Harmer)
+		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(), restarted, lab.FaultKill)))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
 		panic(err)

@@ -29,7 +29,8 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx con
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil {
+		var late net.Error
+		if last == nil || !errors.As(err, &late) || !late.Timeout() {
 			last = err // not one that only says that the time is over
 		}
 		select {

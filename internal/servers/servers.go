@@ -122,16 +122,19 @@ func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
 func (i *Instance) Failure() error { return i.deployment.Failure() }
 
 // Kill ends the server as a crash would (kill -9). The data stay; Restart brings it back.
-func (i *Instance) Kill() error { return i.restarter().Kill(i.name) }
+func (i *Instance) Kill() error {
+	_, err := i.harmer().Harm(context.Background(), i.name, lab.FaultKill)
+	return err
+}
 
 // Restart starts a server again, with the same address, credentials and data. One that
 // still runs is killed first.
 func (i *Instance) Restart(ctx context.Context) error {
 	_ = i.Kill() // it may have been killed
-	return i.restarter().Restart(ctx, i.name)
+	return i.harmer().Heal(ctx, i.name, lab.FaultKill)
 }
 
-func (i *Instance) restarter() lab.Restarter { return i.deployment.(lab.Restarter) }
+func (i *Instance) harmer() lab.Harmer { return i.deployment.(lab.Harmer) }
 
 // Stop ends the server and removes its files. Stopping twice is harmless.
 func (i *Instance) Stop() error { return i.deployment.Stop() }

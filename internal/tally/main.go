@@ -1,6 +1,6 @@
 // Command tally runs `go test` and prints for people what came of it: a line per
-// package, the output of what failed, and at the end one line with how many tests
-// passed and failed. The exit code is 1 when a test or a package failed or when
+// package, the output of what failed, at the end the slowest packages and one line with
+// how many tests passed and failed. The exit code is 1 when a test or a package failed or when
 // there was no test at all.
 //
 // Several runs may follow each other, separated by --. Of each run a few failed
@@ -27,7 +27,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "tally:", err)
 		os.Exit(1)
 	}
-	fmt.Println(t)
+	fmt.Printf("the slowest packages:\n%s%v\n", t.slowest(), t)
 	if t.failed > 0 || t.passed == 0 {
 		os.Exit(1)
 	}
@@ -117,6 +117,7 @@ func run(play tester, g group, to io.Writer) (*tally, error) {
 // count plays a group once.
 func count(play tester, g group, to io.Writer) (*tally, error) {
 	t := newTally(to)
+	t.flags = g.flags
 	failure := play(g, t.read)
 	var exit *exec.ExitError
 	switch {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -21,10 +23,31 @@ type event struct {
 type tally struct {
 	passed, failed, skipped, unsteady int
 
+	flags   []string // of the run
 	out     io.Writer
 	err     error // of writing
 	running map[string]*suite
 	broken  failures
+	took    []duration
+}
+
+// duration is how long the tests of a package took.
+type duration struct {
+	seconds float64
+	what    string
+}
+
+// shownSlowest is how many packages are listed by their time.
+const shownSlowest = 10
+
+// slowest lists the packages that took longest, of all runs.
+func (t *tally) slowest() string {
+	slices.SortStableFunc(t.took, func(a, b duration) int { return cmp.Compare(b.seconds, a.seconds) })
+	var text strings.Builder
+	for _, d := range t.took[:min(shownSlowest, len(t.took))] {
+		fmt.Fprintf(&text, "%7.1f s  %s\n", d.seconds, d.what)
+	}
+	return text.String()
 }
 
 // suite is a package whose tests run.
@@ -59,6 +82,7 @@ func (t *tally) add(o *tally) {
 	t.failed += o.failed
 	t.skipped += o.skipped
 	t.unsteady += o.unsteady
+	t.took = append(t.took, o.took...)
 }
 
 // print writes and keeps the first error.
@@ -186,6 +210,7 @@ func (t *tally) count(e event) {
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
+	t.took = append(t.took, duration{e.Elapsed, strings.Join(append([]string{e.Package}, t.flags...), " ")})
 	switch e.Action {
 	case "pass":
 		t.print("ok   %s %.1f s\n", e.Package, e.Elapsed)

@@ -53,6 +53,22 @@ func TestClosingLine(t *testing.T) {
 	}
 }
 
+func TestTheSlowestPackagesAreListed(t *testing.T) {
+	sum := newTally(io.Discard)
+	for i, flags := range [][]string{nil, {"-race"}} {
+		one := newTally(io.Discard)
+		one.flags = flags
+		for n := range 6 {
+			one.finish(event{Action: "pass", Package: string(rune('a' + n)), Elapsed: float64(10*n + i)})
+		}
+		sum.add(one)
+	}
+	lines := strings.Split(strings.TrimRight(sum.slowest(), "\n"), "\n")
+	if len(lines) != 10 || lines[0] != "   51.0 s  f -race" || lines[1] != "   50.0 s  f" || lines[9] != "   10.0 s  b" {
+		t.Errorf("the slowest are\n%s", strings.Join(lines, "\n"))
+	}
+}
+
 func TestOutputOfFailuresOnly(t *testing.T) {
 	cases := []struct {
 		stream          string

@@ -31,6 +31,7 @@ func (f *fake) step(name string) error {
 }
 
 func (f *fake) Name() string                { return "fake" }
+func (f *fake) Faults() []lab.FaultKind     { return nil }
 func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
 func (f *fake) Units() []lab.Unit           { return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}} }
 func (f *fake) Command(c lab.Command) error { return f.step(string(c.Command)) }

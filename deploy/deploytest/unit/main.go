@@ -88,10 +88,14 @@ func lead(channel *control.Channel, others []string) error {
 	return channel.Report(strings.Join(answers, " "))
 }
 
+// callPatience is how long a unit may take to answer. One whose container has gone with
+// its network does not even refuse.
+const callPatience = 20 * time.Second
+
 // call asks a unit that may not listen yet who it is.
 func call(address string) (string, error) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		connection, err := net.Dial("tcp", address)
+		connection, err := net.DialTimeout("tcp", address, callPatience)
 		if err != nil && time.Now().Before(deadline) {
 			continue
 		}
@@ -99,7 +103,11 @@ func call(address string) (string, error) {
 			return "", err
 		}
 		buffer := make([]byte, 100)
-		n, err := connection.Read(buffer)
+		err = connection.SetReadDeadline(time.Now().Add(callPatience))
+		n := 0
+		if err == nil {
+			n, err = connection.Read(buffer)
+		}
 		return string(buffer[:n]), errors.Join(err, connection.Close())
 	}
 }

@@ -1,0 +1,98 @@
+package deploytest
+
+import (
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// harm does a fault that can be done.
+func harm(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
+	t.Helper()
+	proof, err := parts.Harm(within(t), unit, kind)
+	if err != nil {
+		t.Fatalf("%s %s: %v", kind, unit, err)
+	}
+	if proof == "" {
+		t.Errorf("%s of %s: nothing proves that it took effect", kind, unit)
+	}
+}
+
+// heal undoes it.
+func heal(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
+	t.Helper()
+	if err := parts.Heal(within(t), unit, kind); err != nil {
+		t.Fatalf("heal %s after %s: %v", unit, kind, err)
+	}
+}
+
+// silence is how long a unit that cannot answer is listened to.
+const silence = 300 * time.Millisecond
+
+// answers asks a unit, which may take connections without saying anything.
+func answers(endpoint lab.Endpoint) string {
+	connection, err := net.DialTimeout("tcp", endpoint.Dial, silence)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = connection.Close() }() // the answer is in
+	_ = connection.SetReadDeadline(time.Now().Add(silence))
+	buffer := make([]byte, 100)
+	n, _ := connection.Read(buffer)
+	return string(buffer[:n])
+}
+
+func pausedUnit(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock", "stock:1") }
+
+func pausedServer(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store", "store:3") }
+
+func cutOff(t *testing.T, s suite) {
+	if !slices.Contains(s.Faults(), lab.FaultCut) {
+		d := s.deploy(t, layout("front"))
+		defer stop(t, d)
+		if _, err := d.(lab.Harmer).Harm(within(t), "front", lab.FaultCut); err == nil {
+			t.Error("a unit was cut off that shares the host's network")
+		}
+		return
+	}
+	withFault(t, s, lab.FaultCut, "stock", "stock:1")
+}
+
+// withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile
+// it says nothing, and the trial has not failed.
+func withFault(t *testing.T, s suite, kind lab.FaultKind, unit, says string) {
+	t.Helper()
+	l := withStore(lives(3))
+	l.Units = append(l.Units, layout("stock").Units[1])
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	endpoint, err := d.Endpoint(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := answers(endpoint); text != says {
+		t.Fatalf("%s says %q, want %q", unit, text, says)
+	}
+	harm(t, d.(lab.Harmer), unit, kind)
+	if text := answers(endpoint); text != "" {
+		t.Errorf("%s says %q after %s", unit, text, kind)
+	}
+	front, err := d.Endpoint("front")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := answers(front); text != "front:1" {
+		t.Errorf("front says %q after %s of another", text, kind)
+	}
+	heal(t, d.(lab.Harmer), unit, kind)
+	if text := answers(endpoint); text != says {
+		t.Errorf("%s says %q when it is healed, want %q", unit, text, says)
+	}
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Faults implements lab.Deployer. Only on a network of its own can a container be cut off.
+func (d *Deployer) Faults() []lab.FaultKind {
+	if d.network == Bridge {
+		return lab.FaultKinds()
+	}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultPause}
+}
+
+// Harm implements lab.Harmer: every process of the container has the fault.
+func (d *deployment) Harm(ctx context.Context, name string, kind lab.FaultKind) (proof string, err error) {
+	c := d.named(name)
+	switch {
+	case c == nil:
+		return d.processes.(lab.Harmer).Harm(ctx, name, kind)
+	case name == d.lead:
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", name)
+	case kind == lab.FaultPause:
+		proof, err = c.pause(ctx)
+	case kind == lab.FaultCut:
+		proof, err = c.cut(ctx)
+	case d.memory != "":
+		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
+	default:
+		proof, err = c.kill(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s unit %s: %w", kind, name, err)
+	}
+	return proof, nil
+}
+
+// Heal implements lab.Harmer.
+func (d *deployment) Heal(ctx context.Context, name string, kind lab.FaultKind) error {
+	c := d.named(name)
+	switch {
+	case c == nil:
+		return d.processes.(lab.Harmer).Heal(ctx, name, kind)
+	case kind == lab.FaultPause:
+		_, err := docker(ctx, "unpause", c.id)
+		c.paused = err != nil
+		return err
+	case kind == lab.FaultCut:
+		return c.reconnect(ctx)
+	}
+	return d.startAgain(ctx, c)
+}
+
+func (c *container) kill(ctx context.Context) (proof string, err error) {
+	if err := c.deployment.Doom(c.Unit); err != nil {
+		return "", err
+	}
+	if _, err := docker(ctx, "kill", c.id); err != nil {
+		return "", err
+	}
+	<-c.Ended
+	return "the container has ended", nil
+}
+
+func (c *container) pause(ctx context.Context) (proof string, err error) {
+	if _, err := docker(ctx, "pause", c.id); err != nil {
+		return "", err
+	}
+	c.paused = true
+	state, err := docker(ctx, "inspect", "--format", "{{.State.Status}}", c.id)
+	if err == nil && state != "paused" {
+		err = fmt.Errorf("its state is %q", state)
+	}
+	return "the container is paused", err
+}
+
+// cut takes the container off the trial's network. Who listens must not be reached then.
+func (c *container) cut(ctx context.Context) (proof string, err error) {
+	d := c.deployment
+	if d.network == "" {
+		return "", errors.New("it is in the network of this host, from which no container can be cut off alone: deploy with docker-bridge")
+	}
+	if _, err := docker(ctx, "network", "disconnect", "--force", d.network, c.id); err != nil {
+		return "", err
+	}
+	endpoint, listens := d.endpoints[c.Spec.Name]
+	if !listens {
+		return "the container is on no network", nil
+	}
+	connection, err := net.DialTimeout("tcp", endpoint.Dial, cutProof)
+	if err == nil {
+		return "", errors.Join(fmt.Errorf("%s still answers", endpoint.Dial), connection.Close())
+	}
+	return "from this host: " + err.Error(), nil
+}
+
+// cutProof is how long a container that was cut off is tried to be reached.
+const cutProof = 500 * time.Millisecond
+
+// reconnect brings the container back, with the same address.
+func (c *container) reconnect(ctx context.Context) error {
+	d := c.deployment
+	host, _, err := net.SplitHostPort(d.control[c.Spec.Name])
+	if err != nil {
+		return err
+	}
+	if _, err := docker(ctx, "network", "connect", "--ip", host, d.network, c.id); err != nil {
+		return err
+	}
+	return c.awaitListening(ctx)
+}
+
+// startAgain runs a container that was killed anew, with its address, environment and
+// volume.
+func (d *deployment) startAgain(ctx context.Context, old *container) error {
+	if !d.IsDoomed(old.Unit) {
+		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
+	}
+	c := d.newContainer(old.Spec)
+	c.Log = old.Log
+	if err := old.remove(); err != nil {
+		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
+	}
+	d.add(c)
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	if c.Spec.Server != nil {
+		return c.awaitServer(ctx)
+	}
+	return c.awaitListening(ctx)
+}
+
+// awaitListening waits until the unit accepts connections, where it listens at all.
+func (c *container) awaitListening(ctx context.Context) error {
+	endpoint, listens := c.deployment.endpoints[c.Spec.Name]
+	if !listens {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
+	defer cancel()
+	for {
+		dialer := net.Dialer{Timeout: time.Second}
+		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Dial)
+		if err == nil {
+			return connection.Close()
+		}
+		select {
+		case <-c.Ended:
+			return fmt.Errorf("unit %s ended at once%s", c.Spec.Name, c.Log.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("unit %s: %w", c.Spec.Name, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
