@@ -207,7 +207,10 @@ func (c *container) follow() error {
 	}
 	go func() {
 		defer close(c.followed)
-		_ = command.Wait() // the log ends with the container
+		_ = command.Wait() // the log ends with the container, or with the daemon
+		if gone := Missing(); gone != nil {
+			c.deployment.Fail(fmt.Errorf("Docker has ended: %w", gone))
+		}
 	}()
 	return nil
 }

@@ -17,12 +17,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -269,12 +272,10 @@ func (d *deployment) Logs() map[string]string {
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		d.MayEnd()
-		for _, c := range slices.Concat(d.prepared, d.all()) {
-			d.stopErr = errors.Join(d.stopErr, c.remove())
-		}
-		if d.network != "" {
-			_, err := docker(context.Background(), "network", "rm", d.network)
-			d.stopErr = errors.Join(d.stopErr, err)
+		if gone := Missing(); gone != nil {
+			d.stopErr = d.abandon(gone)
+		} else {
+			d.stopErr = d.removeAll()
 		}
 		d.ports.Close()
 		if d.processes != nil {
@@ -284,6 +285,37 @@ func (d *deployment) Stop() error {
 		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
 	})
 	return d.stopErr
+}
+
+func (d *deployment) removeAll() error {
+	var problems []error
+	for _, c := range slices.Concat(d.prepared, d.all()) {
+		problems = append(problems, c.remove())
+	}
+	if d.network != "" {
+		_, err := docker(context.Background(), "network", "rm", d.network)
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// abandonPatience is how long processes may take to end that nobody controls any more.
+const abandonPatience = 10 * time.Second
+
+// abandon ends what the containers run, which goes on without its daemon: nobody can
+// remove the containers themselves now.
+func (d *deployment) abandon(gone error) error {
+	all := d.all()
+	for _, c := range all {
+		if connection, open := c.Commands.(io.Closer); open {
+			_ = connection.Close() // a unit that has lost its conductor ends
+		}
+	}
+	runs := func(c *container) bool { return c.hostPID > 0 && syscall.Kill(c.hostPID, 0) == nil }
+	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return fmt.Errorf("%d containers of this trial are left (%w); when the daemon runs again, remove them with: cleave clean", len(all), gone)
 }
 
 // makeMemory makes the memory that all units share, as a file of the trial's folder:

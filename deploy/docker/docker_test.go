@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -248,5 +249,55 @@ func TestSuite(t *testing.T) {
 				return append(deploytest.Processes(label(t)), things(t, "container", "network", "volume")...)
 			})
 		})
+	}
+}
+
+// TestADaemonThatEnds is noticed in mid-trial and named once; what its containers ran
+// ends, and what cannot be removed without it is left to be found when it runs again.
+func TestADaemonThatEnds(t *testing.T) {
+	daemon := dockertest.Private(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := deploytest.Program(t)
+	deployer := New(Host, process.New(program, []string{own, "janitor"}, nil, label(t)), program, label(t))
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := deployer.Deploy(t.Context(), waiting(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := d.Await(ctx, lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	daemon.Kill()
+	if _, err := d.Await(ctx, lab.EventFinished); err == nil || !strings.HasPrefix(err.Error(), "Docker has ended: ") {
+		t.Errorf("Await: %v, want that Docker has ended", err)
+	}
+	for what, end := range map[string]func() error{"Stop": d.Stop, "Close": deployer.Close} {
+		if err := end(); err == nil || strings.Count(err.Error(), "cleave clean") != 1 || strings.Count(err.Error(), "does not answer") != 1 {
+			t.Errorf("%s: %v, want it to say once that the daemon does not answer and what to do", what, err)
+		}
+	}
+	if left := deploytest.Processes(label(t)); len(left) > 0 {
+		t.Errorf("still running: %v", left)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the trial's folder is still there: %v", err)
+	}
+	daemon.Again(t)
+	found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+	if err != nil || len(found) != 3 { // two containers and the image
+		t.Errorf("left are %q (%v)", found, err)
+	}
+	for _, thing := range found {
+		if _, err := thing.Remove(); err != nil {
+			t.Error(err)
+		}
 	}
 }

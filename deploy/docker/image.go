@@ -37,6 +37,9 @@ func (d *Deployer) Close() error {
 		return nil
 	}
 	_, err := docker(context.Background(), "rmi", "--force", d.image)
+	if gone := Missing(); err != nil && gone != nil {
+		err = fmt.Errorf("its image is left (%w); when the daemon runs again, remove it with: cleave clean", gone)
+	}
 	d.image = ""
 	return err
 }

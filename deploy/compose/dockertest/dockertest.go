@@ -28,16 +28,21 @@ const patience = 2 * time.Minute
 // there is none and none can be started the test is skipped, with the reason.
 func Start(t *testing.T) {
 	t.Helper()
-	if answers("") {
-		return
+	if !answers("") {
+		Private(t)
 	}
+}
+
+// Private is Start for a test that needs a daemon of its own, for example to kill it.
+func Private(t *testing.T) *Daemon {
+	t.Helper()
 	for _, program := range []string{"docker", "dockerd"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("Docker is not installed here: %v; on Debian: apt-get install docker.io docker-compose", err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("no Docker daemon answers here, and only root can start one")
+		t.Skip("only root can start a Docker daemon")
 	}
 	dir, err := os.MkdirTemp("", "cleave-dockerd-") // short: sockets are in it
 	if err != nil {
@@ -57,6 +62,20 @@ func Start(t *testing.T) {
 	d.await(t)
 	d.probe(t)
 	t.Setenv("DOCKER_HOST", d.host)
+	return d
+}
+
+// Kill ends the daemon with SIGKILL. Its containers go on.
+func (d *Daemon) Kill() {
+	_ = syscall.Kill(d.pid, syscall.SIGKILL) // it runs until then
+	<-d.ended
+}
+
+// Again starts a daemon that was killed, with what it had.
+func (d *Daemon) Again(t *testing.T) {
+	t.Helper()
+	*d = *start(t, d.dir)
+	d.await(t)
 }
 
 // Image makes an image, for the time of the test, that has one program and starts
@@ -101,8 +120,9 @@ func docker(host string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// daemon is a private daemon that runs.
-type daemon struct {
+// Daemon is a private daemon.
+type Daemon struct {
+	dir   string
 	host  string
 	pid   int
 	said  *bytes.Buffer // to be read when it has ended
@@ -110,13 +130,14 @@ type daemon struct {
 }
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
-func start(t *testing.T, dir string) *daemon {
-	d := &daemon{host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer), ended: make(chan struct{})}
+func start(t *testing.T, dir string) *Daemon {
+	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer), ended: make(chan struct{})}
 	command := exec.Command("dockerd", "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")
 	command.Stdout, command.Stderr = d.said, d.said
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	command.WaitDelay = time.Second // its containerd may go on, with its output
 	launcher := launch.NewLauncher()
 	if err := launcher.Start(command); err != nil {
 		launcher.Close()
@@ -133,7 +154,7 @@ func start(t *testing.T, dir string) *daemon {
 
 // await waits until the daemon answers. One that gives up, in a container that may
 // not make others or without cgroups, is a reason to skip.
-func (d *daemon) await(t *testing.T) {
+func (d *Daemon) await(t *testing.T) {
 	for deadline := time.Now().Add(patience); !answers(d.host); time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-d.ended:
@@ -147,7 +168,7 @@ func (d *daemon) await(t *testing.T) {
 }
 
 // stop ends the daemon.
-func (d *daemon) stop(t *testing.T) {
+func (d *Daemon) stop(t *testing.T) {
 	select {
 	case <-d.ended:
 		return // it could not be started
@@ -166,7 +187,7 @@ func (d *daemon) stop(t *testing.T) {
 
 // empty removes the containers and networks of a test that failed: the bridges of
 // networks are this host's and would stay when the daemon ends.
-func (d *daemon) empty() error {
+func (d *Daemon) empty() error {
 	for _, kind := range []struct{ list, remove []string }{
 		{[]string{"ps", "--all", "--quiet"}, []string{"rm", "--force", "--volumes"}},
 		{[]string{"network", "ls", "--quiet", "--filter", "type=custom"}, []string{"network", "rm"}},
@@ -183,7 +204,7 @@ func (d *daemon) empty() error {
 }
 
 // lastWords is the end of what a daemon that has ended said.
-func (d *daemon) lastWords() string {
+func (d *Daemon) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(d.said.String()), "\n")
 	return fmt.Sprintf("%q", lines[len(lines)-1])
 }

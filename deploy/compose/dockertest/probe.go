@@ -14,7 +14,7 @@ const probeName = "cleave-dockertest"
 
 // probe skips the test where the daemon runs but containers do not: without
 // cgroups, or where nobody may make network devices.
-func (d *daemon) probe(t *testing.T) {
+func (d *Daemon) probe(t *testing.T) {
 	if err := d.runContainer(t.TempDir()); err != nil {
 		t.Skipf("Docker's daemon cannot run containers here: %v", err)
 	}
@@ -22,7 +22,7 @@ func (d *daemon) probe(t *testing.T) {
 
 // runContainer runs the only program that every daemon brings, docker-init, in an
 // otherwise empty container in a network of its own.
-func (d *daemon) runContainer(dir string) error {
+func (d *Daemon) runContainer(dir string) error {
 	var empty bytes.Buffer
 	if err := tar.NewWriter(&empty).Close(); err != nil {
 		return err
