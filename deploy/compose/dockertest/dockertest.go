@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +59,10 @@ func Private(t *testing.T) *Daemon {
 		}
 	})
 	d := start(t, dir)
-	t.Cleanup(func() { d.stop(t) })
+	t.Cleanup(func() {
+		d.stop(t)
+		d.endOrphans()
+	})
 	d.await(t)
 	d.probe(t)
 	t.Setenv("DOCKER_HOST", d.host)
@@ -69,6 +73,20 @@ func Private(t *testing.T) *Daemon {
 func (d *Daemon) Kill() {
 	_ = syscall.Kill(d.pid, syscall.SIGKILL) // it runs until then
 	<-d.ended
+}
+
+// endOrphans ends what a daemon that was killed has left running: its containerd, and
+// the shims of its containers, which the next daemon does not take over. All of them
+// name the daemon's folder.
+func (d *Daemon) endOrphans() {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte("containerd")) && bytes.Contains(line, []byte(d.dir+"/exec/")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself
+		}
+	}
 }
 
 // Again starts a daemon that was killed, with what it had.
