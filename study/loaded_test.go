@@ -202,6 +202,22 @@ func TestStepsAskTheSystem(t *testing.T) {
 	}
 }
 
+// TestADeploymentIsAStep: where the units run is compared like any knob, whatever the
+// system says of its own.
+func TestADeploymentIsAStep(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("steps: {variants: [a, b]}\n")), "b: {architecture: stand, knobs: {till: paper}}",
+		"b: {architecture: stand, deployment: docker-bridge}", 1)
+	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Resolve(study.Options{})
+	want := []lab.KnobChange{{Knob: "deployment", From: lab.Process, To: lab.DockerBridge}}
+	if err != nil || len(s.Steps) != 1 || !reflect.DeepEqual(s.Steps[0].Changes, want) {
+		t.Errorf("steps %+v (%v), want %+v", s.Steps, err, want)
+	}
+}
+
 func TestMistakesInSteps(t *testing.T) {
 	for steps, want := range map[string]string{
 		"{variants: [a, z]}":                     `steps names the variant "z"`,

@@ -104,9 +104,18 @@ func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	return steps
 }
 
-// changes are all knobs in which two variants differ, as the system sees it; where it
-// does not say, the architecture and the knobs that both have.
+// changes are the deployment and all knobs in which two variants differ.
 func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
+	all := f.knobChanges(from, to)
+	if from.Deployment != to.Deployment {
+		all = append(all, lab.KnobChange{Knob: "deployment", From: from.Deployment, To: to.Deployment})
+	}
+	return all
+}
+
+// knobChanges are those that the system sees; where it does not say, the architecture
+// and the knobs that both have.
+func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	if f.info.Changes != nil {
 		return f.info.Changes(from, to)
 	}
