@@ -22,6 +22,8 @@ func TestDatabases(t *testing.T) {
 			"values come back":         checkValues,
 			"existing rows are kept":   checkKeepExisting,
 			"duplicates are told":      checkDuplicate,
+			"many rows":                checkManyRows,
+			"work that was contended":  checkContended,
 			"commit and rollback":      checkCommitAndRollback,
 			"inner Do joins":           checkJoin,
 			"swallowed failures doom":  checkDoomed,

@@ -164,11 +164,11 @@ func (db *DB) KeepExisting(column string) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// ForUpdate is the end of a SELECT whose rows nobody else changes until the
-// transaction ends, locked in the order of the key.
+// ForUpdate is the end of a SELECT whose rows come, and are locked, in the order of the
+// key, and which nobody else changes until the transaction ends.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
-		return "" // it has one writer
+		return " ORDER BY " + key // it has one writer
 	}
 	return " ORDER BY " + key + " FOR UPDATE"
 }

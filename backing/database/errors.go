@@ -60,6 +60,12 @@ func IsUnavailable(err error) bool {
 	return errors.As(err, &e) && e.Unavailable()
 }
 
+// Contended is the error of work that has seen, by what its statements changed, that
+// others got in its way. Do tries again, as after a deadlock.
+func (db *DB) Contended(what string) error {
+	return &Error{Driver: db.driver, Err: errors.New(what), means: contention}
+}
+
 // isContention reports that others got in the way and nothing was done.
 func isContention(err error) bool { return means(err, contention) }
 

@@ -1,6 +1,10 @@
 package database
 
-import "strings"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // Values writes the placeholders of that many rows and columns:
 // "(?, ?), (?, ?)".
@@ -22,4 +26,33 @@ func Texts(most int, build func(rows int) string) []string {
 		texts[rows] = build(rows)
 	}
 	return texts
+}
+
+// EachOf is Each for some keys, with as few queries as may be. texts are those of the
+// query by the number of its keys, see Texts; the keys are their only values.
+func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []string, keys []K) error {
+	for part := range slices.Chunk(keys, len(texts)-1) {
+		args := make([]any, len(part))
+		for i, key := range part {
+			args[i] = key
+		}
+		if err := db.Each(ctx, scan, texts[len(part)], args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExecRows is Exec for rows of that many values each, with as few statements as may
+// be, and returns how many rows they have changed. texts are those of the statement by
+// the number of its rows, see Texts.
+func (db *DB) ExecRows(ctx context.Context, texts []string, columns int, values []any) (changed int64, err error) {
+	for part := range slices.Chunk(values, columns*(len(texts)-1)) {
+		some, err := db.Exec(ctx, texts[len(part)/columns], part...)
+		if err != nil {
+			return 0, err
+		}
+		changed += some
+	}
+	return changed, nil
 }

@@ -1,0 +1,54 @@
+package database_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// checkManyRows writes and reads more rows than a statement takes.
+func checkManyRows(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx := context.Background()
+	insert := database.Texts(4, func(n int) string {
+		return "INSERT INTO items (name, amount) VALUES " + database.Values(n, 2) + db.KeepExisting("name")
+	})
+	if added, err := db.ExecRows(ctx, insert, 2, []any{"p", 1, "q", 2, "a", 3, "r", 4, "s", 5, "u", 6}); err != nil || added != 5 {
+		t.Errorf("added %d rows, want 5 (%v)", added, err)
+	}
+	query := database.Texts(2, func(n int) string {
+		return "SELECT name FROM items WHERE amount IN (" + database.Placeholders(n) + ")" + db.ForUpdate("name")
+	})
+	for wanted, want := range map[int][]string{0: nil, 1: {"p"}, 5: {"p", "q", "r", "s", "u"}} {
+		var names []string
+		err := database.EachOf(ctx, db, func(row database.Row) error {
+			var name string
+			err := row.Scan(&name)
+			names = append(names, name)
+			return err
+		}, query, []int64{1, 2, 4, 5, 6}[:wanted])
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("%d keys: %q, want %q (%v)", wanted, names, want, err)
+		}
+	}
+}
+
+// checkContended has work see twice that others got in its way: what it did is undone,
+// and it is tried again.
+func checkContended(t *testing.T, config database.Config) {
+	db := table(t, config)
+	tried := 0
+	err := db.Do(context.Background(), func(ctx context.Context) error {
+		tried++
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", "a"); err != nil || tried == 3 {
+			return err
+		}
+		return fmt.Errorf("a part: %w", db.Contended("planted"))
+	})
+	if got := amount(t, context.Background(), db, "a"); err != nil || tried != 3 || got != 9 {
+		t.Errorf("tried %d times, amount = %d, %v", tried, got, err)
+	}
+}
