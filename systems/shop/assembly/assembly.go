@@ -38,18 +38,15 @@ type Shop struct {
 // Monolith joins all components in this process on one database, with one
 // transaction per order.
 func Monolith(db *database.DB) Shop {
-	s := Shop{
-		Catalog:    catalog.New(db),
-		Customers:  customers.New(db),
-		Inventory:  inventory.New(db),
-		Payments:   payments.New(db),
-		Shipping:   shipping.New(db),
-		StockViews: stockviews.FromTables(db),
+	all := local.Components{
+		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db), Payments: payments.New(db), Shipping: shipping.New(db),
 	}
 	book := orders.NewBook(db)
-	s.Orders = orders.New(book, local.New(db, book, s.driven()))
-	s.OrderViews = orderviews.FromBook(book)
-	return s
+	return Shop{
+		Catalog: all.Catalog, Customers: all.Customers, Inventory: all.Inventory, Payments: all.Payments, Shipping: all.Shipping,
+		Orders:     orders.New(book, local.New(db, book, all)),
+		OrderViews: orderviews.FromBook(book), StockViews: stockviews.FromTables(db),
+	}
 }
 
 // driven are the components that a coordinator carries orders through.

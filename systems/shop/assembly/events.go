@@ -94,10 +94,10 @@ func (h *host) listen() {
 			return choreographed.Inventory(db, h.stock, outbox, views)
 		}},
 		{shop.ComponentPayments, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Payments(db, h.Payments, outbox)
+			return choreographed.Payments(db, h.accounts, outbox)
 		}},
 		{shop.ComponentShipping, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Shipping(db, h.Shipping, outbox)
+			return choreographed.Shipping(db, h.parcels, outbox)
 		}},
 		{shop.ComponentOrders, func(db *database.DB, outbox *event.Outbox) event.Handler {
 			return choreographed.Orders(db, h.book(db), outbox)

@@ -120,19 +120,19 @@ func (h *host) inventory(db *database.DB) shop.Inventory {
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	component := payments.New(db)
+	h.accounts = payments.New(db)
 	if h.batches() {
-		return batching.NewPayments(db, component)
+		return batching.NewPayments(db, h.accounts)
 	}
-	return component
+	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	component := shipping.New(db)
+	h.parcels = shipping.New(db)
 	if h.batches() {
-		return batching.NewShipping(db, component)
+		return batching.NewShipping(db, h.parcels)
 	}
-	return component
+	return h.parcels
 }
 
 // What orders ask for before they are taken forms batches in the unit that asks.
@@ -170,7 +170,11 @@ type host struct {
 	unit   architecture.Unit
 	around Surroundings
 
-	stock    *inventory.Inventory // where this unit hosts it
+	// Where this unit hosts them.
+	stock    *inventory.Inventory
+	accounts *payments.Payments
+	parcels  *shipping.Shipping
+
 	outboxes map[*database.DB]*event.Outbox
 }
 
@@ -197,7 +201,13 @@ func (h *host) hosts(component string) bool { return slices.Contains(h.unit.Comp
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
 	case architecture.ACID:
-		return local.New(db, book, h.driven()), nil
+		all := local.New(db, book, local.Components{
+			Catalog: h.Catalog, Customers: h.Customers, Inventory: h.stock, Payments: h.accounts, Shipping: h.parcels,
+		})
+		if h.design.Batching {
+			all.Batch()
+		}
+		return all, nil
 	case architecture.Orchestrated:
 		saga := orchestrated.New(db, book, h.driven())
 		if h.design.Batching {

@@ -69,7 +69,7 @@ func filled(t *testing.T) *database.DB {
 // play places, repeats and cancels one order, as a client who records what it is
 // told.
 func (b *bench) play(random *rand.Rand, number int) {
-	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.components)))
+	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.singly())))
 	ctx := context.Background()
 	request := &shoppb.CreateOrderRequest{
 		IdempotencyKey: fmt.Sprintf("key-%d", number), CustomerId: 1 + random.Int64N(seed().Customers),
@@ -84,6 +84,55 @@ func (b *bench) play(random *rand.Rand, number int) {
 		cancelled, err := service.CancelOrder(ctx, &shoppb.CancelOrderRequest{OrderId: id})
 		b.note(audit.OperationCancel, nil, cancelled, err)
 	}
+}
+
+// singly is the components for a coordinator that asks them for batches: their faults are
+// in the steps of single orders.
+func (b *bench) singly() local.Components {
+	c := b.components
+	return local.Components{
+		Catalog: c.Catalog, Customers: c.Customers, Inventory: singleInventory{c.Inventory},
+		Payments: singlePayments{c.Payments}, Shipping: singleShipping{c.Shipping},
+	}
+}
+
+type singleInventory struct{ shop.Inventory }
+
+func (c singleInventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Reserve)
+}
+
+func (c singleInventory) CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Commit)
+}
+
+func (c singleInventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Release)
+}
+
+type singlePayments struct{ shop.Payments }
+
+func (c singlePayments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Charge)
+}
+
+func (c singlePayments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Void)
+}
+
+type singleShipping struct{ shop.Shipping }
+
+func (c singleShipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
+	return each(ctx, all, c.Ship)
+}
+
+// each takes a step order by order.
+func each[Q, O any](ctx context.Context, all []Q, step func(context.Context, Q) (O, error)) ([]steps.Outcome, error) {
+	outcomes := make([]steps.Outcome, len(all))
+	for i, in := range all {
+		_, outcomes[i].Err = step(ctx, in)
+	}
+	return outcomes, nil
 }
 
 // note records an attempt and returns the order's id.

@@ -8,11 +8,9 @@
 // they are asked for: one call to the other unit, and one statement there, for all who
 // ask. What they get was read after they asked.
 //
-// Calls that are refused leave their batch, which is carried out without them. Where
-// a batch cannot be carried out in the plain way for another reason (something has
-// been done before), nothing of it stays. What left a batch, or was in such a one, is
-// carried out alone, which tells its caller what is the matter. Calls must be fit for
-// that: see package steps.
+// Each call of a batch has its own outcome. Where a batch fails as a whole, nothing of it
+// stays, and its calls are carried out one by one: what is wrong with one is not the
+// others' fault. Calls must be fit for that: see package steps.
 //
 // Entry points: Batcher; the batching Inventory, Payments and Shipping; Catalog and
 // Customers for those who ask them.
@@ -21,7 +19,6 @@ package batching
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -29,6 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 const (
@@ -39,76 +37,58 @@ const (
 	underWay = 1
 )
 
-// Batcher carries out calls of one kind. Q is what a call asks for. A nil one carries
-// out every call alone, at once.
+// Batcher carries out calls of one kind. Q is what a call asks for.
 type Batcher[Q any] struct {
-	db  *database.DB // nil where a batch needs no transaction here
-	all all[Q]
+	db  *database.DB  // nil for what changes nothing here
+	all steps.Step[Q] // what changes something, in one transaction
 
 	mu      sync.Mutex
 	waiting []*call[Q]
 	busy    int
 }
 
-// all carries out a batch, within the transaction of the context where there is a
-// database, and reports whether every call went the plain way. Where not, or where
-// some are refused, what it did is undone. refused has a value for each call that is;
-// nil means that none is.
-type all[Q any] func(ctx context.Context, group []Q) (refused []*shoppb.Rejection, plain bool, err error)
-
 // call is one that waits for the others of its batch.
 type call[Q any] struct {
-	ctx  context.Context
-	asks Q
-	turn *spans.Part // the wait, of an operation that is traced
-	done chan error
+	ctx     context.Context
+	asks    Q
+	turn    *spans.Part // the wait, of an operation that is traced
+	outcome chan steps.Outcome
 }
 
-// errAlone tells a call to try by itself.
-var errAlone = errors.New("the batch could not be carried out as one")
+// ErrAlone is the outcome of a call that is to be carried out once more, alone.
+var ErrAlone = errors.New("the batch could not be carried out as one")
 
-// New makes a batcher, of what is never refused, on the database of what it
-// carries out. all works within the transaction of the context and reports whether
-// every call went the plain way; where not, what it did is undone.
-func New[Q any](db *database.DB, all func(ctx context.Context, group []Q) (plain bool, err error)) *Batcher[Q] {
-	return newBatcher(db, func(ctx context.Context, group []Q) ([]*shoppb.Rejection, bool, error) {
-		plain, err := all(ctx, group)
-		return nil, plain, err
-	})
+// New makes a batcher on the database of what it carries out; nil for what changes
+// nothing and is asked of another unit.
+func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
+	return &Batcher[Q]{db: db, all: all}
 }
 
-// newReads makes a batcher of what changes nothing and is asked of another unit.
-func newReads[Q any](all func(ctx context.Context, group []Q) (plain bool, err error)) *Batcher[Q] {
-	return New(nil, all)
-}
-
-func newBatcher[Q any](db *database.DB, all all[Q]) *Batcher[Q] { return &Batcher[Q]{db: db, all: all} }
-
-// Do carries out a call together with others, or alone. Whoever gives up may find
-// it carried out nevertheless.
-func (b *Batcher[Q]) Do(ctx context.Context, asks Q, alone func(ctx context.Context) error) error {
-	if b == nil || b.db != nil && b.db.InTransaction(ctx) {
-		return alone(ctx)
+// Do carries out a call together with others, or alone: as a batch of one. Whoever
+// gives up may find it carried out nevertheless.
+func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, error) {
+	if b.db != nil && b.db.InTransaction(ctx) {
+		return steps.One(ctx, asks, b.all)
 	}
 	b.mu.Lock()
 	if b.busy < underWay {
 		b.busy++
 		b.mu.Unlock()
 		defer b.next()
-		return alone(ctx)
+		return steps.One(ctx, asks, b.all)
 	}
-	c := &call[Q]{ctx: ctx, asks: asks, done: make(chan error, 1)}
+	c := &call[Q]{ctx: ctx, asks: asks, outcome: make(chan steps.Outcome, 1)}
 	_, c.turn = spans.Begin(ctx, "wait for its turn", lab.SegmentQueueing)
 	b.waiting = append(b.waiting, c)
 	b.mu.Unlock()
 	select {
-	case err := <-c.done:
-		if errors.Is(err, errAlone) {
-			return alone(ctx)
+	case came := <-c.outcome:
+		if errors.Is(came.Err, ErrAlone) {
+			return steps.One(ctx, asks, b.all)
 		}
-		return err
+		return came.Answer()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
@@ -151,9 +131,7 @@ func keyOf(asks any) string {
 	return ""
 }
 
-// carryOut carries out a batch in the time that its first call has, without those
-// that are refused: alone, what is refused leaves no trace, and its caller learns why
-// and can ask again.
+// carryOut carries out a batch in the time that its first call has.
 func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	ctx := context.Background()
 	if deadline, limited := group[0].ctx.Deadline(); limited {
@@ -164,28 +142,25 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	for _, c := range group {
 		c.turn.End()
 	}
-	err := errAlone
+	var outcomes []steps.Outcome
+	err := ErrAlone
 	if len(group) > 1 {
-		var refused []*shoppb.Rejection
-		if refused, err = b.attempt(ctx, group); errors.Is(err, errRefused) {
-			if group, err = without(group, refused), errAlone; len(group) > 1 {
-				_, err = b.attempt(ctx, group)
-			}
-		}
+		outcomes, err = b.attempt(ctx, group)
 	}
 	if err != nil && !shop.IsKind(err, shop.Unavailable) && ctx.Err() == nil {
-		err = errAlone // what is wrong with one call is not the others' fault
+		err = ErrAlone
 	}
-	for _, c := range group {
-		c.done <- err
+	for i, c := range group {
+		if err != nil {
+			c.outcome <- steps.Outcome{Err: err}
+		} else {
+			c.outcome <- outcomes[i]
+		}
 	}
 }
 
-// errRefused undoes what was done for a batch of which some are refused.
-var errRefused = errors.New("a part of the batch is refused")
-
-// attempt carries out a batch, in a transaction whole or not at all.
-func (b *Batcher[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*shoppb.Rejection, err error) {
+// attempt carries out a batch.
+func (b *Batcher[Q]) attempt(ctx context.Context, group []*call[Q]) ([]steps.Outcome, error) {
 	var traced spans.Batch
 	asked := make([]Q, len(group))
 	for i, c := range group {
@@ -194,40 +169,5 @@ func (b *Batcher[Q]) attempt(ctx context.Context, group []*call[Q]) (refused []*
 		traced.Add(keyOf(c.asks), part)
 	}
 	defer traced.End()
-	err = b.within(traced.Join(ctx), func(ctx context.Context) error {
-		var plain bool
-		var err error
-		refused, plain, err = b.all(ctx, asked)
-		switch {
-		case err != nil:
-			return err
-		case slices.ContainsFunc(refused, func(r *shoppb.Rejection) bool { return r != nil }):
-			return errRefused
-		case !plain:
-			return errAlone
-		}
-		return nil
-	})
-	return refused, err
-}
-
-// within runs work in a transaction, where there is a database.
-func (b *Batcher[Q]) within(ctx context.Context, work func(context.Context) error) error {
-	if b.db == nil {
-		return work(ctx)
-	}
-	return b.db.Do(ctx, work)
-}
-
-// without sends those that are refused on their own way and returns the others.
-func without[Q any](group []*call[Q], refused []*shoppb.Rejection) []*call[Q] {
-	var others []*call[Q]
-	for i, c := range group {
-		if refused[i] != nil {
-			c.done <- errAlone
-		} else {
-			others = append(others, c)
-		}
-	}
-	return others
+	return b.all(traced.Join(ctx), asked)
 }

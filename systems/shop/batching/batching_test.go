@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // seed: ten products of which there are 30 each, one customer who can pay 100 times.
@@ -77,12 +78,13 @@ func TestStepsComeOut(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db := open(t, fresh(t))
 		ctx := t.Context()
-		stock := NewInventory(db, inventory.New(db))
-		accounts := NewPayments(db, payments.New(db))
+		// Two of each, as in two processes: they batch apart from each other.
+		stocks := []shop.Inventory{NewInventory(db, inventory.New(db)), NewInventory(db, inventory.New(db))}
+		accounts := []shop.Payments{NewPayments(db, payments.New(db)), NewPayments(db, payments.New(db))}
 		parcels := NewShipping(db, shipping.New(db))
 		orders := ids(200)
 		reserve := func(i int) error {
-			_, err := stock.Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}
 		// 150 orders, 50 of them twice; there is enough for all.
@@ -90,19 +92,19 @@ func TestStepsComeOut(t *testing.T) {
 			t.Errorf("reservations: %v", got)
 		}
 		if got := atOnce(50, func(i int) error { // of which there is none left
-			_, err := stock.Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}); got[shop.OutOfStock] != 50 {
 			t.Errorf("reservations of nothing: %v", got)
 		}
 		if got := atOnce(170, func(i int) error { // 20 were never reserved
-			_, err := stock.Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
+			_, err := stocks[i%2].Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
 			return err
 		}); got[""] != 150 || got[shop.Conflict] != 20 {
 			t.Errorf("commits: %v", got)
 		}
 		if got := atOnce(120, func(i int) error {
-			_, err := accounts.Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1, AmountCents: 10})
+			_, err := accounts[i%2].Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1, AmountCents: 10})
 			return err
 		}); got[""] != 100 || got[shop.Declined] != 20 {
 			t.Errorf("charges: %v", got)
@@ -140,36 +142,37 @@ type crowd struct {
 	alone    []int
 }
 
-func newCrowd(t *testing.T, plain func(group []int) (bool, error)) *crowd {
+func newCrowd(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *crowd {
 	c := &crowd{arrived: make(chan struct{}), release: make(chan struct{})}
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
-	c.batcher = New(db, func(ctx context.Context, group []int) (bool, error) {
-		if !db.InTransaction(ctx) {
-			t.Error("a group has no transaction")
+	c.batcher = New(db, func(_ context.Context, group []int) ([]steps.Outcome, error) {
+		if group[0] == first {
+			c.arrived <- struct{}{}
+			<-c.release
+			return fine(group)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if len(group) == 1 {
+			c.alone = append(c.alone, group[0])
+			return fine(group)
+		}
 		c.together = append(c.together, group...)
-		return plain(group)
+		return all(group)
 	})
 	return c
 }
 
 // first is a call that stays until release.
-func (c *crowd) first(context.Context) error {
-	c.arrived <- struct{}{}
-	<-c.release
-	return nil
-}
+const first = -1
 
-// call notes that it was made alone.
+// fine is how a group ends of which none is refused.
+func fine(group []int) ([]steps.Outcome, error) { return make([]steps.Outcome, len(group)), nil }
+
+// call makes a call.
 func (c *crowd) call(ctx context.Context, n int) error {
-	return c.batcher.Do(ctx, n, func(context.Context) error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.alone = append(c.alone, n)
-		return nil
-	})
+	_, err := c.batcher.Do(ctx, n)
+	return err
 }
 
 func (c *crowd) waiting() int {
@@ -182,7 +185,7 @@ func (c *crowd) waiting() int {
 func (c *crowd) occupy(t *testing.T) *sync.WaitGroup {
 	var firsts sync.WaitGroup
 	for range underWay {
-		firsts.Go(func() { _ = c.batcher.Do(t.Context(), -1, c.first) })
+		firsts.Go(func() { _ = c.call(t.Context(), first) })
 		<-c.arrived
 	}
 	return &firsts
@@ -205,7 +208,7 @@ func (c *crowd) play(t *testing.T, calls int) []error {
 }
 
 func TestWhoWaitsGoesTogether(t *testing.T) {
-	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	c := newCrowd(t, fine)
 	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 0 {
 		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
 	}
@@ -214,54 +217,36 @@ func TestWhoWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// TestNoBatcherWaitsForNobody: without one, calls that come at the same time are
-// carried out alone.
-func TestNoBatcherWaitsForNobody(t *testing.T) {
-	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
-	c.batcher = nil
-	others := c.occupy(t)
-	if err := c.call(t.Context(), 1); err != nil || len(c.alone) != 1 || len(c.together) != 0 {
-		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
-	}
-	close(c.release)
-	others.Wait()
-}
-
-// TestWhoIsRefusedLeavesTheBatch: the others go on together.
-func TestWhoIsRefusedLeavesTheBatch(t *testing.T) {
-	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
-	c.batcher.all = func(_ context.Context, group []int) ([]*shoppb.Rejection, bool, error) {
-		refused := make([]*shoppb.Rejection, len(group))
-		for i, n := range group {
-			if n == 3 {
-				refused[i] = &shoppb.Rejection{Kind: "declined"}
-			}
+// TestWhoIsRefusedIsToldSo: the others of the batch do not notice.
+func TestWhoIsRefusedIsToldSo(t *testing.T) {
+	refused := errors.New("refused")
+	c := newCrowd(t, func(group []int) ([]steps.Outcome, error) {
+		outcomes, err := fine(group)
+		outcomes[slices.Index(group, 3)].Err = refused
+		return outcomes, err
+	})
+	for n, err := range c.play(t, 5) {
+		if (n == 3) != errors.Is(err, refused) || n != 3 && err != nil {
+			t.Errorf("call %d: %v", n, err)
 		}
-		c.together = group
-		return refused, true, nil
 	}
-	err := errors.Join(c.play(t, 5)...)
-	slices.Sort(c.together)
-	if err != nil || !slices.Equal(c.together, []int{0, 1, 2, 4}) || !slices.Equal(c.alone, []int{3}) {
-		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
+	if len(c.together) != 5 || len(c.alone) != 0 {
+		t.Errorf("together %v, alone %v", c.together, c.alone)
 	}
 }
 
-func TestWhatIsNotPlainGoesAlone(t *testing.T) {
-	for name, plain := range map[string]func([]int) (bool, error){
-		"refused": func([]int) (bool, error) { return false, nil }, "failed": func([]int) (bool, error) { return false, errors.New("planted") },
-	} {
-		c := newCrowd(t, plain)
-		if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 5 {
-			t.Errorf("%s: together %v, alone %v, error %v", name, c.together, c.alone, err)
-		}
+// TestABatchThatFailsGoesOneByOne: what is wrong with one call is not the others' fault.
+func TestABatchThatFailsGoesOneByOne(t *testing.T) {
+	c := newCrowd(t, func([]int) ([]steps.Outcome, error) { return nil, errors.New("planted") })
+	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 5 {
+		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
 	}
 }
 
 // TestATransactionOfTheCallerIsJoined: who has one does not wait for others, whose
 // transaction is another.
 func TestATransactionOfTheCallerIsJoined(t *testing.T) {
-	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	c := newCrowd(t, fine)
 	firsts := c.occupy(t)
 	err := c.batcher.db.Do(t.Context(), func(ctx context.Context) error { return c.call(ctx, 1) })
 	if err != nil || len(c.alone) != 1 {
@@ -272,7 +257,7 @@ func TestATransactionOfTheCallerIsJoined(t *testing.T) {
 }
 
 func TestWhoGivesUpWaitsNoMore(t *testing.T) {
-	c := newCrowd(t, func([]int) (bool, error) { return true, nil })
+	c := newCrowd(t, fine)
 	firsts := c.occupy(t)
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()

@@ -5,36 +5,35 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // NewInventory batches the forward steps of an inventory on its database.
-func NewInventory(db *database.DB, component *inventory.Inventory) shop.Inventory {
-	return &stock{component, newBatcher(db, component.ReserveAll), New(db, component.CommitAll)}
+func NewInventory(db *database.DB, component coordination.Inventory) shop.Inventory {
+	return &stock{component, New(db, component.ReserveAll), New(db, component.CommitAll)}
 }
 
 type stock struct {
 	shop.Inventory
 	reserve *Batcher[*shoppb.ReserveRequest]
-	commit  *Batcher[string]
+	commit  *Batcher[*shoppb.StepRequest]
 }
 
 // Reserve implements shop.Inventory.
 func (s *stock) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {
-	return step(ctx, s.reserve, in, func(ctx context.Context) (*shoppb.StepResponse, error) { return s.Inventory.Reserve(ctx, in) })
+	return s.reserve.Do(ctx, in)
 }
 
 // Commit implements shop.Inventory.
 func (s *stock) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return step(ctx, s.commit, in.GetOrderId(), func(ctx context.Context) (*shoppb.StepResponse, error) { return s.Inventory.Commit(ctx, in) })
+	return s.commit.Do(ctx, in)
 }
 
 // NewPayments batches the forward steps of payments on their database.
-func NewPayments(db *database.DB, component *payments.Payments) shop.Payments {
-	return &accounts{component, newBatcher(db, component.ChargeAll)}
+func NewPayments(db *database.DB, component coordination.Payments) shop.Payments {
+	return &accounts{component, New(db, component.ChargeAll)}
 }
 
 type accounts struct {
@@ -44,11 +43,11 @@ type accounts struct {
 
 // Charge implements shop.Payments.
 func (a *accounts) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	return step(ctx, a.charge, in, func(ctx context.Context) (*shoppb.StepResponse, error) { return a.Payments.Charge(ctx, in) })
+	return a.charge.Do(ctx, in)
 }
 
 // NewShipping batches the forward steps of a shipping on its database.
-func NewShipping(db *database.DB, component *shipping.Shipping) shop.Shipping {
+func NewShipping(db *database.DB, component coordination.Shipping) shop.Shipping {
 	return &shipments{component, New(db, component.ShipAll)}
 }
 
@@ -58,27 +57,9 @@ type shipments struct {
 }
 
 // Ship implements shop.Shipping.
-func (s *shipments) Ship(ctx context.Context, in *shoppb.ShipRequest) (shipment *shoppb.Shipment, err error) {
-	shipment = shipping.Shipped(in)
-	err = s.ship.Do(ctx, in, func(ctx context.Context) (err error) {
-		shipment, err = s.Shipping.Ship(ctx, in)
-		return err
-	})
-	if err != nil {
+func (s *shipments) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
+	if _, err := s.ship.Do(ctx, in); err != nil {
 		return nil, err
 	}
-	return shipment, nil
-}
-
-// step is a step with others, which is then no repeat, or alone.
-func step[Q any](ctx context.Context, batcher *Batcher[Q], asks Q, alone func(context.Context) (*shoppb.StepResponse, error)) (*shoppb.StepResponse, error) {
-	answer := &shoppb.StepResponse{}
-	err := batcher.Do(ctx, asks, func(ctx context.Context) (err error) {
-		answer, err = alone(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return shipping.Shipped(in), nil
 }

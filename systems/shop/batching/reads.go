@@ -9,22 +9,20 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// read is a call that reads, and its answer.
+// read is a call that reads, and its answer. A batch of which one cannot be answered
+// fails: alone, each is told why.
 type read[I, O any] struct {
 	asks   I
 	answer O
 }
 
 // ask is a read with others or alone.
-func ask[I, O any](ctx context.Context, batcher *Batcher[*read[I, O]], asks I, alone func(context.Context, I) (O, error)) (answer O, err error) {
+func ask[I, O any](ctx context.Context, batcher *Batcher[*read[I, O]], asks I) (answer O, err error) {
 	r := &read[I, O]{asks: asks}
-	err = batcher.Do(ctx, r, func(ctx context.Context) (err error) {
-		r.answer, err = alone(ctx, asks)
-		return err
-	})
-	if err != nil {
+	if _, err = batcher.Do(ctx, r); err != nil {
 		return answer, err
 	}
 	return r.answer, nil
@@ -33,7 +31,7 @@ func ask[I, O any](ctx context.Context, batcher *Batcher[*read[I, O]], asks I, a
 // NewCatalog batches the quotes that are asked of a catalog in another unit.
 func NewCatalog(component shop.Catalog) shop.Catalog {
 	c := &prices{Catalog: component}
-	c.quotes = newReads(c.quoteAll)
+	c.quotes = New(nil, c.quoteAll)
 	return c
 }
 
@@ -46,16 +44,21 @@ type quote = read[*shoppb.QuoteRequest, *shoppb.QuoteResponse]
 
 // Quote implements shop.Catalog.
 func (c *prices) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
-	return ask(ctx, c.quotes, in, c.Catalog.Quote)
+	return ask(ctx, c.quotes, in)
 }
 
 // quoteAll prices at once what all of a group ask for.
-func (c *prices) quoteAll(ctx context.Context, group []*quote) (plain bool, err error) {
+func (c *prices) quoteAll(ctx context.Context, group []*quote) (outcomes []steps.Outcome, err error) {
+	outcomes = make([]steps.Outcome, len(group))
+	if len(group) == 1 {
+		group[0].answer, err = c.Catalog.Quote(ctx, group[0].asks)
+		return outcomes, err
+	}
 	priced := map[int64]*shoppb.Product{}
 	for _, q := range group {
 		ids := q.asks.GetProductIds()
 		if len(ids) == 0 || len(ids) > shop.MaxLines {
-			return false, nil
+			return nil, ErrAlone
 		}
 		for _, id := range ids {
 			priced[id] = nil
@@ -64,7 +67,7 @@ func (c *prices) quoteAll(ctx context.Context, group []*quote) (plain bool, err 
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(priced)), shop.MaxLines) {
 		quoted, err := c.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: ids})
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		for _, product := range quoted.GetProducts() {
 			priced[product.GetProductId()] = product
@@ -76,13 +79,13 @@ func (c *prices) quoteAll(ctx context.Context, group []*quote) (plain bool, err 
 			q.answer.Products = append(q.answer.Products, proto.CloneOf(priced[id]))
 		}
 	}
-	return true, nil
+	return outcomes, nil
 }
 
 // NewCustomers batches the customers who are asked for in another unit.
 func NewCustomers(component shop.Customers) shop.Customers {
 	c := &buyers{Customers: component}
-	c.known = newReads(c.getAll)
+	c.known = New(nil, c.getAll)
 	return c
 }
 
@@ -95,30 +98,33 @@ type buyer = read[*shoppb.GetCustomerRequest, *shoppb.Customer]
 
 // GetCustomer implements shop.Customers.
 func (c *buyers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
-	found, err := ask(ctx, c.known, in, c.Customers.GetCustomer)
-	if err == nil && found == nil { // not among those of a group: alone, it is said why
-		return c.Customers.GetCustomer(ctx, in)
-	}
-	return found, err
+	return ask(ctx, c.known, in)
 }
 
 // getAll asks at once for all whom a group wants to know.
-func (c *buyers) getAll(ctx context.Context, group []*buyer) (plain bool, err error) {
+func (c *buyers) getAll(ctx context.Context, group []*buyer) (outcomes []steps.Outcome, err error) {
+	outcomes = make([]steps.Outcome, len(group))
+	if len(group) == 1 {
+		group[0].answer, err = c.Customers.GetCustomer(ctx, group[0].asks)
+		return outcomes, err
+	}
 	wanted := map[int64]*shoppb.Customer{}
 	for _, b := range group {
 		wanted[b.asks.GetCustomerId()] = nil
 	}
 	answer, err := c.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: slices.Sorted(maps.Keys(wanted))})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, customer := range answer.GetCustomers() {
 		wanted[customer.GetCustomerId()] = customer
 	}
-	for _, b := range group {
+	for i, b := range group {
 		if customer := wanted[b.asks.GetCustomerId()]; customer != nil {
 			b.answer = proto.CloneOf(customer) // who gets a message may change it
+		} else {
+			outcomes[i].Err = ErrAlone
 		}
 	}
-	return true, nil
+	return outcomes, nil
 }

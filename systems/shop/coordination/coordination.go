@@ -5,10 +5,13 @@
 package coordination
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // Components are what an order is carried through.
@@ -19,6 +22,29 @@ type Components struct {
 	Payments  shop.Payments
 	Shipping  shop.Shipping
 }
+
+// The components that are in this process also take steps for a batch of orders, as
+// package steps says.
+type (
+	// Inventory is one of them.
+	Inventory interface {
+		shop.Inventory
+		ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest) ([]steps.Outcome, error)
+		CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
+		ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
+	}
+	// Payments is one of them.
+	Payments interface {
+		shop.Payments
+		ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error)
+		VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
+	}
+	// Shipping is one of them.
+	Shipping interface {
+		shop.Shipping
+		ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error)
+	}
+)
 
 // Priced is a copy of an order with names, prices and total. The products are in
 // the order of its lines.
@@ -55,4 +81,21 @@ func Lines(order *shoppb.Order) []*shoppb.Line {
 		lines[i] = &shoppb.Line{ProductId: line.GetProductId(), Quantity: line.GetQuantity()}
 	}
 	return lines
+}
+
+// What steps are asked with, for an order.
+
+// Reservation asks to reserve its lines.
+func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
+	return &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: Lines(order)}
+}
+
+// Charge asks for what it costs.
+func Charge(order *shoppb.Order) *shoppb.AuthoriseRequest {
+	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
+}
+
+// Step asks for any other step.
+func Step(order *shoppb.Order) *shoppb.StepRequest {
+	return &shoppb.StepRequest{OrderId: order.GetOrderId()}
 }

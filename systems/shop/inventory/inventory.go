@@ -23,16 +23,18 @@ const (
 // reservationColumns is how many values a reservation is written with.
 const reservationColumns = 6
 
-// Inventory implements shop.Inventory on its tables.
+// Inventory implements shop.Inventory on its tables, each step for many orders at once.
 type Inventory struct {
 	db     *database.DB
 	ledger steps.Ledger
-	record []string // INSERT by number of lines
-	take   []string // from the shelf, by number of lines
-	sell   []string
-	put    []string // back, from the reserved
-	unsell []string // back, from the sold
-	levels []string // SELECT by number of products
+	record []string      // INSERT by number of lines
+	lines  []string      // SELECT by number of orders
+	shelf  []string      // SELECT, and lock, by number of products
+	levels []string      // SELECT by number of products
+	take   steps.Amounts // from the shelf
+	sell   steps.Amounts
+	put    steps.Amounts // back, from the reserved
+	unsell steps.Amounts // back, from the sold
 }
 
 var _ shop.Inventory = (*Inventory)(nil)
@@ -40,125 +42,198 @@ var _ shop.Inventory = (*Inventory)(nil)
 // New makes the component on its database.
 func New(db *database.DB) *Inventory {
 	keep := db.KeepExisting("order_id")
+	moves := func(from, to string) steps.Amounts {
+		return steps.NewAmounts(db, "stock", "product_id", from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
+	}
 	return &Inventory{
 		db:     db,
 		ledger: steps.NewLedger(db, "reservations", "reservation"),
 		record: database.Texts(shop.MaxLines, func(n int) string {
-			return "INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES " + database.Values(n, reservationColumns) + keep
+			return "INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES " +
+				database.Values(n, reservationColumns) + keep
 		}),
-		take:   moves(db, "on_hand", "reserved"),
-		sell:   moves(db, "reserved", "sold"),
-		put:    moves(db, "reserved", "on_hand"),
-		unsell: moves(db, "sold", "on_hand"),
-		levels: database.Texts(levelsAtOnce, func(n int) string {
+		lines: database.Texts(steps.Most, func(n int) string {
+			return "SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN (" + database.Placeholders(n) + ")" +
+				db.ForUpdate("order_id, line")
+		}),
+		shelf: database.Texts(steps.Most, func(n int) string {
+			return "SELECT product_id, on_hand FROM stock WHERE product_id IN (" + database.Placeholders(n) + ")" +
+				db.ForUpdate("product_id")
+		}),
+		levels: database.Texts(steps.Most, func(n int) string {
 			return "SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN (" + database.Placeholders(n) + ")"
 		}),
+		take:   moves("on_hand", "reserved"),
+		sell:   moves("reserved", "sold"),
+		put:    moves("reserved", "on_hand"),
+		unsell: moves("sold", "on_hand"),
 	}
 }
 
 // Reserve implements shop.Inventory.
 func (c *Inventory) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {
-	order, lines := in.GetOrderId(), in.GetLines()
-	if err := shop.CheckOrderID(order); err != nil {
-		return nil, err
-	}
-	if err := shop.CheckLines(lines); err != nil {
-		return nil, err
-	}
-	answer := &shoppb.StepResponse{}
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.insert(ctx, order, StateReserved, lines)
-		if err != nil {
-			return err
-		}
-		answer.Repeat = added < int64(len(lines))
-		if answer.Repeat {
-			return c.ledger.Expect(ctx, order, StateReserved, StateCommitted)
-		}
-		return c.fromShelf(ctx, lines)
+	return steps.One(ctx, in, c.ReserveAll)
+}
+
+// Commit implements shop.Inventory.
+func (c *Inventory) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return steps.One(ctx, in, c.CommitAll)
+}
+
+// Release implements shop.Inventory.
+func (c *Inventory) Release(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return steps.One(ctx, in, c.ReleaseAll)
+}
+
+// Restock implements shop.Inventory.
+func (c *Inventory) Restock(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+		return c.step(ctx, "restock", all, StateCommitted, StateRestocked, c.unsell)
 	})
-	return answer, steps.Named("reserve", order, err)
 }
 
-// insert records the lines and returns how many of them are new.
-func (c *Inventory) insert(ctx context.Context, order, state string, lines []*shoppb.Line) (int64, error) {
-	args := make([]any, 0, reservationColumns*len(lines))
-	entry := steps.Entry(state)
-	for i, line := range lines {
-		args = append(args, order, i, line.GetProductId(), line.GetQuantity(), state, entry)
-	}
-	return c.db.Exec(ctx, c.record[len(lines)], args...)
+// ReserveAll is Reserve for a batch of orders, in their order.
+func (c *Inventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest) ([]steps.Outcome, error) {
+	check := func(in *shoppb.ReserveRequest) error { return shop.CheckLines(in.GetLines()) }
+	return steps.Do(ctx, c.db, "reserve", all, check, c.reserve)
 }
 
-// fromShelf takes all lines or fails; the caller's transaction then undoes what
-// was taken.
-func (c *Inventory) fromShelf(ctx context.Context, lines []*shoppb.Line) error {
-	taken, err := c.move(ctx, c.take, lines)
-	if err != nil || taken == int64(len(lines)) {
-		return err
+func (c *Inventory) reserve(ctx context.Context, all []*shoppb.ReserveRequest, look bool) ([]steps.Outcome, error) {
+	var known map[string]reservation
+	var onHand shelf
+	if look {
+		var err error
+		if known, err = c.reservations(ctx, steps.IDs(all)); err != nil {
+			return nil, err
+		}
+		if onHand, err = c.onHand(ctx, all, known); err != nil {
+			return nil, err
+		}
 	}
-	return outOfStock(lines, taken)
+	outcomes, wanted, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateReserved)
+	var rows []any
+	for n, in := range all {
+		order, lines := in.GetOrderId(), in.GetLines()
+		if state := known[order].state; state != "" {
+			outcomes[n] = c.ledger.Came(order, state, StateReserved, StateCommitted)
+			continue
+		}
+		if look {
+			if there := onHand.take(lines); there < len(lines) {
+				outcomes[n].Err = outOfStock(lines, there)
+				continue
+			}
+		}
+		for i, line := range lines {
+			rows = append(rows, order, i, line.GetProductId(), line.GetQuantity(), StateReserved, entry)
+			wanted[line.GetProductId()] += line.GetQuantity()
+		}
+	}
+	if fresh, err := steps.Insert(ctx, c.db, c.record, reservationColumns, rows, look); err != nil {
+		return nil, err
+	} else if !fresh {
+		return c.reserve(ctx, all, true)
+	}
+	enough, moved, err := c.take.Move(ctx, wanted)
+	if err == nil && !enough {
+		if look {
+			return nil, shop.Problemf(shop.Internal, "%d of %d products moved: the shelf is not what was locked", moved, len(wanted))
+		}
+		outcomes[0].Err = outOfStock(all[0].GetLines(), int(moved))
+	}
+	return outcomes, err
 }
 
 // outOfStock says that there is enough for some of the lines only.
-func outOfStock(lines []*shoppb.Line, there int64) error {
+func outOfStock(lines []*shoppb.Line, there int) error {
 	if len(lines) == 1 {
 		return shop.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(), lines[0].GetQuantity())
 	}
 	return shop.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
 }
 
-// Commit implements shop.Inventory.
-func (c *Inventory) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return c.step(ctx, "commit", in.GetOrderId(), StateReserved, StateCommitted, c.sell)
+// CommitAll is Commit for a batch of orders.
+func (c *Inventory) CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return c.step(ctx, "commit", all, StateReserved, StateCommitted, c.sell)
 }
 
-// Restock implements shop.Inventory.
-func (c *Inventory) Restock(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return c.step(ctx, "restock", in.GetOrderId(), StateCommitted, StateRestocked, c.unsell)
+// ReleaseAll is Release for a batch of orders.
+func (c *Inventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return steps.Do(ctx, c.db, "release", all, nil, c.release)
 }
 
-// Release implements shop.Inventory.
-func (c *Inventory) Release(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	order := in.GetOrderId()
-	if err := shop.CheckOrderID(order); err != nil {
+// release forbids the reservations that have not come, and gives the others back.
+func (c *Inventory) release(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+	var known map[string]reservation
+	if look {
+		var err error
+		if known, err = c.reservations(ctx, steps.IDs(all)); err != nil {
+			return nil, err
+		}
+	}
+	var rows []any
+	entry := steps.Entry(StateReleased)
+	for _, in := range all {
+		if known[in.GetOrderId()].state == "" {
+			rows = append(rows, in.GetOrderId(), 0, 0, 0, StateReleased, entry)
+		}
+	}
+	if fresh, err := steps.Insert(ctx, c.db, c.record, reservationColumns, rows, look); err != nil {
+		return nil, err
+	} else if !fresh {
+		return c.release(ctx, all, true)
+	}
+	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, c.put)
+	for n, in := range all {
+		if known[in.GetOrderId()].state == "" {
+			outcomes[n] = steps.Outcome{}
+		}
+	}
+	return outcomes, err
+}
+
+// step moves the lines of orders along with their state.
+func (c *Inventory) step(
+	ctx context.Context, doing string, all []*shoppb.StepRequest, from, to string, amounts steps.Amounts,
+) ([]steps.Outcome, error) {
+	take := func(ctx context.Context, all []*shoppb.StepRequest, _ bool) ([]steps.Outcome, error) {
+		known, err := c.reservations(ctx, steps.IDs(all))
+		if err != nil {
+			return nil, err
+		}
+		return c.advance(ctx, all, known, from, to, amounts)
+	}
+	return steps.Do(ctx, c.db, doing, all, nil, take)
+}
+
+// advance is step for orders that are known, and locked.
+func (c *Inventory) advance(
+	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string, amounts steps.Amounts,
+) ([]steps.Outcome, error) {
+	outcomes, lines, quantities := make([]steps.Outcome, len(all)), int64(0), map[int64]int64{}
+	var moving []string
+	for n, in := range all {
+		before := known[in.GetOrderId()]
+		if before.state != from {
+			outcomes[n] = c.ledger.Came(in.GetOrderId(), before.state, to)
+			continue
+		}
+		moving = append(moving, in.GetOrderId())
+		for _, line := range before.lines {
+			lines++
+			quantities[line.GetProductId()] += line.GetQuantity()
+		}
+	}
+	changed, err := c.ledger.Move(ctx, moving, from, to)
+	if err == nil && changed != lines {
+		err = shop.Problemf(shop.Internal, "%d of %d lines are %s: the reservations are not what was locked", changed, lines, to)
+	}
+	if err != nil {
 		return nil, err
 	}
-	var answer *shoppb.StepResponse
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.insert(ctx, order, StateReleased, []*shoppb.Line{{}})
-		if err != nil || added > 0 {
-			answer = &shoppb.StepResponse{}
-			return err
-		}
-		answer, err = c.step(ctx, "release", order, StateReserved, StateReleased, c.put)
-		return err
-	})
-	return answer, steps.Named("release", order, err)
-}
-
-// step moves the lines of an order along with its state.
-func (c *Inventory) step(ctx context.Context, doing, order, from, to string, texts []string) (*shoppb.StepResponse, error) {
-	return c.ledger.Step(ctx, doing, order, from, to, func(ctx context.Context) error {
-		lines, err := c.lines(ctx, order)
-		if err != nil {
-			return err
-		}
-		changed, err := c.move(ctx, texts, lines)
-		if err == nil && changed != int64(len(lines)) {
-			return shop.Problemf(shop.Internal, "%d of %d lines moved: the stock disagrees with the reservations", changed, len(lines))
-		}
-		return err
-	})
-}
-
-// lines reads what an order has reserved.
-func (c *Inventory) lines(ctx context.Context, order string) ([]*shoppb.Line, error) {
-	var lines []*shoppb.Line
-	err := c.db.Each(ctx, func(row database.Row) error {
-		line := &shoppb.Line{}
-		lines = append(lines, line)
-		return row.Scan(&line.ProductId, &line.Quantity)
-	}, "SELECT product_id, quantity FROM reservations WHERE order_id = ?", order)
-	return lines, err
+	enough, moved, err := amounts.Move(ctx, quantities)
+	if err == nil && !enough {
+		err = shop.Problemf(shop.Internal, "%d of %d products moved: the stock disagrees with the reservations", moved, len(quantities))
+	}
+	return outcomes, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -15,28 +16,51 @@ import (
 var ErrKeyTaken = errors.New("the idempotency key belongs to an order already")
 
 // Book is the record of all orders: their content, their state, and which states
-// may follow. It drives nothing.
+// may follow. It drives nothing. Each change is implemented for a batch of orders, as
+// package steps says.
 type Book struct {
 	db      *database.DB
-	moveOn  string   // UPDATE to another state
+	ledger  steps.Ledger
 	journal string   // assignment of an UPDATE
+	record  []string // INSERT by number of orders
 	lines   []string // INSERT by number of lines
-	many    texts    // see many.go
+	arrive  []string // UPDATE to the end, by number of orders
+	leases  []string // SELECT, and lock, by number of orders
 	final   func(order string)
 }
 
 // NewBook makes the book on the tables of orders.
 func NewBook(db *database.DB) *Book {
 	journal := steps.Journalling(db)
+	texts := func(build func(n int) string) []string { return database.Texts(steps.Most, build) }
 	return &Book{
-		db: db, many: newTexts(db), journal: journal,
-		moveOn: "UPDATE orders SET state = ?, rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?, " + journal +
-			" WHERE order_id = ? AND state = ?",
+		db: db, journal: journal,
+		ledger: steps.NewLedger(db, "orders", "record",
+			"rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?"),
+		record: texts(func(n int) string {
+			return "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, " +
+				"rejection_detail, version, created_unix_us, lease_until_us, journal) VALUES " +
+				database.Values(n, orderColumns) + db.KeepExisting("order_id")
+		}),
 		lines: database.Texts(shop.MaxLines, func(n int) string {
-			return "INSERT INTO order_lines (order_id, line, product_id, name, quantity, unit_price_cents) VALUES " + database.Values(n, 6)
+			return "INSERT INTO order_lines (order_id, line, product_id, name, quantity, unit_price_cents) VALUES " +
+				database.Values(n, lineColumns)
+		}),
+		arrive: texts(func(n int) string {
+			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL, " + journal + " WHERE " +
+				strings.TrimSuffix(strings.Repeat("order_id = ? AND lease_until_us = ? OR ", n), " OR ")
+		}),
+		leases: texts(func(n int) string {
+			return "SELECT order_id, lease_until_us FROM orders WHERE lease_until_us IS NOT NULL AND order_id IN (" +
+				database.Placeholders(n) + ")" + db.ForUpdate("order_id")
 		}),
 	}
 }
+
+const (
+	orderColumns = 11 // values that an order is written with
+	lineColumns  = 6  // values that a line is written with
+)
 
 // Watch has final called with the id of every order after the commit that made it
 // final, in the goroutine that committed. It must be quick. The book is not in use
@@ -53,35 +77,78 @@ func (b *Book) tellFinal(ctx context.Context, order string) {
 	}
 }
 
+// Beginning is a new order that is to be written. Until its lease, in microseconds since
+// 1970, whoever carries it on has it for himself; 0: nobody does.
+type Beginning struct {
+	Order *shoppb.Order
+	Lease int64
+}
+
+// GetOrderId makes it what asks for a step.
+func (b Beginning) GetOrderId() string { return b.Order.GetOrderId() }
+
 // Record writes a new order in the state that it has. It fails with ErrKeyTaken
 // where its key is on record, whoever came first; an order whose writer has not
 // committed yet is waited for.
 func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
-	return b.record(ctx, order, nil)
+	return b.Begin(ctx, Beginning{Order: order})
 }
 
-// record writes an order that nobody holds, or one with a lease.
-func (b *Book) record(ctx context.Context, order *shoppb.Order, lease any) error {
-	return b.db.Do(ctx, func(ctx context.Context) error {
-		added, err := b.db.Exec(ctx, b.many.record[1], appendRow(nil, order, lease)...)
-		if err != nil {
-			return fmt.Errorf("record order %s: %w", order.GetOrderId(), err)
+// Begin is Record for an order that somebody carries on.
+func (b *Book) Begin(ctx context.Context, begun Beginning) error {
+	_, err := steps.One(ctx, begun, b.BeginAll)
+	return err
+}
+
+// BeginAll is Begin for a batch of orders. A key may be taken by another of them.
+func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, error) {
+	return steps.Do(ctx, b.db, "record", all, nil, b.begin)
+}
+
+// begin needs no look: the ids are new, so that those which are on record after the
+// INSERT have been written by it.
+func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
+	rows := make([]any, 0, orderColumns*len(all))
+	for _, begun := range all {
+		order, why, lease := begun.Order, begun.Order.GetRejection(), any(begun.Lease)
+		if begun.Lease == 0 {
+			lease = nil
 		}
-		if added == 0 {
-			return ErrKeyTaken
+		rows = append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(), order.GetState(),
+			why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease, steps.Entry(order.GetState()))
+	}
+	added, err := b.db.ExecRows(ctx, b.record, orderColumns, rows)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]steps.Outcome, len(all))
+	if added < int64(len(all)) {
+		var written map[string]string
+		if added > 0 {
+			if written, err = b.ledger.States(ctx, steps.IDs(all)); err != nil {
+				return nil, err
+			}
 		}
-		args := make([]any, 0, 6*len(order.GetLines()))
-		for i, line := range order.GetLines() {
-			args = append(args, order.GetOrderId(), i, line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents())
+		for i, begun := range all {
+			if written[begun.GetOrderId()] == "" {
+				outcomes[i].Err = ErrKeyTaken
+			}
 		}
-		if _, err := b.db.Exec(ctx, b.lines[len(order.GetLines())], args...); err != nil {
-			return fmt.Errorf("record lines of order %s: %w", order.GetOrderId(), err)
+	}
+	var lines []any
+	for i, begun := range all {
+		if outcomes[i].Err != nil {
+			continue
 		}
-		if shop.State(order.GetState()).Final() {
-			b.tellFinal(ctx, order.GetOrderId())
+		for n, line := range begun.Order.GetLines() {
+			lines = append(lines, begun.GetOrderId(), n, line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents())
 		}
-		return nil
-	})
+		if shop.State(begun.Order.GetState()).Final() {
+			b.tellFinal(ctx, begun.GetOrderId())
+		}
+	}
+	_, err = b.db.ExecRows(ctx, b.lines, lineColumns, lines)
+	return outcomes, err
 }
 
 // Advance moves an order from one state to a later one, and reports whether it
@@ -89,33 +156,75 @@ func (b *Book) record(ctx context.Context, order *shoppb.Order, lease any) error
 // to be passed in the same moment. Any other state of the order is a Conflict.
 // rejection is why, where the order becomes rejected.
 func (b *Book) Advance(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection) (bool, error) {
-	return b.advance(ctx, id, from, to, rejection, nil)
+	return b.advanceOne(ctx, id, from, to, rejection, nil)
 }
 
-// advance moves an order that then nobody holds, or that has a lease.
-func (b *Book) advance(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any) (bool, error) {
+// advanceOne moves an order that then nobody holds, or that has a lease.
+func (b *Book) advanceOne(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any) (bool, error) {
+	moved, err := steps.One(ctx, &shoppb.StepRequest{OrderId: id}, func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+		return b.advanceAll(ctx, all, from, to, rejection, lease)
+	})
+	return err == nil && !moved.GetRepeat(), err
+}
+
+// ConfirmAll is Advance for a batch of pending orders that become confirmed.
+func (b *Book) ConfirmAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return b.advanceAll(ctx, all, shop.StatePending, shop.StateConfirmed, nil, nil)
+}
+
+// advanceAll is advanceOne for a batch.
+func (b *Book) advanceAll(ctx context.Context, all []*shoppb.StepRequest, from, to shop.State, rejection *shoppb.Rejection, lease any) ([]steps.Outcome, error) {
 	if from == to || !from.MayReach(to) {
-		return false, shop.Problemf(shop.Internal, "order %s: the machine has no way from %s to %s", id, from, to)
+		return nil, shop.Problemf(shop.Internal, "the machine has no way from %s to %s", from, to)
 	}
-	moved, err := b.db.Exec(ctx, b.moveOn, string(to), rejection.GetKind(), rejection.GetDetail(), lease,
-		steps.Entry(string(to)), id, string(from))
-	if err != nil {
-		return false, fmt.Errorf("advance order %s from %s to %s: %w", id, from, to, err)
-	}
-	if moved == 1 {
-		if to.Final() && !from.Final() {
-			b.tellFinal(ctx, id)
+	return steps.DoStatement(ctx, b.db, "advance", all, func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+		ids, outcomes := steps.IDs(all), make([]steps.Outcome, len(all))
+		moving := ids
+		if look {
+			var err error
+			if moving, err = b.inState(ctx, ids, from, to, outcomes); err != nil {
+				return nil, err
+			}
 		}
-		return true, nil
+		moved, err := b.ledger.Move(ctx, moving, string(from), string(to), rejection.GetKind(), rejection.GetDetail(), lease)
+		if err == nil && moved < int64(len(moving)) {
+			if !look {
+				moving, err = b.inState(ctx, ids, from, to, outcomes)
+			}
+			if err == nil && len(moving) > 0 {
+				err = b.db.Contended("an order has moved since it was looked for")
+			}
+			return outcomes, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		if to.Final() && !from.Final() {
+			for _, id := range moving {
+				b.tellFinal(ctx, id)
+			}
+		}
+		return outcomes, nil
+	})
+}
+
+// inState returns the orders that are in the state from, and notes the outcome of the
+// others.
+func (b *Book) inState(ctx context.Context, ids []string, from, to shop.State, outcomes []steps.Outcome) (moving []string, err error) {
+	states, err := b.ledger.States(ctx, ids)
+	for i, id := range ids {
+		switch state := states[id]; state {
+		case string(from):
+			moving = append(moving, id)
+		case string(to):
+			outcomes[i].Repeat = true
+		case "":
+			outcomes[i].Err = shop.Problemf(shop.NotFound, "there is no order %s", id)
+		default:
+			outcomes[i].Err = shop.Problemf(shop.Conflict, "order %s is %s, not %s", id, state, from)
+		}
 	}
-	order, err := b.Get(ctx, id)
-	switch {
-	case err != nil:
-		return false, err
-	case order.GetState() == string(to):
-		return false, nil
-	}
-	return false, shop.Problemf(shop.Conflict, "order %s is %s, not %s", id, order.GetState(), from)
+	return moving, err
 }
 
 // Get returns the order of that id, or NotFound.

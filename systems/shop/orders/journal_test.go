@@ -36,8 +36,8 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		ctx := t.Context()
 		refused, err := b.Turn(ctx, b.begin(t, "refused", 100), &shoppb.Rejection{Kind: "declined"})
 		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100), b.begin(t, "other", 100)}
-		all, errAll := b.ArriveAll(ctx, others)
-		if err := errors.Join(err, errAll, b.Arrive(ctx, refused), b.Arrive(ctx, alone)); err != nil || !all {
+		together := errors.Join(came(t, b.db, others, b.ArriveAll)...)
+		if err := errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Arrive(ctx, alone); !errors.Is(err, orders.ErrOvertaken) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -36,11 +37,8 @@ const (
 	entryUndone = "undone" // what it had done, is
 )
 
-// Begin writes a new order that is pending, for the holder of the lease to carry
-// on. It fails as Record does.
-func (b *Book) Begin(ctx context.Context, begun Beginning) error {
-	return b.record(ctx, begun.Order, begun.Lease)
-}
+// GetOrderId makes it what asks for a step.
+func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order goes back, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
@@ -53,21 +51,73 @@ func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (
 // rejected where it has turned back, else confirmed. The states between are passed
 // in that moment.
 func (b *Book) Arrive(ctx context.Context, u Underway) error {
-	to := shop.StateConfirmed
-	if u.Reason != nil {
-		to = shop.StateRejected
-	}
-	if err := b.held(ctx, "end", u, "state = ?, version = version + 1, lease_until_us = NULL, "+b.journal, string(to), steps.Entry(string(to))); err != nil {
+	_, err := steps.One(ctx, u, b.ArriveAll)
+	return err
+}
+
+// ArriveAll is Arrive for a batch of orders.
+func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, error) {
+	return steps.DoStatement(ctx, b.db, "end", all, func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
+		var leases map[string]int64
+		if look {
+			var err error
+			if leases, err = b.leasesOf(ctx, steps.IDs(all)); err != nil {
+				return nil, err
+			}
+		}
+		outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]any{}
+		for i, u := range all {
+			to := shop.StateConfirmed
+			if u.Reason != nil {
+				to = shop.StateRejected
+			}
+			if look && leases[u.Order] != u.Lease {
+				outcomes[i].Err = ErrOvertaken
+			} else {
+				ends[to] = append(ends[to], u.Order, u.Lease)
+			}
+		}
+		for to, held := range ends {
+			for part := range slices.Chunk(held, 2*steps.Most) {
+				args := append([]any{string(to), steps.Entry(string(to))}, part...)
+				moved, err := b.db.Exec(ctx, b.arrive[len(part)/2], args...)
+				switch {
+				case err != nil:
+					return nil, err
+				case moved == int64(len(part)/2):
+				case look:
+					return nil, b.db.Contended("an order has moved since it was looked for")
+				default:
+					outcomes[0].Err = ErrOvertaken
+				}
+			}
+		}
+		for i, u := range all {
+			if outcomes[i].Err == nil {
+				b.tellFinal(ctx, u.Order)
+			}
+		}
+		return outcomes, nil
+	})
+}
+
+// leasesOf reads, and locks, the leases of orders that somebody holds.
+func (b *Book) leasesOf(ctx context.Context, ids []string) (map[string]int64, error) {
+	leases := map[string]int64{}
+	err := database.EachOf(ctx, b.db, func(row database.Row) error {
+		var id string
+		var lease int64
+		err := row.Scan(&id, &lease)
+		leases[id] = lease
 		return err
-	}
-	b.tellFinal(ctx, u.Order)
-	return nil
+	}, b.leases, ids)
+	return leases, err
 }
 
 // BeginCancel makes a confirmed order cancelled, for the holder of the lease to
 // undo. It reports whether it did, and fails, as Advance does.
 func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underway, bool, error) {
-	moved, err := b.advance(ctx, id, shop.StateConfirmed, shop.StateCancelled, nil, lease)
+	moved, err := b.advanceOne(ctx, id, shop.StateConfirmed, shop.StateCancelled, nil, lease)
 	return Underway{Order: id, State: shop.StateCancelled, Lease: lease}, moved, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // book is a book whose orders tell when they are final.
@@ -88,9 +89,8 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 		}
 		_, turned := b.Turn(ctx, late, reason)
 		_, taken := b.Take(ctx, late, 300)
-		all, err := b.ArriveAll(ctx, []orders.Underway{late})
-		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) || !errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) || all || err != nil {
-			t.Errorf("the late one: arrive %v, turn %v, take %v, arrive with others %v (%v)", arrived, turned, taken, all, err)
+		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) || !errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) {
+			t.Errorf("the late one: arrive %v, turn %v, take %v", arrived, turned, taken)
 		}
 		b.expect(t, late.Order, shop.StatePending, 0, 1)
 		if holder, err = b.Turn(ctx, holder, reason); err != nil {
@@ -107,6 +107,24 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 	})
 }
 
+// came takes a step for a batch in one transaction and returns what came of each.
+func came[Q any](t *testing.T, db *database.DB, all []Q, step func(context.Context, []Q) ([]steps.Outcome, error)) []error {
+	t.Helper()
+	errs := make([]error, len(all))
+	err := db.Do(t.Context(), func(ctx context.Context) error {
+		outcomes, err := step(ctx, all)
+		for i, outcome := range outcomes {
+			errs[i] = outcome.Err
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return errs
+}
+
+// TestManyBeginAndArrive: each of a batch has its own outcome.
 func TestManyBeginAndArrive(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		b := open(t, fresh(t))
@@ -118,31 +136,33 @@ func TestManyBeginAndArrive(t *testing.T) {
 			begun = append(begun, orders.Beginning{Order: order, Lease: 100 + n})
 			all = append(all, orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: 100 + n})
 		}
-		if plain, err := b.BeginAll(ctx, begun); !plain || err != nil {
-			t.Fatalf("begin: %v, %v", plain, err)
+		begin := func(some []orders.Beginning) []error { return came(t, b.db, some, b.BeginAll) }
+		arrive := func(some []orders.Underway) []error { return came(t, b.db, some, b.ArriveAll) }
+		if err := errors.Join(begin(begun)...); err != nil {
+			t.Fatal(err)
 		}
 		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
 		again := []orders.Beginning{{Order: pending("new"), Lease: 1}, {Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
-		if plain, err := b.BeginAll(ctx, again); plain || err != nil {
-			t.Errorf("a key twice: %v, %v", plain, err)
+		if errs := begin(again); errs[0] != nil || !errors.Is(errs[1], orders.ErrKeyTaken) {
+			t.Errorf("a key twice: %v", errs)
 		}
-		// In one transaction, of which nothing stays where one was overtaken.
-		overtaken := errors.New("not all arrived")
-		arrive := func(some []orders.Underway) error {
-			return b.db.Do(ctx, func(ctx context.Context) error {
-				if plain, err := b.ArriveAll(ctx, some); err != nil || !plain {
-					return errors.Join(overtaken, err)
-				}
-				return nil
-			})
-		}
+		// One was overtaken, and one goes back.
 		wrong := append([]orders.Underway{}, all[:5]...)
 		wrong[2].Lease++ // that of the fourth
-		if err := arrive(wrong); !errors.Is(err, overtaken) {
-			t.Errorf("with one that was overtaken: %v", err)
+		wrong[4].Reason = &shoppb.Rejection{Kind: "declined"}
+		for i, err := range arrive(wrong) {
+			if (i == 2) != errors.Is(err, orders.ErrOvertaken) || i != 2 && err != nil {
+				t.Errorf("order %d: %v", i, err)
+			}
 		}
-		if err := arrive(all); err != nil {
-			t.Fatal(err)
+		b.expect(t, all[2].Order, shop.StatePending, 0, 37)
+		if order, err := b.Get(ctx, all[4].Order); err != nil || order.GetState() != string(shop.StateRejected) {
+			t.Errorf("an order that went back: %v, %v", order, err)
+		}
+		for i, err := range arrive(all) {
+			if (i < 5 && i != 2) != errors.Is(err, orders.ErrOvertaken) {
+				t.Errorf("order %d: %v", i, err)
+			}
 		}
 		b.expect(t, all[7].Order, shop.StateConfirmed, 1, 1) // and "new"
 	})

@@ -7,6 +7,9 @@ package payments
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -22,34 +25,35 @@ const (
 	StateRefunded   = "refunded" // given back after it was captured
 )
 
-// The amount and the customer come from the payment itself, in the same round
-// trip: both subqueries are looked up by key, once.
-const (
-	ofPayment = " (SELECT amount_cents FROM payments WHERE order_id = ?)"
-	ofAccount = " WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
-	capture   = "UPDATE accounts SET held_cents = held_cents -" + ofPayment + ofAccount
-	refund    = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ofAccount
-)
-
-// Payments implements shop.Payments on its tables.
+// Payments implements shop.Payments on its tables, each step for many orders at once.
 type Payments struct {
-	db     *database.DB
-	ledger steps.Ledger
-	record []string // INSERT by number of payments
-	// debitMany is UPDATE by number of accounts, see ChargeAll.
-	debitMany []string
+	db       *database.DB
+	ledger   steps.Ledger
+	record   []string      // INSERT by number of payments
+	balances []string      // SELECT, and lock, by number of customers
+	hold     steps.Amounts // from the balance
+	debit    steps.Amounts // from the balance for good
 }
 
 var _ shop.Payments = (*Payments)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Payments {
+	withdraw := func(set string) steps.Amounts {
+		return steps.NewAmounts(db, "accounts", "customer_id", set, "balance_cents")
+	}
 	return &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
-		record: database.Texts(manyPayments, func(n int) string {
-			return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " + database.Values(n, paymentColumns) + db.KeepExisting("order_id")
+		record: database.Texts(steps.Most, func(n int) string {
+			return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " +
+				database.Values(n, paymentColumns) + db.KeepExisting("order_id")
 		}),
-		debitMany: debits(db),
+		balances: database.Texts(steps.Most, func(n int) string {
+			return "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN (" + database.Placeholders(n) + ")" +
+				db.ForUpdate("customer_id")
+		}),
+		hold:  withdraw("balance_cents = balance_cents - ?, held_cents = held_cents + ?"),
+		debit: withdraw("balance_cents = balance_cents - ?"),
 	}
 }
 
@@ -58,116 +62,211 @@ const paymentColumns = 5
 
 // Authorise implements shop.Payments.
 func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
-	if err := shop.CheckOrderID(order); err != nil {
-		return nil, err
-	}
-	if amount < 1 {
-		return nil, shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be authorised", order, amount)
-	}
-	answer := &shoppb.StepResponse{}
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record[1], order, customer, amount, StateAuthorised, steps.Entry(StateAuthorised))
-		if err != nil {
-			return err
-		}
-		answer.Repeat = added == 0
-		if answer.Repeat {
-			return c.ledger.Expect(ctx, order, StateAuthorised, StateCaptured)
-		}
-		return c.hold(ctx, customer, amount)
+	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
+		return c.payAll(ctx, "authorise", all, StateAuthorised, c.hold)
 	})
-	return answer, steps.Named("authorise", order, err)
 }
 
-// hold moves an amount from the balance to what is held.
-func (c *Payments) hold(ctx context.Context, customer, amount int64) error {
-	held, err := c.db.Exec(ctx, `UPDATE accounts SET balance_cents = balance_cents - ?, held_cents = held_cents + ?
-WHERE customer_id = ? AND balance_cents >= ?`, amount, amount, customer, amount)
-	if err != nil || held == 1 {
-		return err
-	}
-	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: customer}); err != nil {
-		return err
-	}
-	return notCovered(customer, amount)
+// Charge implements shop.Payments.
+func (c *Payments) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+	return steps.One(ctx, in, c.ChargeAll)
 }
 
-func notCovered(customer, amount int64) error {
-	return shop.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
+// ChargeAll is Charge for a batch of orders, in their order.
+func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
+	return c.payAll(ctx, "charge", all, StateCaptured, c.debit)
+}
+
+// payAll takes what orders cost from balances, by amounts, which is what the state to
+// means.
+func (c *Payments) payAll(
+	ctx context.Context, doing string, all []*shoppb.AuthoriseRequest, to string, amounts steps.Amounts,
+) ([]steps.Outcome, error) {
+	check := func(in *shoppb.AuthoriseRequest) error {
+		if in.GetAmountCents() < 1 {
+			return shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be paid", in.GetOrderId(), in.GetAmountCents())
+		}
+		return nil
+	}
+	take := func(ctx context.Context, all []*shoppb.AuthoriseRequest, look bool) ([]steps.Outcome, error) {
+		return c.pay(ctx, all, to, amounts, look)
+	}
+	return steps.Do(ctx, c.db, doing, all, check, take)
+}
+
+func (c *Payments) pay(
+	ctx context.Context, all []*shoppb.AuthoriseRequest, to string, amounts steps.Amounts, look bool,
+) ([]steps.Outcome, error) {
+	var known map[string]string
+	var balances map[int64]int64
+	if look {
+		var err error
+		if known, err = c.ledger.States(ctx, steps.IDs(all)); err != nil {
+			return nil, err
+		}
+		if balances, err = c.balancesOf(ctx, all, known); err != nil {
+			return nil, err
+		}
+	}
+	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(to)
+	rows := make([]any, 0, paymentColumns*len(all))
+	for n, in := range all {
+		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
+		if state := known[order]; state != "" {
+			var err error
+			if outcomes[n], err = c.again(ctx, order, state, to); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if look {
+			if outcomes[n].Err = covers(balances, customer, amount); outcomes[n].Err != nil {
+				continue
+			}
+			balances[customer] -= amount
+		}
+		rows = append(rows, order, customer, amount, to, entry)
+		due[customer] += amount
+	}
+	if fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look); err != nil {
+		return nil, err
+	} else if !fresh {
+		return c.pay(ctx, all, to, amounts, true)
+	}
+	enough, moved, err := amounts.Move(ctx, due)
+	if err == nil && !enough {
+		if look {
+			return nil, shop.Problemf(shop.Internal, "%d of %d accounts changed: the balances are not what was locked", moved, len(due))
+		}
+		outcomes[0].Err = c.notCovered(ctx, all[0])
+	}
+	return outcomes, err
+}
+
+// again is the outcome of a payment that has come before. Who charges what was only
+// authorised, captures it.
+func (c *Payments) again(ctx context.Context, order, state, to string) (steps.Outcome, error) {
+	if to == StateCaptured && state == StateAuthorised {
+		return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
+	}
+	return c.ledger.Came(order, state, to, StateCaptured), nil
+}
+
+// balancesOf reads, and locks, the balances of all who pay, but for the orders that are
+// known.
+func (c *Payments) balancesOf(
+	ctx context.Context, all []*shoppb.AuthoriseRequest, known map[string]string,
+) (map[int64]int64, error) {
+	paying, found := map[int64]bool{}, map[int64]int64{}
+	for _, in := range all {
+		if known[in.GetOrderId()] == "" {
+			paying[in.GetCustomerId()] = true
+		}
+	}
+	err := database.EachOf(ctx, c.db, func(row database.Row) error {
+		var customer, balance int64
+		err := row.Scan(&customer, &balance)
+		found[customer] = balance
+		return err
+	}, c.balances, slices.Sorted(maps.Keys(paying)))
+	return found, err
+}
+
+// covers says why the balances, in cents, do not cover an amount, if they do not.
+func covers(balances map[int64]int64, customer, amount int64) error {
+	balance, known := balances[customer]
+	switch {
+	case !known:
+		return noAccount(customer)
+	case balance < amount:
+		return shop.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
+	}
+	return nil
+}
+
+// notCovered says why an amount could not be taken.
+func (c *Payments) notCovered(ctx context.Context, in *shoppb.AuthoriseRequest) error {
+	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: in.GetCustomerId()}); err != nil {
+		return err
+	}
+	return covers(map[int64]int64{in.GetCustomerId(): 0}, in.GetCustomerId(), in.GetAmountCents())
 }
 
 func noAccount(customer int64) error {
 	return shop.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
 }
 
+// What comes after a payment moves its money order by order. The amount and the
+// customer come from the payment itself, in the same round trip: the subqueries are
+// looked up by key, once.
+const (
+	ofPayment = " (SELECT amount_cents FROM payments WHERE order_id = ?)"
+	ofAccount = " WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
+	capture   = "UPDATE accounts SET held_cents = held_cents -" + ofPayment + ofAccount
+	refund    = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ofAccount
+	giveBack  = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ", held_cents = held_cents -" + ofPayment + ofAccount
+)
+
 // Capture implements shop.Payments.
 func (c *Payments) Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return c.step(ctx, "capture", in.GetOrderId(), StateAuthorised, StateCaptured, func(ctx context.Context) (int64, error) {
-		return c.db.Exec(ctx, capture, in.GetOrderId(), in.GetOrderId())
+	return steps.Single(ctx, c.db, "capture", in, func(ctx context.Context, order string) (steps.Outcome, error) {
+		return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
 	})
-}
-
-// Charge implements shop.Payments.
-func (c *Payments) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	var answer *shoppb.StepResponse
-	err := c.db.Do(ctx, func(ctx context.Context) (err error) {
-		if _, err = c.Authorise(ctx, in); err != nil {
-			return err
-		}
-		answer, err = c.Capture(ctx, &shoppb.StepRequest{OrderId: in.GetOrderId()})
-		return err
-	})
-	return answer, err
 }
 
 // Refund implements shop.Payments.
 func (c *Payments) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return c.step(ctx, "refund", in.GetOrderId(), StateCaptured, StateRefunded, func(ctx context.Context) (int64, error) {
-		return c.db.Exec(ctx, refund, in.GetOrderId(), in.GetOrderId())
+	return steps.Single(ctx, c.db, "refund", in, func(ctx context.Context, order string) (steps.Outcome, error) {
+		return c.advance(ctx, order, StateCaptured, StateRefunded, refund)
 	})
 }
 
 // Void implements shop.Payments.
 func (c *Payments) Void(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	order := in.GetOrderId()
-	if err := shop.CheckOrderID(order); err != nil {
-		return nil, err
-	}
-	var answer *shoppb.StepResponse
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record[1], order, 0, 0, StateVoided, steps.Entry(StateVoided))
-		if err != nil || added > 0 {
-			answer = &shoppb.StepResponse{}
-			return err
-		}
-		answer, err = c.step(ctx, "void", order, StateAuthorised, StateVoided, func(ctx context.Context) (int64, error) {
-			return c.giveBack(ctx, order)
-		})
-		return err
-	})
-	return answer, err
+	return steps.One(ctx, in, c.VoidAll)
 }
 
-// giveBack moves the amount of an order from what is held to the balance.
-func (c *Payments) giveBack(ctx context.Context, order string) (int64, error) {
-	return c.db.Exec(ctx, "UPDATE accounts SET balance_cents = balance_cents +"+ofPayment+", held_cents = held_cents -"+ofPayment+ofAccount,
-		order, order, order)
+// VoidAll is Void for a batch of orders.
+func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return steps.Do(ctx, c.db, "void", all, nil, c.void)
 }
 
-// step moves the money of an order along with its state. move returns how many
-// accounts it has changed.
-func (c *Payments) step(ctx context.Context, doing, order, from, to string, move func(context.Context) (int64, error)) (*shoppb.StepResponse, error) {
-	if err := shop.CheckOrderID(order); err != nil {
-		return nil, err
-	}
-	return c.ledger.Step(ctx, doing, order, from, to, func(ctx context.Context) error {
-		changed, err := move(ctx)
-		if err == nil && changed != 1 {
-			return shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
+// void forbids the payments that have not come, and gives the others back.
+func (c *Payments) void(ctx context.Context, all []*shoppb.StepRequest, look bool) (outcomes []steps.Outcome, err error) {
+	var known map[string]string
+	if look {
+		if known, err = c.ledger.States(ctx, steps.IDs(all)); err != nil {
+			return nil, err
 		}
-		return err
-	})
+	}
+	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateVoided)
+	var rows []any
+	for n, in := range all {
+		if known[in.GetOrderId()] == "" {
+			rows = append(rows, in.GetOrderId(), 0, 0, StateVoided, entry)
+		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided, giveBack); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look)
+	if err == nil && !fresh {
+		return c.void(ctx, all, true)
+	}
+	return outcomes, err
+}
+
+// advance moves an order to its next state, and its money by a statement.
+func (c *Payments) advance(ctx context.Context, order, from, to, move string) (steps.Outcome, error) {
+	outcome, err := c.ledger.Advance(ctx, order, from, to)
+	if err != nil || outcome.Repeat || outcome.Err != nil {
+		return outcome, err
+	}
+	args := slices.Repeat([]any{order}, strings.Count(move, "?"))
+	changed, err := c.db.Exec(ctx, move, args...)
+	if err == nil && changed != 1 {
+		err = shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
+	}
+	return outcome, err
 }
 
 // GetAccount implements shop.Payments.

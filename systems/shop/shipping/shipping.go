@@ -21,8 +21,7 @@ const (
 type Shipping struct {
 	db     *database.DB
 	ledger steps.Ledger
-	// record is INSERT by number of shipments, see ShipAll.
-	record []string
+	record []string // INSERT by number of shipments
 }
 
 var _ shop.Shipping = (*Shipping)(nil)
@@ -31,8 +30,9 @@ var _ shop.Shipping = (*Shipping)(nil)
 func New(db *database.DB) *Shipping {
 	return &Shipping{
 		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
-		record: database.Texts(manyShipments, func(n int) string {
-			return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " + database.Values(n, shipmentColumns) + db.KeepExisting("order_id")
+		record: database.Texts(steps.Most, func(n int) string {
+			return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " +
+				database.Values(n, shipmentColumns) + db.KeepExisting("order_id")
 		}),
 	}
 }
@@ -42,19 +42,33 @@ const shipmentColumns = 5
 
 // Ship implements shop.Shipping.
 func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
-	order := in.GetOrderId()
-	if err := shop.CheckOrderID(order); err != nil {
+	if _, err := steps.One(ctx, in, c.ShipAll); err != nil {
 		return nil, err
 	}
-	// One statement decides: it needs no transaction around it.
-	added, err := c.db.Exec(ctx, c.record[1], order, in.GetRecipient(), in.GetAddress(), StateShipped, steps.Entry(StateShipped))
-	if err == nil && added == 0 {
-		err = c.ledger.Expect(ctx, order, StateShipped)
-	}
-	if err != nil {
-		return nil, steps.Named("ship", order, err)
-	}
 	return Shipped(in), nil
+}
+
+// ShipAll is Ship for a batch of orders. It needs no look: one statement decides about
+// each. Those that are shipped already stay as they are; which these were, it does not
+// say.
+func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
+	return steps.DoStatement(ctx, c.db, "ship", all, c.ship)
+}
+
+func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
+	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)
+	rows := make([]any, 0, shipmentColumns*len(all))
+	for _, in := range all {
+		rows = append(rows, in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, entry)
+	}
+	if fresh, err := steps.Insert(ctx, c.db, c.record, shipmentColumns, rows, false); err != nil || fresh {
+		return outcomes, err
+	}
+	states, err := c.ledger.States(ctx, steps.IDs(all))
+	for n, in := range all {
+		outcomes[n].Err = c.ledger.Came(in.GetOrderId(), states[in.GetOrderId()], StateShipped).Err
+	}
+	return outcomes, err
 }
 
 // Shipped is the shipment that a request leads to.
@@ -64,21 +78,13 @@ func Shipped(in *shoppb.ShipRequest) *shoppb.Shipment {
 
 // Recall implements shop.Shipping.
 func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	order := in.GetOrderId()
-	if err := shop.CheckOrderID(order); err != nil {
-		return nil, err
-	}
-	answer := &shoppb.StepResponse{}
-	err := c.db.Do(ctx, func(ctx context.Context) error {
-		added, err := c.db.Exec(ctx, c.record[1], order, "", "", StateRecalled, steps.Entry(StateRecalled))
-		if err != nil || added > 0 {
-			return err
+	return steps.Single(ctx, c.db, "recall", in, func(ctx context.Context, order string) (steps.Outcome, error) {
+		row := []any{order, "", "", StateRecalled, steps.Entry(StateRecalled)}
+		if fresh, err := steps.Insert(ctx, c.db, c.record, shipmentColumns, row, false); err != nil || fresh {
+			return steps.Outcome{}, err
 		}
-		moved, err := c.ledger.Advance(ctx, order, StateShipped, StateRecalled)
-		answer.Repeat = !moved
-		return err
+		return c.ledger.Advance(ctx, order, StateShipped, StateRecalled)
 	})
-	return answer, steps.Named("recall", order, err)
 }
 
 // GetShipment implements shop.Shipping.

@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // whole is a shop on one database.
@@ -79,80 +80,77 @@ func shipment(order *shoppb.Order) *shoppb.ShipRequest {
 	return &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: "Ann", Address: "Here 1"}
 }
 
-func id(order *shoppb.Order) string { return order.GetOrderId() }
-
-// each makes what is asked for all orders.
-func each[Q any](all []*shoppb.Order, ask func(*shoppb.Order) Q) []Q {
-	asked := make([]Q, len(all))
-	for i, order := range all {
-		asked[i] = ask(order)
-	}
-	return asked
+func step(order *shoppb.Order) *shoppb.StepRequest {
+	return &shoppb.StepRequest{OrderId: order.GetOrderId()}
 }
 
-// together takes a step for many orders in one transaction, undone where the orders
-// are not plain.
-func (w *whole) together(t *testing.T, step func(ctx context.Context) (bool, error)) bool {
+func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
+
+// together takes a step for many orders in one transaction, and returns what came of
+// each.
+func together[Q any](t *testing.T, w *whole, all []*shoppb.Order, asks func(*shoppb.Order) Q, take func(context.Context, []Q) ([]steps.Outcome, error)) []steps.Outcome {
 	t.Helper()
-	undo := errors.New("not plain")
-	err := w.db.Do(t.Context(), func(ctx context.Context) error {
-		plain, err := step(ctx)
-		if err == nil && !plain {
-			err = undo
-		}
+	var outcomes []steps.Outcome
+	err := w.db.Do(t.Context(), func(ctx context.Context) (err error) {
+		outcomes, err = take(ctx, ask(all, asks))
 		return err
 	})
-	if err != nil && !errors.Is(err, undo) {
+	if err != nil {
 		t.Fatal(err)
 	}
-	return err == nil
+	return outcomes
+}
+
+// bare takes a step without a transaction around it.
+func bare[Q any](t *testing.T, all []*shoppb.Order, asks func(*shoppb.Order) Q, take func(context.Context, []Q) ([]steps.Outcome, error)) []steps.Outcome {
+	t.Helper()
+	outcomes, err := take(t.Context(), ask(all, asks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+func ask[Q any](all []*shoppb.Order, asks func(*shoppb.Order) Q) []Q {
+	asked := make([]Q, len(all))
+	for i, order := range all {
+		asked[i] = asks(order)
+	}
+	return asked
 }
 
 // allTogether takes all steps for all orders.
 func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 	t.Helper()
-	if taken, err := w.book.RecordAll(t.Context(), all); err != nil || len(taken) > 0 {
-		t.Fatalf("taken %v (%v)", taken, err)
-	}
-	for name, step := range map[string]func(ctx context.Context) (bool, error){
-		"ReserveAll": w.reserveAll(all),
-		"ChargeAll":  w.chargeAll(all),
-		"ShipAll":    func(ctx context.Context) (bool, error) { return w.shipping.ShipAll(ctx, each(all, shipment)) },
-		"ConfirmAll": func(ctx context.Context) (bool, error) { return w.book.ConfirmAll(ctx, each(all, id)) },
-	} {
-		if !w.together(t, step) {
-			t.Errorf("%s: the orders are not plain", name)
+	good := func(outcomes []steps.Outcome) {
+		t.Helper()
+		for i, came := range outcomes {
+			if came.Err != nil || came.Repeat {
+				t.Errorf("order %d: %+v", i, came)
+			}
 		}
 	}
-	reserved := slices.DeleteFunc(slices.Clone(all), func(order *shoppb.Order) bool { return w.refused["reserve "+id(order)] != "" })
-	if !w.together(t, func(ctx context.Context) (bool, error) { return w.inventory.CommitAll(ctx, each(reserved, id)) }) {
-		t.Error("CommitAll: the orders are not plain")
-	}
+	good(together(t, w, all, beginning, w.book.BeginAll))
+	reserved, short := w.sort("reserve", all, together(t, w, all, reservation, w.inventory.ReserveAll))
+	good(together(t, w, short, step, w.inventory.ReleaseAll))
+	_, declined := w.sort("charge", all, together(t, w, all, charge, w.payments.ChargeAll))
+	good(together(t, w, declined, step, w.payments.VoidAll))
+	good(together(t, w, reserved, step, w.inventory.CommitAll))
+	good(together(t, w, all, shipment, w.shipping.ShipAll))
+	good(together(t, w, all, step, w.book.ConfirmAll))
 }
 
-func (w *whole) reserveAll(all []*shoppb.Order) func(ctx context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		refused, plain, err := w.inventory.ReserveAll(ctx, each(all, reservation))
-		w.refuse("reserve", all, refused)
-		return plain, err
-	}
-}
-
-func (w *whole) chargeAll(all []*shoppb.Order) func(ctx context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		refused, plain, err := w.payments.ChargeAll(ctx, each(all, charge))
-		w.refuse("charge", all, refused)
-		return plain, err
-	}
-}
-
-// refuse remembers what was refused, and why.
-func (w *whole) refuse(step string, all []*shoppb.Order, refused []*shoppb.Rejection) {
-	for i, why := range refused {
-		if why != nil {
-			w.refused[step+" "+id(all[i])] = why.GetKind()
+// sort tells the orders that were refused from the others, and remembers why.
+func (w *whole) sort(name string, all []*shoppb.Order, outcomes []steps.Outcome) (taken, refused []*shoppb.Order) {
+	for i, came := range outcomes {
+		if came.Err == nil {
+			taken = append(taken, all[i])
+			continue
 		}
+		refused = append(refused, all[i])
+		w.refused[name+" "+all[i].GetOrderId()] = came.Err.Error()
 	}
+	return taken, refused
 }
 
 // oneByOne takes all steps for all orders, each for itself.
@@ -160,19 +158,19 @@ func (w *whole) oneByOne(t *testing.T, all []*shoppb.Order) {
 	t.Helper()
 	ctx := t.Context()
 	for _, order := range all {
-		step := &shoppb.StepRequest{OrderId: order.GetOrderId()}
+		one := []*shoppb.Order{order}
 		recorded := w.book.Record(ctx, order)
 		_, reserved := w.inventory.Reserve(ctx, reservation(order))
-		if why, refused := shop.Rejects(reserved); refused {
-			w.refuse("reserve", []*shoppb.Order{order}, []*shoppb.Rejection{why})
-			_, reserved = w.inventory.Release(ctx, step)
+		if _, refused := shop.Rejects(reserved); refused {
+			w.sort("reserve", one, []steps.Outcome{{Err: reserved}})
+			_, reserved = w.inventory.Release(ctx, step(order))
 		} else if reserved == nil {
-			_, reserved = w.inventory.Commit(ctx, step)
+			_, reserved = w.inventory.Commit(ctx, step(order))
 		}
 		_, charged := w.payments.Charge(ctx, charge(order))
-		if why, refused := shop.Rejects(charged); refused {
-			w.refuse("charge", []*shoppb.Order{order}, []*shoppb.Rejection{why})
-			_, charged = w.payments.Void(ctx, step)
+		if _, refused := shop.Rejects(charged); refused {
+			w.sort("charge", one, []steps.Outcome{{Err: charged}})
+			_, charged = w.payments.Void(ctx, step(order))
 		}
 		_, shipped := w.shipping.Ship(ctx, shipment(order))
 		_, confirmed := w.book.Advance(ctx, order.GetOrderId(), shop.StatePending, shop.StateConfirmed, nil)
@@ -239,53 +237,98 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 	})
 }
 
-// TestManyAreNotPlainWhereOneIsNot spoils one of many orders.
-func TestManyAreNotPlainWhereOneIsNot(t *testing.T) {
+// TestEachOfABatchHasItsOwnOutcome has batches of which some orders are new, and others
+// have come before, come twice, come too late, or are malformed. What they come to is
+// what they come to one by one.
+func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
-		all := someOrders(3)
-		w.oneByOne(t, all[:1])
-		for name, step := range map[string]func(ctx context.Context) (bool, error){
-			"reserved before":  w.reserveAll(all),
-			"never reserved":   func(ctx context.Context) (bool, error) { return w.inventory.CommitAll(ctx, each(all[1:], id)) },
-			"committed before": func(ctx context.Context) (bool, error) { return w.inventory.CommitAll(ctx, each(all[:1], id)) },
-			"charged before":   w.chargeAll(all),
-			"shipped before":   func(ctx context.Context) (bool, error) { return w.shipping.ShipAll(ctx, each(all, shipment)) },
-			"confirmed before": func(ctx context.Context) (bool, error) { return w.book.ConfirmAll(ctx, each(all, id)) },
-			"no order":         w.reserveAll([]*shoppb.Order{all[1], {OrderId: "short"}}),
-			"no amount":        w.chargeAll([]*shoppb.Order{all[1], {OrderId: all[2].GetOrderId()}}),
-			"the same order twice": func(ctx context.Context) (bool, error) {
-				return w.shipping.ShipAll(ctx, each([]*shoppb.Order{all[1], all[1]}, shipment))
-			},
+		all := someOrders(8)
+		done, undone, half, fresh, released, bad, none := all[0], all[1], all[2], all[3], all[4], all[5], all[6]
+		none.Lines, none.TotalCents = nil, 0
+		bad.OrderId = "no id!"
+		w.allTogether(t, []*shoppb.Order{done, undone})
+		_, restocked := w.inventory.Restock(t.Context(), step(undone))
+		_, refunded := w.payments.Refund(t.Context(), step(undone))
+		_, recalled := w.shipping.Recall(t.Context(), step(undone))
+		_, reserved := w.inventory.Reserve(t.Context(), reservation(half))
+		_, authorised := w.payments.Authorise(t.Context(), charge(half))
+		_, unreserved := w.inventory.Release(t.Context(), step(released))
+		_, voided := w.payments.Void(t.Context(), step(released))
+		recorded := errors.Join(w.book.Record(t.Context(), half), w.book.Record(t.Context(), fresh))
+		if err := errors.Join(restocked, refunded, recalled, reserved, authorised, unreserved, voided, recorded); err != nil {
+			t.Fatal(err)
+		}
+		mixed := []*shoppb.Order{done, fresh, undone, half, bad, released, none, fresh}
+		for _, c := range []struct {
+			name     string
+			outcomes []steps.Outcome
+			want     string
+		}{
+			{"reserve", together(t, w, mixed, reservation, w.inventory.ReserveAll), "repeat, taken, conflict, repeat, invalid-argument, conflict, invalid-argument, repeat"},
+			{"charge", together(t, w, mixed, charge, w.payments.ChargeAll), "repeat, taken, conflict, taken, invalid-argument, conflict, invalid-argument, repeat"},
+			{"commit", together(t, w, mixed, step, w.inventory.CommitAll), "repeat, taken, conflict, taken, invalid-argument, conflict, conflict, repeat"},
+			{"confirm", together(t, w, mixed, step, w.book.ConfirmAll), "repeat, taken, repeat, taken, invalid-argument, not-found, not-found, repeat"},
+			{"release", together(t, w, mixed, step, w.inventory.ReleaseAll), "conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
+			{"void", together(t, w, mixed, step, w.payments.VoidAll), "conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
+			{"ship", together(t, w, mixed, shipment, w.shipping.ShipAll), "taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it does not say which it was
 		} {
-			before := w.content(t)
-			if w.together(t, step) {
-				t.Errorf("%s: counts as plain", name)
+			if got := words(c.outcomes); got != c.want {
+				t.Errorf("%s: %s, want %s", c.name, got, c.want)
 			}
-			if !slices.Equal(before, w.content(t)) {
-				t.Errorf("%s: left a trace", name)
+		}
+		for query, want := range map[string]int64{
+			"SELECT SUM(on_hand + reserved + sold) FROM stock":            70 * 10,
+			"SELECT SUM(reserved) FROM stock":                             0,
+			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      3,
+			"SELECT SUM(held_cents) FROM accounts":                        0,
+			"SELECT COUNT(*) FROM shipments":                              6,
+			"SELECT COUNT(*) FROM orders WHERE state = 'confirmed'":       4,
+			"SELECT COUNT(*) FROM reservations WHERE state = 'reserved'":  0,
+			"SELECT COUNT(*) FROM reservations WHERE product_id = 0":      2,
+			"SELECT COUNT(*) FROM payments WHERE customer_id = 0":         2,
+			"SELECT 40 * 200 - SUM(balance_cents) FROM accounts":          done.TotalCents + half.TotalCents + fresh.TotalCents,
+			"SELECT COUNT(*) FROM reservations WHERE state = 'restocked'": int64(len(undone.Lines)),
+		} {
+			var got int64
+			if _, err := w.db.One(t.Context(), []any{&got}, query); err != nil || got != want {
+				t.Errorf("%s: %d, want %d (%v)", query, got, want, err)
 			}
 		}
 	})
 }
 
-// TestRecordAllLeavesOutTakenKeys has keys that are on record, and one key twice.
-func TestRecordAllLeavesOutTakenKeys(t *testing.T) {
+// words are what outcomes say.
+func words(outcomes []steps.Outcome) string {
+	said := make([]string, len(outcomes))
+	for i, came := range outcomes {
+		switch problem := shop.ProblemOf(came.Err); {
+		case problem != nil:
+			said[i] = string(problem.Kind)
+		case came.Repeat:
+			said[i] = "repeat"
+		default:
+			said[i] = "taken"
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// TestBeginAllLeavesOutTakenKeys has keys that are on record, and one key twice.
+func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
-		all := someOrders(60)
+		all := someOrders(63)
 		if err := w.book.Record(t.Context(), all[0]); err != nil {
 			t.Fatal(err)
 		}
-		repeated := someOrders(61)[60]
-		repeated.IdempotencyKey = all[0].IdempotencyKey
-		same := someOrders(62)[61]
-		same.IdempotencyKey = all[59].IdempotencyKey
-		rejected := someOrders(63)[62]
+		repeated, same, rejected := all[60], all[61], all[62]
+		repeated.IdempotencyKey, same.IdempotencyKey = all[0].IdempotencyKey, all[59].IdempotencyKey
 		rejected.State, rejected.Rejection = string(shop.StateRejected), &shoppb.Rejection{Kind: string(shop.UnknownProduct)}
-		taken, err := w.book.RecordAll(t.Context(), append(all[1:], repeated, same, rejected))
-		if err != nil || len(taken) != 2 || !taken[repeated.GetOrderId()] || !taken[same.GetOrderId()] {
-			t.Fatalf("taken %v (%v)", taken, err)
+		for i, came := range together(t, w, all[1:], beginning, w.book.BeginAll) {
+			if taken := i == 59 || i == 60; taken != errors.Is(came.Err, orders.ErrKeyTaken) || !taken && came.Err != nil {
+				t.Errorf("order %d: %v", i+1, came.Err)
+			}
 		}
 		if got, err := w.book.Get(t.Context(), all[59].GetOrderId()); err != nil || len(got.GetLines()) != len(all[59].GetLines()) {
 			t.Errorf("order %v (%v)", got, err)
@@ -295,6 +338,40 @@ func TestRecordAllLeavesOutTakenKeys(t *testing.T) {
 		}
 		if want := []string{rejected.GetOrderId()}; !slices.Equal(w.final, want) {
 			t.Errorf("told as final: %v, want %v", w.final, want)
+		}
+	})
+}
+
+// TestStatementsOfABatch: one order costs a few statements, as if there were no batches,
+// and a batch no more than a few for all.
+func TestStatementsOfABatch(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		w := newWhole(t, open(t))
+		all := someOrders(21)
+		refused := someOrders(22)[21]
+		refused.Lines[0].Quantity, refused.TotalCents = 1000, 1_000_000
+		for _, c := range []struct {
+			name           string
+			one, many, not int64 // not: one that is refused
+			take           func(some []*shoppb.Order) []steps.Outcome
+		}{
+			{"begin", 2, 2, 2, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, beginning, w.book.BeginAll) }},
+			{"reserve", 2, 4, 2, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, reservation, w.inventory.ReserveAll) }},
+			{"commit", 3, 3, 1, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, step, w.inventory.CommitAll) }},
+			{"charge", 2, 4, 3, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, charge, w.payments.ChargeAll) }},
+			{"ship", 1, 1, 1, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, shipment, w.shipping.ShipAll) }},
+			{"confirm", 1, 2, 1, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, step, w.book.ConfirmAll) }},
+		} {
+			for _, size := range []struct {
+				some []*shoppb.Order
+				want int64
+			}{{all[:1], c.one}, {all[1:], c.many}, {[]*shoppb.Order{refused}, c.not}} {
+				before := w.db.Counters().Statements
+				c.take(size.some)
+				if got := w.db.Counters().Statements - before; got != size.want {
+					t.Errorf("%s of %d orders: %d statements, want %d", c.name, len(size.some), got, size.want)
+				}
+			}
 		}
 	})
 }

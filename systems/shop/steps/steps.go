@@ -2,79 +2,241 @@
 // repeated step changes nothing and a step after its compensation is refused; and
 // what it has gone through, in journals (journal.go). It knows states by name only;
 // what a step does is the component's matter.
+//
+// A step is implemented once, for a batch of orders, and one order is a batch of one.
+// What the orders of a batch differ in must be known before anything is written: so a
+// batch looks first, and who is refused leaves no trace among the others. One order
+// alone needs no look. How many rows its statements change says whether it went the
+// usual way; where not, it looks then, and its refusal undoes the transaction.
+//
+// Entry points: Do and One; Ledger; Amounts.
 package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
+// Most is how many orders one statement names.
+const Most = 64
+
+// Outcome is what came of a step for one order. It was taken, now or before, or it is
+// refused and has left no trace.
+type Outcome struct {
+	Repeat bool
+	Err    error // why it is refused
+}
+
+// Answer is what the step of one order answers.
+func (o Outcome) Answer() (*shoppb.StepResponse, error) {
+	if o.Err != nil {
+		return nil, o.Err
+	}
+	return &shoppb.StepResponse{Repeat: o.Repeat}, nil
+}
+
+// Step is a step for a batch of orders: what came of each, in their order.
+type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
+
+// Take is a Step for orders that differ, in the transaction that the context carries.
+// look says that there is a batch, see the package.
+type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
+
+// OfOrder is what asks for a step.
+type OfOrder interface{ GetOrderId() string }
+
+// Do takes a step for a batch of orders in one transaction, which the refusal of a
+// single order undoes. Those that fail the check, if any, are refused, and one that is in
+// the batch again repeats its first; take gets the others.
+func Do[Q OfOrder](ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q]) ([]Outcome, error) {
+	return each(doing, all, check, func(fit []Q, look bool) (taken []Outcome, err error) {
+		var refused error
+		err = db.Do(ctx, func(ctx context.Context) (err error) {
+			refused = nil
+			if taken, err = take(ctx, fit, look); err == nil && !look {
+				refused = taken[0].Err
+				return refused
+			}
+			return err
+		})
+		if refused != nil && errors.Is(err, refused) {
+			err = nil
+		}
+		return taken, err
+	})
+}
+
+// DoStatement is Do for a step that is one statement for one order, and leaves nothing
+// where it is refused: that needs no transaction.
+func DoStatement[Q OfOrder](ctx context.Context, db *database.DB, doing string, all []Q, take Take[Q]) ([]Outcome, error) {
+	if len(all) > 1 {
+		return Do(ctx, db, doing, all, nil, take)
+	}
+	return each(doing, all, nil, func(fit []Q, look bool) ([]Outcome, error) { return take(ctx, fit, look) })
+}
+
+// each takes a step for those that are fit for it.
+func each[Q OfOrder](
+	doing string, all []Q, check func(Q) error, take func(fit []Q, look bool) ([]Outcome, error),
+) ([]Outcome, error) {
+	outcomes, places, fit := make([]Outcome, len(all)), map[string]int{}, make([]Q, 0, len(all))
+	for i, in := range all {
+		order := in.GetOrderId()
+		if outcomes[i].Err = shop.CheckOrderID(order); outcomes[i].Err == nil && check != nil {
+			outcomes[i].Err = check(in)
+		}
+		if _, again := places[order]; !again && outcomes[i].Err == nil {
+			places[order] = len(fit)
+			fit = append(fit, in)
+		}
+	}
+	if len(fit) == 0 {
+		return outcomes, nil
+	}
+	taken, err := take(fit, len(all) > 1)
+	if err != nil {
+		return nil, fmt.Errorf("%s %d orders from %s on: %w", doing, len(fit), fit[0].GetOrderId(), err)
+	}
+	first := 0 // of those that are fit and have not been seen
+	for i, in := range all {
+		if outcomes[i].Err != nil {
+			continue
+		}
+		place := places[in.GetOrderId()]
+		outcomes[i] = taken[place]
+		if outcomes[i].Err != nil {
+			outcomes[i].Err = fmt.Errorf("%s order %s: %w", doing, in.GetOrderId(), outcomes[i].Err)
+		}
+		if place == first {
+			first++
+		} else {
+			outcomes[i].Repeat = true
+		}
+	}
+	return outcomes, nil
+}
+
+// One takes a step for one order: a batch of one.
+func One[Q any](ctx context.Context, in Q, step Step[Q]) (*shoppb.StepResponse, error) {
+	outcomes, err := step(ctx, []Q{in})
+	if err != nil {
+		return nil, err
+	}
+	return outcomes[0].Answer()
+}
+
+// Single takes a step that is never asked for in batches.
+func Single(
+	ctx context.Context, db *database.DB, doing string, in *shoppb.StepRequest, take func(ctx context.Context, order string) (Outcome, error),
+) (*shoppb.StepResponse, error) {
+	return One(ctx, in, func(ctx context.Context, all []*shoppb.StepRequest) ([]Outcome, error) {
+		return Do(ctx, db, doing, all, nil, func(ctx context.Context, _ []*shoppb.StepRequest, _ bool) ([]Outcome, error) {
+			outcome, err := take(ctx, in.GetOrderId())
+			return []Outcome{outcome}, err
+		})
+	})
+}
+
+// Insert writes the first rows of orders, in a statement of which each row has that many
+// values, and reports whether all orders are new here. After a look they are, or others
+// got in the way.
+func Insert(ctx context.Context, db *database.DB, texts []string, columns int, rows []any, look bool) (fresh bool, err error) {
+	added, err := db.ExecRows(ctx, texts, columns, rows)
+	if err == nil && look && added < int64(len(rows)/columns) {
+		err = db.Contended("an order has come since it was looked for")
+	}
+	return added == int64(len(rows)/columns), err
+}
+
+// IDs are the orders that ask.
+func IDs[Q OfOrder](all []Q) []string {
+	ids := make([]string, len(all))
+	for i, in := range all {
+		ids[i] = in.GetOrderId()
+	}
+	return ids
+}
+
 // Ledger is a table with the columns order_id, state and journal, in which all rows
 // of an order have the same state and journal.
 type Ledger struct {
 	db         *database.DB
-	what       string // a row, for messages: "reservation"
-	move, look string
+	what       string   // a row, for messages: "reservation"
+	move, look []string // by number of orders
 }
 
-// NewLedger makes a ledger of a table. what names a row in messages.
-func NewLedger(db *database.DB, table, what string) Ledger {
+// NewLedger makes a ledger of a table. what names a row in messages; also are assignments
+// to other columns that come with a move, for the values that Move is given.
+func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
+	set := strings.Join(append([]string{"state = ?", Journalling(db)}, also...), ", ")
 	return Ledger{
 		db: db, what: what,
-		move: "UPDATE " + table + " SET state = ?, " + Journalling(db) + " WHERE order_id = ? AND state = ?",
-		look: "SELECT state FROM " + table + " WHERE order_id = ? LIMIT 1",
+		move: database.Texts(Most, func(n int) string {
+			return "UPDATE " + table + " SET " + set + " WHERE state = ? AND order_id IN (" + database.Placeholders(n) + ")"
+		}),
+		look: database.Texts(Most, func(n int) string {
+			return "SELECT order_id, state FROM " + table + " WHERE order_id IN (" + database.Placeholders(n) + ")" + db.ForUpdate("order_id")
+		}),
 	}
 }
 
-// Advance moves an order from one state to the next and reports whether it did:
-// not where the order was there already. From any other state it is a Conflict.
-func (l Ledger) Advance(ctx context.Context, order, from, to string) (bool, error) {
-	moved, err := l.db.Exec(ctx, l.move, to, Entry(to), order, from)
-	if err != nil || moved > 0 {
-		return moved > 0, err
-	}
-	return false, l.Expect(ctx, order, to)
-}
-
-// Step advances an order and does with it, in the same transaction, what the step is
-// about. Where the order was there already it does nothing, and the answer says so.
-func (l Ledger) Step(ctx context.Context, doing, order, from, to string, do func(context.Context) error) (*shoppb.StepResponse, error) {
-	answer := &shoppb.StepResponse{}
-	err := l.db.Do(ctx, func(ctx context.Context) error {
-		moved, err := l.Advance(ctx, order, from, to)
-		answer.Repeat = !moved
-		if err != nil || !moved {
-			return err
-		}
-		return do(ctx)
-	})
-	return answer, Named(doing, order, err)
-}
-
-// Expect returns nil where the order is in one of the states, else a Conflict.
-func (l Ledger) Expect(ctx context.Context, order string, states ...string) error {
-	var state string
-	found, err := l.db.One(ctx, []any{&state}, l.look, order)
-	switch {
-	case err != nil:
+// States are those of orders, which nobody else changes in this transaction. Orders
+// that have not come are left out.
+func (l Ledger) States(ctx context.Context, orders []string) (map[string]string, error) {
+	states := map[string]string{}
+	err := database.EachOf(ctx, l.db, func(row database.Row) error {
+		var order, state string
+		err := row.Scan(&order, &state)
+		states[order] = state
 		return err
-	case !found:
-		return shop.Problemf(shop.Conflict, "order %s has no %s", order, l.what)
-	case !slices.Contains(states, state):
-		return shop.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state, states[0])
-	}
-	return nil
+	}, l.look, orders)
+	return states, err
 }
 
-// Named adds what a component was doing to an error; nil stays nil.
-func Named(doing, order string, err error) error {
-	if err == nil {
-		return nil
+// Move moves the orders that are in one state to the next and returns how many rows
+// it has changed.
+func (l Ledger) Move(ctx context.Context, orders []string, from, to string, also ...any) (changed int64, err error) {
+	for part := range slices.Chunk(orders, Most) {
+		args := append(append([]any{to, Entry(to)}, also...), from)
+		for _, order := range part {
+			args = append(args, order)
+		}
+		some, err := l.db.Exec(ctx, l.move[len(part)], args...)
+		if err != nil {
+			return 0, err
+		}
+		changed += some
 	}
-	return fmt.Errorf("%s order %s: %w", doing, order, err)
+	return changed, nil
+}
+
+// Advance moves one order from one state to the next. It is a Repeat where the order
+// was there already, and a Conflict in any other state.
+func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, error) {
+	moved, err := l.Move(ctx, []string{order}, from, to)
+	if err != nil || moved > 0 {
+		return Outcome{}, err
+	}
+	states, err := l.States(ctx, []string{order})
+	return l.Came(order, states[order], to), err
+}
+
+// Came is the outcome of a step for an order that has come before, or should have: a
+// Repeat in one of the states that the step leads to, else a Conflict. It has no state
+// where it has not come.
+func (l Ledger) Came(order, state string, to ...string) Outcome {
+	switch {
+	case state == "":
+		return Outcome{Err: shop.Problemf(shop.Conflict, "order %s has no %s", order, l.what)}
+	case !slices.Contains(to, state):
+		return Outcome{Err: shop.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state, to[0])}
+	}
+	return Outcome{Repeat: true}
 }

@@ -28,6 +28,7 @@ package choreographed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -36,8 +37,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // Outbox is where events are left, in the transaction that the context carries.
@@ -62,10 +65,6 @@ func tell(ctx context.Context, outbox Outbox, all ...events.Event) error {
 	return outbox.Add(ctx, messages...)
 }
 
-// reaction is what a component does about one event, and what it tells then; nil
-// for nothing.
-type reaction func(ctx context.Context, s scope, e events.Event) (events.Event, error)
-
 // decode reads all messages.
 func decode(messages []broker.Message) ([]events.Event, error) {
 	all := make([]events.Event, len(messages))
@@ -78,97 +77,131 @@ func decode(messages []broker.Message) ([]events.Event, error) {
 	return all, nil
 }
 
-// reactions are all that a component does about events.
-type reactions struct {
-	db     *database.DB
-	many   []groupReaction // these first
-	one    reaction        // for what is left, in the order in which it came
-	lately caution
-	// apart says that the next transaction takes all events one by one: the last had
-	// some that are not plain.
-	apart atomic.Bool
+// reaction is what a component does about events of one type, and what is told then;
+// nil events are none.
+type reaction struct {
+	takes func(e events.Event) bool
+	to    func(ctx context.Context, s scope, group []events.Event) (told []events.Event, err error)
 }
 
-// to reacts to the events of one transaction.
-func (r *reactions) to(ctx context.Context, left []events.Event) ([]events.Event, error) {
-	s := scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
-	told := make([]events.Event, 0, len(left))
-	if !r.apart.Swap(false) {
-		var err error
-		if told, left, err = r.together(ctx, left, told); err != nil {
-			return nil, err
-		}
+// about makes a reaction to events of type E.
+func about[E events.Event](to func(ctx context.Context, s scope, group []E) ([]events.Event, error)) reaction {
+	return reaction{
+		takes: func(e events.Event) bool {
+			_, is := e.(E)
+			return is
+		},
+		to: func(ctx context.Context, s scope, group []events.Event) ([]events.Event, error) {
+			typed := make([]E, len(group))
+			for i, e := range group {
+				typed[i] = e.(E) // takes says so
+			}
+			return to(ctx, s, typed)
+		},
 	}
-	for _, e := range left {
-		next, err := r.one(ctx, s, e)
+}
+
+// single makes a reaction to events of type E one by one: it is for what is rare.
+func single[E events.Event](to func(ctx context.Context, s scope, e E) (events.Event, error)) reaction {
+	return about(func(ctx context.Context, s scope, group []E) ([]events.Event, error) {
+		told := make([]events.Event, len(group))
+		for i, e := range group {
+			var err error
+			if told[i], err = to(ctx, s, e); err != nil {
+				return nil, err
+			}
+		}
+		return told, nil
+	})
+}
+
+// step is a reaction to events of type E that takes one step for all of them.
+type step[E events.OfOrder, Q any] struct {
+	take steps.Step[Q]
+	asks func(e E) Q
+	// done is what is told where the step was taken, now or before; nil: nothing. Where
+	// the order has gone past it, nothing is told either.
+	done func(e E) events.Event
+	// refused is what is told where the rules of the shop refuse it. forbid then makes
+	// that final: the same event, come again, is not answered otherwise.
+	refused func(e E, why *shoppb.Rejection) events.Event
+	forbid  steps.Step[*shoppb.StepRequest]
+}
+
+func (r step[E, Q]) reaction() reaction {
+	return about(func(ctx context.Context, s scope, group []E) (told []events.Event, err error) {
+		asked := make([]Q, len(group))
+		for i, e := range group {
+			asked[i] = r.asks(e)
+		}
+		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome, error) { return r.take(ctx, asked) })
 		if err != nil {
 			return nil, err
 		}
-		told = append(told, next)
-	}
-	return told, nil
+		var forbidden []*shoppb.StepRequest
+		for i, e := range group {
+			why, refused := shop.Rejects(outcomes[i].Err)
+			switch {
+			case refused && r.refused == nil:
+				return nil, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(), why.GetDetail())
+			case refused:
+				told = append(told, r.refused(e, why))
+				forbidden = append(forbidden, coordination.Step(e.GetOrder()))
+			case outcomes[i].Err == nil && r.done != nil:
+				told = append(told, r.done(e))
+			}
+		}
+		if len(forbidden) == 0 {
+			return told, nil
+		}
+		outcomes, err = r.forbid(ctx, forbidden)
+		for _, came := range outcomes {
+			err = errors.Join(err, came.Err)
+		}
+		return told, err
+	})
 }
 
-// together takes the events of which there are many, and returns what is told and
-// what is left. Where one of them is not plain it asks for another attempt, one by
-// one.
-func (r *reactions) together(ctx context.Context, all, told []events.Event) (tells, left []events.Event, err error) {
-	for _, reaction := range r.many {
+// reactions are all that a component does about events.
+type reactions struct {
+	db     *database.DB
+	all    []reaction
+	lately caution
+}
+
+// to reacts to the events of one transaction, type after type: those of one that wait
+// beside others may be older, which no step minds.
+func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.Event, err error) {
+	s := scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
+	for _, reaction := range r.all {
 		var group, others []events.Event
-		for _, e := range all {
+		for _, e := range left {
 			if reaction.takes(e) {
 				group = append(group, e)
 			} else {
 				others = append(others, e)
 			}
 		}
-		if len(group) < 2 {
+		left = others
+		if len(group) == 0 {
 			continue
 		}
-		next, plain, err := reaction.to(ctx, group)
+		next, err := reaction.to(ctx, s, group)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if !plain {
-			r.apart.Store(true)
-			r.lately.left.Store(max(1, r.lately.left.Load())) // and carefully
-			return nil, nil, fmt.Errorf("%w: one of %d events is not plain", event.ErrAgain, len(group))
-		}
-		told, all = append(told, next...), others
+		told = append(told, next...)
 	}
-	return told, all, nil
-}
-
-// groupReaction is a reaction to many events of one type with a few statements for all.
-// It is for the plain case, that the step is the next one of every order, and
-// reports whether that was so; where not, a part may be done.
-// Events of other types that wait beside these may be older: no step minds.
-type groupReaction struct {
-	takes func(e events.Event) bool
-	to    func(ctx context.Context, group []events.Event) (told []events.Event, plain bool, err error)
-}
-
-// every makes a reaction to many events of type E.
-func every[E events.Event](to func(ctx context.Context, group []E) (told []events.Event, plain bool, err error)) groupReaction {
-	return groupReaction{
-		takes: func(e events.Event) bool {
-			_, is := e.(E)
-			return is
-		},
-		to: func(ctx context.Context, group []events.Event) ([]events.Event, bool, error) {
-			typed := make([]E, len(group))
-			for i, e := range group {
-				typed[i] = e.(E) // takes says so
-			}
-			return to(ctx, typed)
-		},
+	if len(left) > 0 { // the topology is wrong
+		return nil, shop.Problemf(shop.Internal, "event %s is not for this component", left[0].GetHappening().GetEventId())
 	}
+	return told, nil
 }
 
-// caution says how steps are taken. A step that may be refused needs a savepoint, so
-// that it can be undone without those of other messages: two more round trips to
-// the database. They are spent only when a step was refused lately; the first
-// refusal costs a second attempt of its transaction.
+// caution says how steps of single orders are taken. One that is refused undoes its
+// transaction, so it needs a savepoint, that it can be undone without those of other
+// messages: two more round trips to the database. They are spent only when a step was
+// refused lately; the first refusal costs a second attempt of its transaction.
 type caution struct{ left atomic.Int64 }
 
 // cautious is how many transactions are careful after a refusal.
@@ -184,32 +217,60 @@ type scope struct {
 	careful bool // a step that is refused can be undone alone
 }
 
-// ask takes a step. It reports whether the step was taken; not where the order has
-// gone past it (Conflict), and not where the rules of the shop refuse it: then it
-// returns why.
-func (s scope) ask(ctx context.Context, step func(ctx context.Context) error) (bool, *shoppb.Rejection, error) {
-	var err error
-	if s.careful {
-		err = s.db.Try(ctx, step)
+// ask takes a step for so many orders. Its outcomes are refusals by the rules of the
+// shop, or say that the order has gone past the step (Conflict); other errors are its own.
+func (s scope) ask(
+	ctx context.Context, orders int, step func(ctx context.Context) ([]steps.Outcome, error),
+) (outcomes []steps.Outcome, err error) {
+	if orders > 1 || !s.careful {
+		outcomes, err = step(ctx)
 	} else {
-		err = step(ctx)
+		refused := errors.New("undone")
+		err = s.db.Try(ctx, func(ctx context.Context) error {
+			if outcomes, err = step(ctx); err == nil && outcomes[0].Err != nil {
+				return refused
+			}
+			return err
+		})
+		if errors.Is(err, refused) {
+			err = nil
+		}
 	}
-	why, refused := shop.Rejects(err)
-	if !refused && !shop.IsKind(err, shop.Conflict) {
-		return err == nil, nil, err
+	if err != nil {
+		return nil, err
 	}
-	s.caution.left.Store(cautious)
-	if !s.careful {
-		return false, nil, fmt.Errorf("%w: %w", event.ErrAgain, err)
+	for _, came := range outcomes {
+		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused && !shop.IsKind(came.Err, shop.Conflict) {
+			return nil, came.Err
+		}
 	}
-	return false, why, nil
+	if orders == 1 && outcomes[0].Err != nil {
+		s.caution.left.Store(cautious)
+		if !s.careful {
+			return nil, fmt.Errorf("%w: %w", event.ErrAgain, outcomes[0].Err)
+		}
+	}
+	return outcomes, nil
 }
 
-// take takes a step that no rule of the shop refuses.
-func (s scope) take(ctx context.Context, step func(ctx context.Context) error) (bool, error) {
-	taken, why, err := s.ask(ctx, step)
-	if why != nil {
+// take takes steps for an order that no rule of the shop refuses, and reports whether
+// it did: not where the order has gone past them.
+func (s scope) take(
+	ctx context.Context, order *shoppb.Order, all ...func(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error),
+) (bool, error) {
+	outcomes, err := s.ask(ctx, 1, func(ctx context.Context) ([]steps.Outcome, error) {
+		for _, step := range all {
+			if _, err := step(ctx, coordination.Step(order)); err != nil {
+				return []steps.Outcome{{Err: err}}, nil
+			}
+		}
+		return []steps.Outcome{{}}, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if why, refused := shop.Rejects(outcomes[0].Err); refused {
 		return false, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(), why.GetDetail())
 	}
-	return taken, err
+	return outcomes[0].Err == nil, nil
 }

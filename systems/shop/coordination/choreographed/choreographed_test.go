@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
@@ -25,6 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 func seed() shop.Seed {
@@ -118,8 +120,8 @@ type bench struct {
 // parts are the components; a mutant changes some.
 type parts struct {
 	stock    choreographed.Stock
-	payments shop.Payments
-	shipping shop.Shipping
+	payments coordination.Payments
+	shipping coordination.Shipping
 }
 
 func newBench(t *testing.T, change func(*parts)) *bench {
@@ -355,19 +357,27 @@ func (m forgetsReleases) Release(context.Context, *shoppb.StepRequest) (*shoppb.
 	return &shoppb.StepResponse{}, nil
 }
 
-type forgetsVoids struct{ shop.Payments }
+func (m forgetsReleases) ReleaseAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return make([]steps.Outcome, len(all)), nil
+}
+
+type forgetsVoids struct{ coordination.Payments }
 
 func (m forgetsVoids) Void(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{}, nil
 }
 
-type skipsRefunds struct{ shop.Payments }
+func (m forgetsVoids) VoidAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return make([]steps.Outcome, len(all)), nil
+}
+
+type skipsRefunds struct{ coordination.Payments }
 
 func (m skipsRefunds) Refund(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{}, nil
 }
 
-type recallsNothing struct{ shop.Shipping }
+type recallsNothing struct{ coordination.Shipping }
 
 func (m recallsNothing) Recall(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{}, nil
@@ -377,4 +387,8 @@ type commitsNothing struct{ choreographed.Stock }
 
 func (m commitsNothing) Commit(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{}, nil
+}
+
+func (m commitsNothing) CommitAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+	return make([]steps.Outcome, len(all)), nil
 }

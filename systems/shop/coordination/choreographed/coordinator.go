@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // Coordinator implements orders.Coordinator: it takes an order and tells so, and
@@ -20,7 +21,7 @@ type Coordinator struct {
 	book    *orders.Book
 	replica replica
 	outbox  Outbox
-	placing *batching.Batcher[*placing] // nil: one by one
+	place   func(ctx context.Context, p *placing) (*shoppb.StepResponse, error)
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -28,21 +29,25 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book, with the replica of
 // catalog and customers and the outbox in it.
 func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
-	return &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
+	c := &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
+	c.place = func(ctx context.Context, p *placing) (*shoppb.StepResponse, error) {
+		return steps.One(ctx, p, c.placeAll)
+	}
+	return c
 }
 
 // Batch has orders that come at the same time taken in one transaction. It is called
 // before the first order.
-func (c *Coordinator) Batch() {
-	c.placing = batching.New(c.db, func(ctx context.Context, group []*placing) (bool, error) { return true, c.place(ctx, group) })
-}
+func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
 // placing is an order that is being placed, and then what came of it.
 type placing struct {
 	order  *shoppb.Order
 	placed *shoppb.Order
-	taken  bool // its key is on record
 }
+
+// GetOrderId makes it what asks for a step.
+func (p *placing) GetOrderId() string { return p.order.GetOrderId() }
 
 // Key names the order among those of a batch; see batching.Keyed.
 func (p *placing) Key() string { return p.order.GetOrderId() }
@@ -50,44 +55,33 @@ func (p *placing) Key() string { return p.order.GetOrderId() }
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
-	err := c.placing.Do(ctx, p, func(ctx context.Context) error { return c.place(ctx, []*placing{p}) })
-	switch {
-	case err != nil:
-		return nil, err
-	case p.taken:
-		return nil, orders.ErrKeyTaken
-	}
-	return p.placed, nil
+	_, err := c.place(ctx, p)
+	return p.placed, err
 }
 
-// place takes orders: it prices them, writes them down and tells of those whose keys
+// placeAll takes orders: it prices them, writes them down and tells of those whose keys
 // are not on record, in one transaction.
-func (c *Coordinator) place(ctx context.Context, group []*placing) error {
-	wanted := make([]*shoppb.Order, len(group))
-	for i, p := range group {
-		wanted[i] = p.order
-	}
-	known, err := c.replica.of(ctx, wanted)
+func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
+	known, err := c.replica.of(ctx, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	placed, told := make([]*shoppb.Order, len(group)), make([]events.Event, len(group))
-	for i, order := range wanted {
-		placed[i], told[i] = known.price(order)
-	}
-	return c.db.Do(ctx, func(ctx context.Context) error {
-		taken, err := c.book.RecordAll(ctx, placed)
-		if err != nil {
-			return err
+	return steps.Do(ctx, c.db, "place", all, nil, func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
+		begun, told := make([]orders.Beginning, len(all)), make([]events.Event, len(all))
+		for i, p := range all {
+			p.placed, told[i] = known.price(p.order)
+			begun[i].Order = p.placed
 		}
-		fresh := make([]events.Event, len(group))
-		for i, p := range group {
-			p.placed, p.taken = placed[i], taken[placed[i].GetOrderId()]
-			if !p.taken {
-				fresh[i] = told[i]
+		outcomes, err := c.book.BeginAll(ctx, begun)
+		if err != nil {
+			return nil, err
+		}
+		for i, came := range outcomes {
+			if came.Err != nil {
+				told[i] = nil
 			}
 		}
-		return tell(ctx, c.outbox, fresh...)
+		return outcomes, tell(ctx, c.outbox, told...)
 	})
 }
 

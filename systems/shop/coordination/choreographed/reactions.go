@@ -2,130 +2,180 @@ package choreographed
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// reacting joins a reaction with the outbox that its events go to.
-func reacting(db *database.DB, outbox Outbox, one reaction, many ...groupReaction) func(ctx context.Context, messages []broker.Message) error {
-	all := &reactions{db: db, one: one, many: many}
+// handler takes the messages of one transaction.
+type handler = func(ctx context.Context, messages []broker.Message) error
+
+// reacting joins reactions with the outbox that their events go to. also, if any, sees
+// what came after the reactions to it, and tells of it too.
+func reacting(
+	db *database.DB, outbox Outbox, also func(ctx context.Context, came []events.Event) ([]events.Event, error), all ...reaction,
+) handler {
+	r := &reactions{db: db, all: all}
 	return func(ctx context.Context, messages []broker.Message) error {
 		came, err := decode(messages)
 		if err != nil {
 			return err
 		}
-		told, err := all.to(ctx, came)
+		told, err := r.to(ctx, came)
 		if err != nil {
 			return err
+		}
+		if also != nil {
+			more, err := also(ctx, came)
+			if err != nil {
+				return err
+			}
+			told = append(told, more...)
 		}
 		return tell(ctx, outbox, told...)
 	}
 }
 
-// Payments makes the reactions of the payments, on their database.
-func Payments(db *database.DB, component shop.Payments, outbox Outbox) func(ctx context.Context, messages []broker.Message) error {
-	return reacting(db, outbox, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
-		switch e := e.(type) {
-		case *shoppb.StockReserved:
-			return charge(ctx, s, component, e)
-		case *shoppb.OrderCancelled:
-			return nil, refund(ctx, s, component, e.GetOrder())
+// Stock is the inventory, and what there is in it.
+type Stock interface {
+	coordination.Inventory
+	Levels(ctx context.Context, products []int64) ([]inventory.Level, error)
+}
+
+// Inventory makes the reactions of the inventory, on its database. With views it
+// also tells what there is of each product that a transaction has changed, once.
+func Inventory(db *database.DB, component Stock, outbox Outbox, views bool) handler {
+	var also func(ctx context.Context, came []events.Event) ([]events.Event, error)
+	if views {
+		also = func(ctx context.Context, came []events.Event) ([]events.Event, error) {
+			return levels(ctx, component, came)
 		}
-		return nil, unexpected(e)
-	}, manyPayments(component)...)
+	}
+	return reacting(db, outbox, also,
+		step[*shoppb.OrderPlaced, *shoppb.ReserveRequest]{
+			take: component.ReserveAll,
+			asks: func(e *shoppb.OrderPlaced) *shoppb.ReserveRequest { return coordination.Reservation(e.GetOrder()) },
+			done: func(e *shoppb.OrderPlaced) events.Event {
+				return &shoppb.StockReserved{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			refused: func(e *shoppb.OrderPlaced, why *shoppb.Rejection) events.Event {
+				return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
+			},
+			forbid: component.ReleaseAll, // whatever comes back to the shelf
+		}.reaction(),
+		step[*shoppb.OrderConfirmed, *shoppb.StepRequest]{
+			take: component.CommitAll,
+			asks: func(e *shoppb.OrderConfirmed) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
+		}.reaction(),
+		single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
+			_, err := s.take(ctx, e.GetOrder(), component.Release)
+			return nil, err
+		}),
+		// It undoes the sale, also where it is told before the confirmation; where it is
+		// told before the order, it forbids it.
+		single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			taken, err := s.take(ctx, e.GetOrder(), component.Commit, component.Restock)
+			if err == nil && !taken {
+				_, err = s.take(ctx, e.GetOrder(), component.Release)
+			}
+			return nil, err
+		}),
+	)
 }
 
-// charge takes the money of an order.
-func charge(ctx context.Context, s scope, component shop.Payments, e *shoppb.StockReserved) (events.Event, error) {
-	order := e.GetOrder()
-	taken, why, err := s.ask(ctx, func(ctx context.Context) error {
-		_, err := component.Charge(ctx, chargeOf(order))
-		return err
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case why != nil: // and so it stays, whatever comes onto the account
-		_, err := component.Void(ctx, stepOf(order))
-		return paymentDeclined(e, why), err
-	case !taken:
-		return nil, nil
+// levels tells what there is of the products of the orders that events are about.
+func levels(ctx context.Context, component Stock, came []events.Event) (told []events.Event, err error) {
+	products := map[int64]bool{}
+	for _, e := range came {
+		if about, ok := e.(events.OfOrder); ok {
+			for _, line := range about.GetOrder().GetLines() {
+				products[line.GetProductId()] = true
+			}
+		}
 	}
-	return captured(e), nil
+	found, err := component.Levels(ctx, slices.Sorted(maps.Keys(products)))
+	for _, level := range found {
+		told = append(told, &shoppb.StockChanged{Stock: level.Stock, Version: level.Version})
+	}
+	return told, err
 }
 
-// refund undoes the payment of a cancelled order; where it is told before the
-// payment, it forbids it.
-func refund(ctx context.Context, s scope, component shop.Payments, order *shoppb.Order) error {
-	taken, err := s.take(ctx, func(ctx context.Context) error {
-		_, err := component.Refund(ctx, stepOf(order))
-		return err
-	})
-	if err != nil || taken {
-		return err
-	}
-	_, err = s.take(ctx, func(ctx context.Context) error {
-		_, err := component.Void(ctx, stepOf(order))
-		return err
-	})
-	return err
+// Payments makes the reactions of the payments, on their database.
+func Payments(db *database.DB, component coordination.Payments, outbox Outbox) handler {
+	return reacting(db, outbox, nil,
+		step[*shoppb.StockReserved, *shoppb.AuthoriseRequest]{
+			take: component.ChargeAll,
+			asks: func(e *shoppb.StockReserved) *shoppb.AuthoriseRequest { return coordination.Charge(e.GetOrder()) },
+			done: func(e *shoppb.StockReserved) events.Event {
+				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			refused: func(e *shoppb.StockReserved, why *shoppb.Rejection) events.Event {
+				return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
+			},
+			forbid: component.VoidAll, // whatever comes onto the account
+		}.reaction(),
+		// It undoes the payment; where it is told before the payment, it forbids it.
+		single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			taken, err := s.take(ctx, e.GetOrder(), component.Refund)
+			if err == nil && !taken {
+				_, err = s.take(ctx, e.GetOrder(), component.Void)
+			}
+			return nil, err
+		}),
+	)
 }
 
 // Shipping makes the reactions of the shipping, on its database.
-func Shipping(db *database.DB, component shop.Shipping, outbox Outbox) func(ctx context.Context, messages []broker.Message) error {
-	return reacting(db, outbox, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
-		switch e := e.(type) {
-		case *shoppb.PaymentCaptured:
-			taken, err := s.take(ctx, func(ctx context.Context) error {
-				_, err := component.Ship(ctx, shipmentOf(e))
-				return err
-			})
-			if err != nil || !taken {
-				return nil, err
-			}
-			return shipped(e), nil
-		case *shoppb.OrderCancelled:
-			_, err := s.take(ctx, func(ctx context.Context) error {
-				_, err := component.Recall(ctx, stepOf(e.GetOrder()))
-				return err
-			})
+func Shipping(db *database.DB, component coordination.Shipping, outbox Outbox) handler {
+	return reacting(db, outbox, nil,
+		step[*shoppb.PaymentCaptured, *shoppb.ShipRequest]{
+			take: component.ShipAll,
+			asks: func(e *shoppb.PaymentCaptured) *shoppb.ShipRequest {
+				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			done: func(e *shoppb.PaymentCaptured) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
+		}.reaction(),
+		single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			_, err := s.take(ctx, e.GetOrder(), component.Recall)
+			return nil, err
+		}),
+	)
+}
+
+// Orders makes the reactions of the orders, on their database: they bring pending orders
+// to their end. The states between are passed in that moment.
+func Orders(db *database.DB, book *orders.Book, outbox Outbox) handler {
+	reject := func(ctx context.Context, s scope, order *shoppb.Order, why *shoppb.Rejection) (events.Event, error) {
+		taken, err := s.take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+			_, err := book.Advance(ctx, in.GetOrderId(), shop.StatePending, shop.StateRejected, why)
+			return nil, err
+		})
+		if err != nil || !taken {
 			return nil, err
 		}
-		return nil, unexpected(e)
-	}, manyShipments(component)...)
-}
-
-// Orders makes the reactions of the orders, on their database.
-func Orders(db *database.DB, book *orders.Book, outbox Outbox) func(ctx context.Context, messages []broker.Message) error {
-	return reacting(db, outbox, func(ctx context.Context, s scope, e events.Event) (events.Event, error) {
-		switch e := e.(type) {
-		case *shoppb.OrderShipped:
-			return end(ctx, s, book, advanced(e.GetOrder(), shop.StateConfirmed, nil), confirmed(e))
-		case *shoppb.StockRefused:
-			rejected := advanced(e.GetOrder(), shop.StateRejected, e.GetRejection())
-			return end(ctx, s, book, rejected, &shoppb.OrderRejected{Order: rejected})
-		case *shoppb.PaymentDeclined:
-			rejected := advanced(e.GetOrder(), shop.StateRejected, e.GetRejection())
-			return end(ctx, s, book, rejected, &shoppb.OrderRejected{Order: rejected})
-		}
-		return nil, unexpected(e)
-	}, manyConfirmations(book)...)
-}
-
-// end brings a pending order to its end. The states between are passed in that
-// moment.
-func end(ctx context.Context, s scope, book *orders.Book, order *shoppb.Order, e events.Event) (events.Event, error) {
-	taken, err := s.take(ctx, func(ctx context.Context) error {
-		_, err := book.Advance(ctx, order.GetOrderId(), shop.StatePending, shop.State(order.GetState()), order.GetRejection())
-		return err
-	})
-	if err != nil || !taken {
-		return nil, err
+		return &shoppb.OrderRejected{Order: advanced(order, shop.StateRejected, why)}, nil
 	}
-	return e, nil
+	return reacting(db, outbox, nil,
+		step[*shoppb.OrderShipped, *shoppb.StepRequest]{
+			take: book.ConfirmAll,
+			asks: func(e *shoppb.OrderShipped) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
+			done: func(e *shoppb.OrderShipped) events.Event {
+				return &shoppb.OrderConfirmed{Order: advanced(e.GetOrder(), shop.StateConfirmed, nil)}
+			},
+		}.reaction(),
+		single(func(ctx context.Context, s scope, e *shoppb.StockRefused) (events.Event, error) {
+			return reject(ctx, s, e.GetOrder(), e.GetRejection())
+		}),
+		single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
+			return reject(ctx, s, e.GetOrder(), e.GetRejection())
+		}),
+	)
 }

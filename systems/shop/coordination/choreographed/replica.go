@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // replica is what the orders know of catalog and customers. The shop's catalog and
@@ -21,12 +22,9 @@ type replica struct {
 	customers []string // by number of customers
 }
 
-// lookUpMost is how many rows one statement asks for.
-const lookUpMost = 64
-
 func newReplica(db *database.DB) replica {
 	by := func(begin string) []string {
-		return database.Texts(lookUpMost, func(n int) string { return begin + " IN (" + database.Placeholders(n) + ")" })
+		return database.Texts(steps.Most, func(n int) string { return begin + " IN (" + database.Placeholders(n) + ")" })
 	}
 	return replica{
 		db:        db,
@@ -42,47 +40,33 @@ type known struct {
 }
 
 // of looks up what some orders are about.
-func (r replica) of(ctx context.Context, all []*shoppb.Order) (known, error) {
+func (r replica) of(ctx context.Context, all []*placing) (known, error) {
 	k := known{customers: map[int64]*shoppb.Customer{}, products: map[int64]*shoppb.Product{}}
-	for _, order := range all {
-		k.customers[order.GetCustomerId()] = nil
-		for _, line := range order.GetLines() {
+	for _, p := range all {
+		k.customers[p.order.GetCustomerId()] = nil
+		for _, line := range p.order.GetLines() {
 			k.products[line.GetProductId()] = nil
 		}
 	}
-	err := r.each(ctx, r.customers, slices.Sorted(maps.Keys(k.customers)), func(row database.Row) error {
+	err := database.EachOf(ctx, r.db, func(row database.Row) error {
 		customer := &shoppb.Customer{}
 		err := row.Scan(&customer.CustomerId, &customer.Name, &customer.Address)
 		k.customers[customer.GetCustomerId()] = customer
 		return err
-	})
+	}, r.customers, slices.Sorted(maps.Keys(k.customers)))
 	if err != nil {
 		return k, fmt.Errorf("look up %d customers: %w", len(k.customers), err)
 	}
-	err = r.each(ctx, r.products, slices.Sorted(maps.Keys(k.products)), func(row database.Row) error {
+	err = database.EachOf(ctx, r.db, func(row database.Row) error {
 		product := &shoppb.Product{}
 		err := row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
 		k.products[product.GetProductId()] = product
 		return err
-	})
+	}, r.products, slices.Sorted(maps.Keys(k.products)))
 	if err != nil {
 		return k, fmt.Errorf("look up %d products: %w", len(k.products), err)
 	}
 	return k, nil
-}
-
-// each reads the rows of ids.
-func (r replica) each(ctx context.Context, texts []string, ids []int64, scan func(database.Row) error) error {
-	for part := range slices.Chunk(ids, lookUpMost) {
-		args := make([]any, len(part))
-		for i, id := range part {
-			args[i] = id
-		}
-		if err := r.db.Each(ctx, scan, texts[len(part)], args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // price is an order as it is taken, with what is told of it: it is rejected where

@@ -1,86 +1,244 @@
-// Package local carries an order through all components in one transaction of the
-// database that they share: it is confirmed as a whole, or no trace is left but
-// its rejection. Nobody ever sees an order between pending and final.
+// Package local carries orders through all components in one transaction of the
+// database that they share: an order is confirmed as a whole, or no trace is left but
+// its rejection. Nobody ever sees an order between pending and final. Orders that come
+// at the same time may share the transaction.
 package local
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
+
+// Components are what an order is carried through. Those that it changes are in this
+// process and on the database of the coordinator, else their work is not part of its
+// transaction.
+type Components struct {
+	Catalog   shop.Catalog
+	Customers shop.Customers
+	Inventory coordination.Inventory
+	Payments  coordination.Payments
+	Shipping  coordination.Shipping
+}
 
 // Coordinator implements orders.Coordinator.
 type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
-	components coordination.Components
+	components Components
+	place      func(ctx context.Context, p *placing) (*shoppb.StepResponse, error)
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// New makes a coordinator. The components and the book must be in this process
-// and on this database, else their work is not part of its transaction.
-func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
-	return &Coordinator{db, book, components}
+// New makes a coordinator. db is the database of the book and the components.
+func New(db *database.DB, book *orders.Book, components Components) *Coordinator {
+	c := &Coordinator{db: db, book: book, components: components}
+	c.place = func(ctx context.Context, p *placing) (*shoppb.StepResponse, error) {
+		return steps.One(ctx, p, c.placeAll)
+	}
+	return c
 }
+
+// Batch has orders that come at the same time placed in one transaction. It is called
+// before the first order.
+func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
+
+// placing is an order that is being placed.
+type placing struct {
+	order    *shoppb.Order
+	customer *shoppb.Customer
+	placed   *shoppb.Order // what came of it
+	err      error         // or why nothing did
+}
+
+// Key names the order among those of a batch; see batching.Keyed.
+func (p *placing) Key() string { return p.order.GetOrderId() }
 
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	var placed *shoppb.Order
-	err := c.db.Do(ctx, func(ctx context.Context) (err error) {
-		placed, err = c.carryOut(ctx, order)
-		return err
-	})
+	p := &placing{order: order}
+	_, err := c.place(ctx, p)
 	if reason, ok := shop.Rejects(err); ok {
-		placed = coordination.Rejected(order, reason)
-		err = c.book.Record(ctx, placed)
+		rejected := coordination.Rejected(order, reason)
+		return rejected, c.book.Record(ctx, rejected)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return placed, nil
+	return p.placed, nil
 }
 
-// carryOut takes all steps. The order is recorded as confirmed before its steps
+// errRefused undoes the transaction of orders of which some are refused.
+var errRefused = errors.New("an order is refused")
+
+// placeAll places a batch of orders in one transaction. Where some are refused, it is
+// undone and the others are placed without them: an order that is refused leaves no
+// trace in any component. What refused it may be undone, too: so it is placed once more,
+// alone, before its caller hears of it. An order whose key is on record leaves no trace
+// among others; alone, it undoes the transaction.
+func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
+	refused := func(p *placing) bool {
+		return p.err != nil && (len(all) == 1 || !errors.Is(p.err, orders.ErrKeyTaken))
+	}
+	for left := all; len(left) > 0; left = slices.DeleteFunc(slices.Clone(left), refused) {
+		err := c.db.Do(ctx, func(ctx context.Context) error { return c.carryOut(ctx, left, refused) })
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errRefused) {
+			return nil, err
+		}
+	}
+	outcomes := make([]steps.Outcome, len(all))
+	for i, p := range all {
+		outcomes[i].Err = p.err
+		if len(all) > 1 && refused(p) {
+			outcomes[i].Err = batching.ErrAlone
+		}
+	}
+	return outcomes, nil
+}
+
+// carryOut takes all steps. The orders are recorded as confirmed before their steps
 // are taken: the transaction makes both true at once, a repeated key is found
 // before any work is done, and the rows that many orders want are locked last.
-func (c *Coordinator) carryOut(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	customer, err := c.components.Customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
-	if err != nil {
-		return nil, err
+func (c *Coordinator) carryOut(ctx context.Context, all []*placing, refused func(*placing) bool) error {
+	for _, step := range []func() error{
+		func() error { return c.lookUp(ctx, all) },
+		func() error {
+			return take(ctx, all, c.book.BeginAll, func(p *placing) orders.Beginning {
+				return orders.Beginning{Order: p.placed}
+			})
+		},
+		func() error {
+			return take(ctx, all, c.components.Inventory.ReserveAll, func(p *placing) *shoppb.ReserveRequest {
+				return coordination.Reservation(p.placed)
+			})
+		},
+		func() error {
+			return take(ctx, all, c.components.Payments.ChargeAll, func(p *placing) *shoppb.AuthoriseRequest {
+				return coordination.Charge(p.placed)
+			})
+		},
+		func() error {
+			return take(ctx, all, c.components.Inventory.CommitAll, func(p *placing) *shoppb.StepRequest {
+				return coordination.Step(p.placed)
+			})
+		},
+		func() error {
+			return take(ctx, all, c.components.Shipping.ShipAll, func(p *placing) *shoppb.ShipRequest {
+				return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(), Address: p.customer.GetAddress()}
+			})
+		},
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, refused) {
+			return errRefused
+		}
 	}
-	quote, err := c.components.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
-	if err != nil {
-		return nil, err
-	}
-	confirmed := coordination.Priced(order, quote.GetProducts())
-	confirmed.State = string(shop.StateConfirmed)
-	if err := c.book.Record(ctx, confirmed); err != nil {
-		return nil, err
-	}
-	return confirmed, c.takeSteps(ctx, confirmed, customer)
+	return nil
 }
 
-// takeSteps takes from stock and account and ships.
-func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, customer *shoppb.Customer) error {
-	id := order.GetOrderId()
-	step := &shoppb.StepRequest{OrderId: id}
-	if _, err := c.components.Inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: id, Lines: coordination.Lines(order)}); err != nil {
-		return err
+// take takes a step for the orders that go on, and notes who is refused.
+func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks func(*placing) Q) error {
+	going := slices.DeleteFunc(slices.Clone(all), func(p *placing) bool { return p.err != nil })
+	asked := make([]Q, len(going))
+	for i, p := range going {
+		asked[i] = asks(p)
 	}
-	authorise := &shoppb.AuthoriseRequest{OrderId: id, CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
-	if _, err := c.components.Payments.Charge(ctx, authorise); err != nil {
-		return err
+	outcomes, err := step(ctx, asked)
+	for i, came := range outcomes {
+		going[i].err = came.Err
 	}
-	if _, err := c.components.Inventory.Commit(ctx, step); err != nil {
-		return err
-	}
-	_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: id, Recipient: customer.GetName(), Address: customer.GetAddress()})
 	return err
+}
+
+// lookUp asks what must be known of orders before they are taken, and prices them.
+func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
+	customers, products := map[int64]*shoppb.Customer{}, map[int64]*shoppb.Product{}
+	var customerIDs, productIDs []int64
+	for _, p := range all {
+		p.placed, p.err = nil, nil
+		if id := p.order.GetCustomerId(); !slices.Contains(customerIDs, id) {
+			customerIDs = append(customerIDs, id)
+		}
+		for _, id := range coordination.ProductIDs(p.order) {
+			if _, again := products[id]; !again {
+				products[id] = nil
+				productIDs = append(productIDs, id)
+			}
+		}
+	}
+	found, err := c.components.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: customerIDs})
+	if err != nil {
+		return err
+	}
+	for _, customer := range found.GetCustomers() {
+		customers[customer.GetCustomerId()] = customer
+	}
+	for _, p := range all {
+		if p.customer = customers[p.order.GetCustomerId()]; p.customer == nil {
+			p.err = shop.Problemf(shop.UnknownCustomer, "there is no customer %d", p.order.GetCustomerId())
+		}
+	}
+	err = c.quote(ctx, productIDs, products)
+	if shop.IsKind(err, shop.UnknownProduct) { // a quote is for all or none
+		err = c.quoteEach(ctx, all, products)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.err == nil {
+			quoted := make([]*shoppb.Product, len(p.order.GetLines()))
+			for i, id := range coordination.ProductIDs(p.order) {
+				quoted[i] = products[id]
+			}
+			p.placed = coordination.Priced(p.order, quoted)
+			p.placed.State = string(shop.StateConfirmed)
+		}
+	}
+	return nil
+}
+
+// quote looks up products.
+func (c *Coordinator) quote(ctx context.Context, ids []int64, products map[int64]*shoppb.Product) error {
+	for part := range slices.Chunk(ids, shop.MaxLines) {
+		quote, err := c.components.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: part})
+		if err != nil {
+			return err
+		}
+		for _, product := range quote.GetProducts() {
+			products[product.GetProductId()] = product
+		}
+	}
+	return nil
+}
+
+// quoteEach looks up the products order by order, and refuses those that ask for what
+// there is not.
+func (c *Coordinator) quoteEach(ctx context.Context, all []*placing, products map[int64]*shoppb.Product) error {
+	for _, p := range all {
+		err := c.quote(ctx, coordination.ProductIDs(p.order), products)
+		if shop.IsKind(err, shop.UnknownProduct) {
+			p.err = cmp.Or(p.err, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Cancel implements orders.Coordinator.

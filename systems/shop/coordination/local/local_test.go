@@ -3,6 +3,8 @@ package local_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -18,20 +20,21 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // brokenShipping fails, after or before the shipment is on record, or never.
 type brokenShipping struct {
-	shop.Shipping
+	coordination.Shipping
 	before, after, recall error
 }
 
-func (b *brokenShipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
+func (b *brokenShipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
 	if b.before != nil {
 		return nil, b.before
 	}
-	shipment, err := b.Shipping.Ship(ctx, in)
-	return shipment, errors.Join(err, b.after)
+	outcomes, err := b.Shipping.ShipAll(ctx, all)
+	return outcomes, errors.Join(err, b.after)
 }
 
 func (b *brokenShipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
@@ -51,10 +54,17 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 		t.Fatal(err)
 	}
 	last := &brokenShipping{Shipping: shipping.New(db)}
+	service, _ := on(db, last)
+	return db, service, last
+}
+
+// on is a shop on a database, and its coordinator.
+func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
 	book := orders.NewBook(db)
-	return db, orders.New(book, local.New(db, book, coordination.Components{
+	coordinator := local.New(db, book, local.Components{
 		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db), Payments: payments.New(db), Shipping: last,
-	})), last
+	})
+	return orders.New(book, coordinator), coordinator
 }
 
 func rows(t *testing.T, db *database.DB) (all int64) {
@@ -124,7 +134,7 @@ func TestStatements(t *testing.T) {
 		after := db.Counters()
 		return database.Counters{Statements: after.Statements - before.Statements, Commits: after.Commits - before.Commits, Rollbacks: after.Rollbacks - before.Rollbacks}
 	}
-	const perOrder = 14
+	const perOrder = 12
 	for name, c := range map[string]struct {
 		in   *shoppb.CreateOrderRequest
 		want database.Counters
@@ -139,5 +149,111 @@ func TestStatements(t *testing.T) {
 	// Customer, products and the key, then the order with its key.
 	if got, want := cost(request("a", 1)), (database.Counters{Statements: 4, Rollbacks: 1}); got != want {
 		t.Errorf("a repeated key: %+v, want %+v", got, want)
+	}
+}
+
+// TestOrdersShareATransaction has orders come at the same time. Each comes out as it
+// would alone: what is refused is rejected and leaves no other trace, a key makes one
+// order, and what fails takes nobody with it.
+func TestOrdersShareATransaction(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		db, _, last := open(t, fresh(t))
+		service, coordinator := on(db, last)
+		coordinator.Batch()
+		kinds := []struct {
+			state, why string
+			ask        func(in *shoppb.CreateOrderRequest)
+		}{
+			{string(shop.StateConfirmed), "", func(*shoppb.CreateOrderRequest) {}},
+			{string(shop.StateConfirmed), "", func(in *shoppb.CreateOrderRequest) { in.Lines = request("", 3, 1).GetLines() }},
+			{string(shop.StateRejected), string(shop.UnknownProduct), func(in *shoppb.CreateOrderRequest) { in.Lines[1].ProductId = 77 }},
+			{string(shop.StateRejected), string(shop.UnknownCustomer), func(in *shoppb.CreateOrderRequest) { in.CustomerId = 77 }},
+			{string(shop.StateRejected), string(shop.OutOfStock), func(in *shoppb.CreateOrderRequest) { in.Lines[0].Quantity = 501 }},
+			{string(shop.StateRejected), string(shop.Declined), func(in *shoppb.CreateOrderRequest) { in.CustomerId = 2 }},
+		}
+		_, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 500")
+		_, err2 := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		const number = 72
+		before := db.Counters().Commits
+		var all sync.WaitGroup
+		ids := make([]string, 2*number)
+		for n := range 2 * number { // each key twice
+			all.Go(func() {
+				kind := kinds[n%number%len(kinds)]
+				in := request(fmt.Sprint("key-", n%number), 1, 2)
+				kind.ask(in)
+				created, err := service.CreateOrder(t.Context(), in)
+				order := created.GetOrder()
+				if err != nil || order.GetState() != kind.state || order.GetRejection().GetKind() != kind.why {
+					t.Errorf("order %d: %v, error %v, want %s %s", n, order, err, kind.state, kind.why)
+				}
+				ids[n] = order.GetOrderId()
+			})
+		}
+		all.Wait()
+		for n := range number {
+			if ids[n] != ids[n+number] {
+				t.Errorf("key %d made two orders", n)
+			}
+		}
+		// Rejections are recorded one by one.
+		if commits := db.Counters().Commits - before; commits >= number {
+			t.Errorf("%d commits for %d orders: none have shared one", commits, number)
+		}
+		expect(t, db, map[string]int64{
+			"SELECT COUNT(*) FROM orders":                                 number,
+			"SELECT COUNT(*) FROM shipments":                              number / 3,
+			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      number / 3,
+			"SELECT COUNT(*) FROM reservations WHERE state = 'committed'": 2 * number / 3,
+			"SELECT SUM(sold) FROM stock":                                 2 * number / 3,
+			"SELECT COUNT(*) FROM reservations":                           2 * number / 3,
+		})
+	})
+}
+
+// expect holds numbers in a database to what they must be.
+func expect(t *testing.T, db *database.DB, all map[string]int64) {
+	t.Helper()
+	for query, want := range all {
+		var got int64
+		if _, err := db.One(t.Context(), []any{&got}, query); err != nil || got != want {
+			t.Errorf("%s: %d, want %d (%v)", query, got, want, err)
+		}
+	}
+}
+
+// TestNobodyIsRefusedForWhatIsUndone: who cannot pay does not keep the last piece from
+// who comes at the same time and can.
+func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
+	db, _, last := open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"})
+	service, coordinator := on(db, last)
+	coordinator.Batch()
+	_, err := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 30 {
+		if _, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 1"); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for n, want := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateConfirmed, shop.StateRejected} {
+			product, customer := int64(1+n/2), int64(1)
+			if want == shop.StateRejected {
+				product, customer = 2, 2
+			}
+			all.Go(func() {
+				in := request(fmt.Sprintf("key-%d-%d", round, n), product)
+				in.CustomerId = customer
+				created, err := service.CreateOrder(t.Context(), in)
+				if err != nil || created.GetOrder().GetState() != string(want) {
+					t.Errorf("round %d, customer %d, product %d: %v, error %v, want %s", round, customer, product, created.GetOrder(), err, want)
+				}
+			})
+		}
+		all.Wait()
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 const (
@@ -46,8 +47,8 @@ type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
 	components coordination.Components
-	begin      *batching.Batcher[orders.Beginning] // nil: one by one
-	arrive     *batching.Batcher[orders.Underway]
+	begin      func(context.Context, orders.Beginning) error
+	arrive     func(context.Context, orders.Underway) error
 	now        func() time.Time
 }
 
@@ -56,13 +57,22 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
 func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
-	return &Coordinator{db: db, book: book, components: components, now: time.Now}
+	return &Coordinator{db: db, book: book, components: components, begin: book.Begin, arrive: book.Arrive, now: time.Now}
 }
 
 // Batch has orders that come at the same time written down in one transaction. It is
 // called before the first order.
 func (c *Coordinator) Batch() {
-	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll), batching.New(c.db, c.book.ArriveAll)
+	c.begin, c.arrive = batched(c.db, c.book.BeginAll), batched(c.db, c.book.ArriveAll)
+}
+
+// batched is a step for those who come at the same time.
+func batched[Q any](db *database.DB, step steps.Step[Q]) func(context.Context, Q) error {
+	batcher := batching.New(db, step)
+	return func(ctx context.Context, asks Q) error {
+		_, err := batcher.Do(ctx, asks)
+		return err
+	}
 }
 
 // lease ends that long from now, in microseconds since 1970.
@@ -86,7 +96,7 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	}
 	priced := coordination.Priced(order, products)
 	begun := orders.Beginning{Order: priced, Lease: c.lease()}
-	if err := c.begin.Do(ctx, begun, func(ctx context.Context) error { return c.book.Begin(ctx, begun) }); err != nil {
+	if err := c.begin(ctx, begun); err != nil {
 		return nil, err
 	}
 	saga := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
@@ -117,7 +127,7 @@ func (c *Coordinator) forward(ctx context.Context, saga orders.Underway, order *
 	if err != nil {
 		return nil, err
 	}
-	if err := c.arrive.Do(ctx, saga, func(ctx context.Context) error { return c.book.Arrive(ctx, saga) }); err != nil {
+	if err := c.arrive(ctx, saga); err != nil {
 		return nil, err
 	}
 	if saga.Reason != nil {
@@ -138,24 +148,21 @@ func arrived(order *shoppb.Order) *shoppb.Order {
 
 // takeSteps takes from stock and account and ships.
 func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, customer *shoppb.Customer) error {
-	id := order.GetOrderId()
 	return inTurn(
 		func() error {
-			_, err := c.components.Inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: id, Lines: coordination.Lines(order)})
+			_, err := c.components.Inventory.Reserve(ctx, coordination.Reservation(order))
 			return err
 		},
 		func() error {
-			_, err := c.components.Payments.Charge(ctx, &shoppb.AuthoriseRequest{
-				OrderId: id, CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents(),
-			})
+			_, err := c.components.Payments.Charge(ctx, coordination.Charge(order))
 			return err
 		},
 		func() error {
-			_, err := c.components.Inventory.Commit(ctx, &shoppb.StepRequest{OrderId: id})
+			_, err := c.components.Inventory.Commit(ctx, coordination.Step(order))
 			return err
 		},
 		func() error {
-			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: id, Recipient: customer.GetName(), Address: customer.GetAddress()})
+			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: customer.GetName(), Address: customer.GetAddress()})
 			return err
 		},
 	)

@@ -1,0 +1,68 @@
+package steps
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// Amounts moves amounts from a column of rows to others, where there is enough.
+type Amounts struct {
+	db    *database.DB
+	uses  int      // of an amount, in the assignments
+	texts []string // by number of rows
+}
+
+// manyAmounts is how many rows one statement moves for many orders. It looks through all
+// of them for each, so that more would cost more than a second statement. One order is
+// one statement.
+const manyAmounts = 32
+
+// NewAmounts makes the statements for a table. set are their assignments, in which ?
+// is the amount; only rows are changed of which the column from holds that much.
+func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
+	value := "?"
+	if db.Driver() == database.PostgreSQL {
+		value = "CAST(? AS BIGINT)" // it cannot tell the type of a CASE of placeholders
+	}
+	return Amounts{db: db, uses: strings.Count(set, "?"), texts: database.Texts(shop.MaxLines, func(n int) string {
+		amount, where := "?", key+" = ?"
+		if n > 1 {
+			amount = "CASE " + key + strings.Repeat(" WHEN ? THEN "+value, n) + " END"
+			where = db.InKeyOrder(table, key, n)
+		}
+		return "UPDATE " + table + " SET " + strings.ReplaceAll(set, "?", amount) + " WHERE " + where + " AND " + from + " >= " + amount
+	})}
+}
+
+// Move moves amounts, by the keys of their rows, and reports whether there was enough of
+// all; else it has moved some, and there was enough of that many. One statement is one
+// round trip whatever the number of rows, and it locks them in the order of their keys,
+// so that two orders do not wait for each other in a circle.
+func (a Amounts) Move(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error) {
+	most := manyAmounts
+	if len(amounts) <= shop.MaxLines {
+		most = shop.MaxLines
+	}
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(amounts)), most) {
+		var keys, values []any
+		for _, key := range part {
+			keys = append(keys, key)
+			if len(part) > 1 {
+				values = append(values, key)
+			}
+			values = append(values, amounts[key])
+		}
+		args := slices.Concat(slices.Repeat(values, a.uses), keys, values)
+		some, err := a.db.Exec(ctx, a.texts[len(part)], args...)
+		if err != nil {
+			return false, 0, err
+		}
+		moved += some
+	}
+	return moved == int64(len(amounts)), moved, nil
+}
