@@ -92,6 +92,7 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 	}{
 		"monolith":        {"monolith", []string{every}, "", nil, 1},
 		"monolith-ha":     {"monolith-ha", []string{every}, "", nil, 3},
+		"monolith-tuned":  {"monolith-tuned", []string{every}, "", nil, 1},
 		"sync":            {"sync", []string{every}, "", nil, 6},
 		"sync-grpc":       {"sync-grpc", []string{every}, "", nil, 6},
 		"sync-grpc-tuned": {"sync-grpc-tuned", []string{every}, "", nil, 6},

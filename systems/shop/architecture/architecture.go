@@ -32,6 +32,7 @@ const (
 	Async      = "async"       // events, a choreographed saga, read models
 	AsyncDFS   = "async-dfs"   // the same on a replicated file system
 
+	MonolithTuned = Monolith + tuned
 	SyncTuned     = Sync + tuned
 	SyncGRPCTuned = SyncGRPC + tuned
 	AsyncTuned    = Async + tuned
@@ -104,7 +105,7 @@ type Design struct {
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
 	// Batching: steps, orders and messages that come at the same time share a
-	// transaction, and reads a call. Of no consequence with one transaction per order.
+	// transaction, and reads a call.
 	Batching bool
 	// SharedHost: Go's runtime in the units is told that they share the host, see
 	// SharesHost.
@@ -170,6 +171,7 @@ func presets() []preset {
 		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
 		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models (CQRS)", services(Choreographed, HTTP, FromDocuments)},
 		{AsyncDFS, "the same, its databases on a replicated file system", services(Choreographed, HTTP, FromDocuments)},
+		{MonolithTuned, "monolith with batches: orders that come at the same time share the transaction", better(map[string]string{KnobBinding: string(HTTPLean)})},
 		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host", better(services(Orchestrated, HTTPLean, FromTables))},
 		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host", better(services(Orchestrated, GRPCLean, FromTables))},
 		{AsyncTuned, "async with our HTTP binding, batches, and a runtime that shares the host", better(services(Choreographed, HTTPLean, FromDocuments))},

@@ -7,7 +7,7 @@ import (
 )
 
 func TestEveryArchitectureIsADesign(t *testing.T) {
-	units := map[string]int{Monolith: 1, MonolithHA: 1, Sync: 6, SyncGRPC: 6, Async: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
+	units := map[string]int{Monolith: 1, MonolithHA: 1, MonolithTuned: 1, Sync: 6, SyncGRPC: 6, Async: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
 	for _, a := range All() {
 		d, err := New(a.Name, nil)
 		if a.Name == AsyncDFS {
@@ -97,7 +97,6 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
-		"batches of whole orders":  {Monolith, map[string]string{KnobBatching: "on"}, "nothing to batch"},
 		"batching by its old name": {Sync, map[string]string{"gather": "on"}, "gather on is called batching on now"},
 		"a runtime's old name":     {Sync, map[string]string{KnobRuntime: "sharing"}, "runtime sharing is called runtime shared-host now"},
 		"the default's old name":   {Sync, map[string]string{KnobRuntime: "alone"}, "runtime alone is called runtime default now"},

@@ -30,7 +30,6 @@ func (d Design) impossible(turned map[string]string) []error {
 		FromDocuments, d.Coordination, FromTables, Choreographed)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
-	refuse(turned[KnobBatching] == batchingOn && d.idle(KnobBatching), "batching %s has nothing to batch: coordination %s is a transaction of one order", batchingOn, d.Coordination)
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events", turned[KnobBroker], d.Coordination)
 	_, documents := turned[KnobDocuments]

@@ -117,8 +117,6 @@ func (d Design) idle(knob string) bool {
 		return d.Broker == ""
 	case KnobDocuments:
 		return d.Documents == ""
-	case KnobBatching:
-		return d.Coordination == ACID
 	case KnobRuntime:
 		return !slices.ContainsFunc(d.Units, d.mayShare)
 	}
@@ -139,13 +137,13 @@ func isStock(knob, value string) bool {
 }
 
 // align makes the settings of idle knobs equal in two choices. A binding without
-// effect on one side becomes what first says of the other's. What tunes, and has an
-// effect on one side only, keeps its values: it is turned there.
+// effect on one side becomes what first says of the other's. The runtime, where it has
+// an effect on one side only, keeps its values: it is turned there.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
 		switch {
-		case idle != idleThen && (k.Name == KnobBatching || k.Name == KnobRuntime):
+		case idle != idleThen && k.Name == KnobRuntime:
 		case idle != idleThen && k.Name == KnobBinding && idle:
 			from[k.Name] = first(to[k.Name])
 		case idle != idleThen && k.Name == KnobBinding:
@@ -192,10 +190,10 @@ func byStock(from, to Binding) []string {
 
 // awakened are the knobs that have an effect in one design and had none in another,
 // with their settings. How many messages a consumer may hold comes with the broker and
-// is not told; nor is what tunes, which is turned by itself.
+// is not told; nor is the runtime, which is turned by itself.
 func awakened(was, is Design, settings map[string]string) []Setting {
 	var found []Setting
-	untold := []string{KnobPrefetch, KnobBatching, KnobRuntime}
+	untold := []string{KnobPrefetch, KnobRuntime}
 	for _, k := range knobs() {
 		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) {
 			found = append(found, Setting{k.Name, settings[k.Name]})

@@ -143,7 +143,7 @@ func shapes() map[string]map[string]string {
 	over := func(binding string) map[string]string { return map[string]string{architecture.KnobBinding: binding} }
 	return map[string]map[string]string{
 		architecture.Monolith: nil, architecture.Sync: over("http-unix"), architecture.SyncGRPC: over("grpc-unix"), architecture.Async: over("http-unix"),
-		architecture.SyncTuned: over("http-lean-unix"), architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
+		architecture.MonolithTuned: nil, architecture.SyncTuned: over("http-lean-unix"), architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
 	}
 }
 

@@ -31,6 +31,7 @@ func TestServicesBehave(t *testing.T) {
 		"sync-grpc-tuned":     {architecture.SyncGRPCTuned, nil},
 		"a shared database":   {architecture.SyncGRPCTuned, map[string]string{architecture.KnobData: "shared"}},
 		"monolith, assembled": {architecture.Monolith, nil},
+		"monolith-tuned":      {architecture.MonolithTuned, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
