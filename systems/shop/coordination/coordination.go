@@ -58,6 +58,41 @@ func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
 	return priced
 }
 
+// Known is what is known of the customers and products that some orders are about, by
+// their ids. Those that there are not are nil.
+type Known struct {
+	Customers map[int64]*shoppb.Customer
+	Products  map[int64]*shoppb.Product
+}
+
+// About is Known of some orders, before anything is.
+func About(orders []*shoppb.Order) Known {
+	k := Known{Customers: map[int64]*shoppb.Customer{}, Products: map[int64]*shoppb.Product{}}
+	for _, order := range orders {
+		k.Customers[order.GetCustomerId()] = nil
+		for _, line := range order.GetLines() {
+			k.Products[line.GetProductId()] = nil
+		}
+	}
+	return k
+}
+
+// Price is Priced by what is known, and the customer; or it is UnknownCustomer or
+// UnknownProduct.
+func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
+	customer := k.Customers[order.GetCustomerId()]
+	if customer == nil {
+		return nil, nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
+	}
+	products := make([]*shoppb.Product, len(order.GetLines()))
+	for i, id := range ProductIDs(order) {
+		if products[i] = k.Products[id]; products[i] == nil {
+			return nil, nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+		}
+	}
+	return Priced(order, products), customer, nil
+}
+
 // Rejected is a copy of an order that is rejected for a reason.
 func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	rejected := proto.CloneOf(order)

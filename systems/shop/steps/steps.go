@@ -102,7 +102,7 @@ func each[Q OfOrder](
 	}
 	taken, err := take(fit, len(all) > 1)
 	if err != nil {
-		return nil, fmt.Errorf("%s %d orders from %s on: %w", doing, len(fit), fit[0].GetOrderId(), err)
+		return nil, fmt.Errorf("%s order %s and %d others: %w", doing, fit[0].GetOrderId(), len(fit)-1, err)
 	}
 	first := 0 // of those that are fit and have not been seen
 	for i, in := range all {

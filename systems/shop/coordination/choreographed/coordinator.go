@@ -62,14 +62,18 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 // placeAll takes orders: it prices them, writes them down and tells of those whose keys
 // are not on record, in one transaction.
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
-	known, err := c.replica.of(ctx, all)
+	wanted := make([]*shoppb.Order, len(all))
+	for i, p := range all {
+		wanted[i] = p.order
+	}
+	known, err := c.replica.of(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
 	return steps.Do(ctx, c.db, "place", all, nil, func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
 		begun, told := make([]orders.Beginning, len(all)), make([]events.Event, len(all))
 		for i, p := range all {
-			p.placed, told[i] = known.price(p.order)
+			p.placed, told[i] = price(known, p.order)
 			begun[i].Order = p.placed
 		}
 		outcomes, err := c.book.BeginAll(ctx, begun)

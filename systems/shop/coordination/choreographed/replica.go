@@ -33,66 +33,37 @@ func newReplica(db *database.DB) replica {
 	}
 }
 
-// known is what some orders are about.
-type known struct {
-	customers map[int64]*shoppb.Customer
-	products  map[int64]*shoppb.Product
-}
-
 // of looks up what some orders are about.
-func (r replica) of(ctx context.Context, all []*placing) (known, error) {
-	k := known{customers: map[int64]*shoppb.Customer{}, products: map[int64]*shoppb.Product{}}
-	for _, p := range all {
-		k.customers[p.order.GetCustomerId()] = nil
-		for _, line := range p.order.GetLines() {
-			k.products[line.GetProductId()] = nil
-		}
-	}
+func (r replica) of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error) {
+	k := coordination.About(orders)
 	err := database.EachOf(ctx, r.db, func(row database.Row) error {
 		customer := &shoppb.Customer{}
 		err := row.Scan(&customer.CustomerId, &customer.Name, &customer.Address)
-		k.customers[customer.GetCustomerId()] = customer
+		k.Customers[customer.GetCustomerId()] = customer
 		return err
-	}, r.customers, slices.Sorted(maps.Keys(k.customers)))
+	}, r.customers, slices.Sorted(maps.Keys(k.Customers)))
 	if err != nil {
-		return k, fmt.Errorf("look up %d customers: %w", len(k.customers), err)
+		return k, fmt.Errorf("look up %d customers: %w", len(k.Customers), err)
 	}
 	err = database.EachOf(ctx, r.db, func(row database.Row) error {
 		product := &shoppb.Product{}
 		err := row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
-		k.products[product.GetProductId()] = product
+		k.Products[product.GetProductId()] = product
 		return err
-	}, r.products, slices.Sorted(maps.Keys(k.products)))
+	}, r.products, slices.Sorted(maps.Keys(k.Products)))
 	if err != nil {
-		return k, fmt.Errorf("look up %d products: %w", len(k.products), err)
+		return k, fmt.Errorf("look up %d products: %w", len(k.Products), err)
 	}
 	return k, nil
 }
 
 // price is an order as it is taken, with what is told of it: it is rejected where
 // there is no such customer or product.
-func (k known) price(order *shoppb.Order) (*shoppb.Order, events.Event) {
-	customer, products, err := k.parts(order)
+func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, events.Event) {
+	placed, customer, err := k.Price(order)
 	if why, refused := shop.Rejects(err); refused {
 		rejected := coordination.Rejected(order, why)
 		return rejected, &shoppb.OrderRejected{Order: rejected}
 	}
-	placed := coordination.Priced(order, products)
 	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(), Address: customer.GetAddress()}
-}
-
-// parts are the customer and the products, in the order of the lines; or it is
-// UnknownCustomer or UnknownProduct.
-func (k known) parts(order *shoppb.Order) (*shoppb.Customer, []*shoppb.Product, error) {
-	customer := k.customers[order.GetCustomerId()]
-	if customer == nil {
-		return nil, nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
-	}
-	products := make([]*shoppb.Product, len(order.GetLines()))
-	for i, id := range coordination.ProductIDs(order) {
-		if products[i] = k.products[id]; products[i] == nil {
-			return nil, nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
-		}
-	}
-	return customer, products, nil
 }

@@ -5,9 +5,9 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -87,10 +87,11 @@ var errRefused = errors.New("an order is refused")
 // alone, before its caller hears of it. An order whose key is on record leaves no trace
 // among others; alone, it undoes the transaction.
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
+	left := all
 	refused := func(p *placing) bool {
-		return p.err != nil && (len(all) == 1 || !errors.Is(p.err, orders.ErrKeyTaken))
+		return p.err != nil && (len(left) == 1 || !errors.Is(p.err, orders.ErrKeyTaken))
 	}
-	for left := all; len(left) > 0; left = slices.DeleteFunc(slices.Clone(left), refused) {
+	for len(left) > 0 {
 		err := c.db.Do(ctx, func(ctx context.Context) error { return c.carryOut(ctx, left, refused) })
 		if err == nil {
 			break
@@ -98,11 +99,12 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 		if !errors.Is(err, errRefused) {
 			return nil, err
 		}
+		left = slices.DeleteFunc(slices.Clone(left), refused)
 	}
 	outcomes := make([]steps.Outcome, len(all))
 	for i, p := range all {
 		outcomes[i].Err = p.err
-		if len(all) > 1 && refused(p) {
+		if len(all) > 1 && p.err != nil && !errors.Is(p.err, orders.ErrKeyTaken) {
 			outcomes[i].Err = batching.ErrAlone
 		}
 	}
@@ -115,31 +117,13 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 func (c *Coordinator) carryOut(ctx context.Context, all []*placing, refused func(*placing) bool) error {
 	for _, step := range []func() error{
 		func() error { return c.lookUp(ctx, all) },
+		func() error { return take(ctx, all, c.book.BeginAll, placed(beginning)) },
 		func() error {
-			return take(ctx, all, c.book.BeginAll, func(p *placing) orders.Beginning {
-				return orders.Beginning{Order: p.placed}
-			})
+			return take(ctx, all, c.components.Inventory.ReserveAll, placed(coordination.Reservation))
 		},
-		func() error {
-			return take(ctx, all, c.components.Inventory.ReserveAll, func(p *placing) *shoppb.ReserveRequest {
-				return coordination.Reservation(p.placed)
-			})
-		},
-		func() error {
-			return take(ctx, all, c.components.Payments.ChargeAll, func(p *placing) *shoppb.AuthoriseRequest {
-				return coordination.Charge(p.placed)
-			})
-		},
-		func() error {
-			return take(ctx, all, c.components.Inventory.CommitAll, func(p *placing) *shoppb.StepRequest {
-				return coordination.Step(p.placed)
-			})
-		},
-		func() error {
-			return take(ctx, all, c.components.Shipping.ShipAll, func(p *placing) *shoppb.ShipRequest {
-				return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(), Address: p.customer.GetAddress()}
-			})
-		},
+		func() error { return take(ctx, all, c.components.Payments.ChargeAll, placed(coordination.Charge)) },
+		func() error { return take(ctx, all, c.components.Inventory.CommitAll, placed(coordination.Step)) },
+		func() error { return take(ctx, all, c.components.Shipping.ShipAll, shipment) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -165,48 +149,46 @@ func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks f
 	return err
 }
 
+// placed asks with an order as it is placed.
+func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
+	return func(p *placing) Q { return asks(p.placed) }
+}
+
+func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
+
+func shipment(p *placing) *shoppb.ShipRequest {
+	return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(), Address: p.customer.GetAddress()}
+}
+
 // lookUp asks what must be known of orders before they are taken, and prices them.
 func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
-	customers, products := map[int64]*shoppb.Customer{}, map[int64]*shoppb.Product{}
-	var customerIDs, productIDs []int64
-	for _, p := range all {
-		p.placed, p.err = nil, nil
-		if id := p.order.GetCustomerId(); !slices.Contains(customerIDs, id) {
-			customerIDs = append(customerIDs, id)
-		}
-		for _, id := range coordination.ProductIDs(p.order) {
-			if _, again := products[id]; !again {
-				products[id] = nil
-				productIDs = append(productIDs, id)
-			}
-		}
+	wanted := make([]*shoppb.Order, len(all))
+	for i, p := range all {
+		wanted[i] = p.order
 	}
-	found, err := c.components.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: customerIDs})
+	known := coordination.About(wanted)
+	ids := slices.Sorted(maps.Keys(known.Customers))
+	found, err := c.components.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: ids})
 	if err != nil {
 		return err
 	}
 	for _, customer := range found.GetCustomers() {
-		customers[customer.GetCustomerId()] = customer
+		known.Customers[customer.GetCustomerId()] = customer
 	}
-	for _, p := range all {
-		if p.customer = customers[p.order.GetCustomerId()]; p.customer == nil {
-			p.err = shop.Problemf(shop.UnknownCustomer, "there is no customer %d", p.order.GetCustomerId())
-		}
-	}
-	err = c.quote(ctx, productIDs, products)
-	if shop.IsKind(err, shop.UnknownProduct) { // a quote is for all or none
-		err = c.quoteEach(ctx, all, products)
-	}
-	if err != nil {
+	err = c.quote(ctx, known, slices.Sorted(maps.Keys(known.Products)))
+	unknown := shop.IsKind(err, shop.UnknownProduct)
+	if err != nil && !unknown {
 		return err
 	}
 	for _, p := range all {
+		p.err = nil
+		if unknown && known.Customers[p.order.GetCustomerId()] != nil { // a quote is for all or none: each asks for its own
+			p.err = c.quote(ctx, known, coordination.ProductIDs(p.order))
+		}
 		if p.err == nil {
-			quoted := make([]*shoppb.Product, len(p.order.GetLines()))
-			for i, id := range coordination.ProductIDs(p.order) {
-				quoted[i] = products[id]
-			}
-			p.placed = coordination.Priced(p.order, quoted)
+			p.placed, p.customer, p.err = known.Price(p.order)
+		}
+		if p.err == nil {
 			p.placed.State = string(shop.StateConfirmed)
 		}
 	}
@@ -214,28 +196,14 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 }
 
 // quote looks up products.
-func (c *Coordinator) quote(ctx context.Context, ids []int64, products map[int64]*shoppb.Product) error {
+func (c *Coordinator) quote(ctx context.Context, known coordination.Known, ids []int64) error {
 	for part := range slices.Chunk(ids, shop.MaxLines) {
 		quote, err := c.components.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: part})
 		if err != nil {
 			return err
 		}
 		for _, product := range quote.GetProducts() {
-			products[product.GetProductId()] = product
-		}
-	}
-	return nil
-}
-
-// quoteEach looks up the products order by order, and refuses those that ask for what
-// there is not.
-func (c *Coordinator) quoteEach(ctx context.Context, all []*placing, products map[int64]*shoppb.Product) error {
-	for _, p := range all {
-		err := c.quote(ctx, coordination.ProductIDs(p.order), products)
-		if shop.IsKind(err, shop.UnknownProduct) {
-			p.err = cmp.Or(p.err, err)
-		} else if err != nil {
-			return err
+			known.Products[product.GetProductId()] = product
 		}
 	}
 	return nil

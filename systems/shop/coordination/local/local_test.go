@@ -167,7 +167,7 @@ func TestOrdersShareATransaction(t *testing.T) {
 			{string(shop.StateConfirmed), "", func(*shoppb.CreateOrderRequest) {}},
 			{string(shop.StateConfirmed), "", func(in *shoppb.CreateOrderRequest) { in.Lines = request("", 3, 1).GetLines() }},
 			{string(shop.StateRejected), string(shop.UnknownProduct), func(in *shoppb.CreateOrderRequest) { in.Lines[1].ProductId = 77 }},
-			{string(shop.StateRejected), string(shop.UnknownCustomer), func(in *shoppb.CreateOrderRequest) { in.CustomerId = 77 }},
+			{string(shop.StateRejected), string(shop.UnknownCustomer), func(in *shoppb.CreateOrderRequest) { in.CustomerId, in.Lines[1].ProductId = 77, 77 }},
 			{string(shop.StateRejected), string(shop.OutOfStock), func(in *shoppb.CreateOrderRequest) { in.Lines[0].Quantity = 501 }},
 			{string(shop.StateRejected), string(shop.Declined), func(in *shoppb.CreateOrderRequest) { in.CustomerId = 2 }},
 		}
