@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)"
+GOBUILD := CGO_ENABLED=0 go build -trimpath
 WEB     := report/web
 TOOLS   := $(addprefix bin/tools/,staticcheck errcheck protoc-gen-go protoc-gen-go-grpc)
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
@@ -14,11 +14,12 @@ SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What goes into images, cleave-unit, has no symbols and no debugger's tables.
 .PHONY: build
 build: web ## build bin/cleave and bin/cleave-unit
 	@scripts/need.sh build
-	$(GOBUILD) -o bin/cleave ./cmd/cleave
-	$(GOBUILD) -o bin/cleave-unit ./cmd/cleave-unit
+	$(GOBUILD) -ldflags "-X main.version=$(VERSION)" -o bin/cleave ./cmd/cleave
+	$(GOBUILD) -ldflags "-s -w" -o bin/cleave-unit ./cmd/cleave-unit
 
 .PHONY: web
 web: $(WEB)/dist/report.js ## build the script of the report
