@@ -4,8 +4,10 @@
 // take is refused with a typed error.
 //
 // The unit of replication is the trial; trials are compared by block. The
-// default comparison of two variants is PairedRatio: the mean of the log
-// ratios of each block with a Student t interval. LogWelch, KaliberaJones and
+// default comparison of two variants is Table.Ratio: the mean of the log ratios
+// of each block, with a Student t interval from the noise of all variants that were
+// played beside the two; PairedRatio has the two alone. Looks says at which level to
+// draw it when one looks after every block. LogWelch, KaliberaJones and
 // FiellerWelch serve unblocked data and questions about totals. Judge turns a
 // ratio, a margin and a noise floor into slower, faster, equivalent or undecided. Holm adjusts
 // several comparisons, Combine says whether one ratio may stand for several

@@ -10,6 +10,8 @@ type Ratio struct {
 	LogSE   float64 // standard error of LogMean
 	Degrees float64 // of freedom of the t distribution behind the interval
 	P       float64 // two-sided, against a ratio of 1
+	// Spread is where LogSE comes from (Table.Ratio); empty for unblocked data.
+	Spread Spread
 }
 
 // At returns the interval of the same ratio at another confidence level.
@@ -22,9 +24,9 @@ func (r Ratio) At(confidence float64) Estimate {
 }
 
 // PairedRatio returns numerator over denominator for values paired by block:
-// exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). It is
-// the default of the lab: in randomised complete blocks it keeps its level
-// under drift, steps and random walks of the host. It assumes that the log
+// exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). In
+// randomised complete blocks it keeps its level under drift, steps and random
+// walks of the host; Table.Ratio is narrower where more variants were played. It assumes that the log
 // ratios of the blocks are independent and about normal, and needs two blocks.
 func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, error) {
 	differences, err := LogRatios(numerator, denominator)
@@ -35,7 +37,9 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 		return Ratio{}, &TooFewError{"ratio by block", len(differences), 2}
 	}
 	degrees := float64(len(differences) - 1)
-	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence), nil
+	r := newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence)
+	r.Spread = OfPair
+	return r, nil
 }
 
 // LogRatios returns ln(numerator/denominator) of each pair.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// scene is what disturbs an experiment. All is on the log scale, so 0.1 is about
+// 10 percent.
+type scene struct {
+	name string
+	// unequal: deviations of variants lie within so large a factor of the median,
+	// either way, evenly on the log scale. Below 1 counts as 1.
+	unequal float64
+	// noisy multiplies the deviation of the baseline alone. Below 1 counts as 1.
+	noisy float64
+	// walk is the deviation of the host's random walk over one block, drift its trend
+	// over mostBlocks, step a jump between any two trials of these.
+	walk, drift, step float64
+	// outliers is the share of trials that are slower, by 15 percent on average.
+	outliers float64
+}
+
+// scenes are the disturbances, one by one and together.
+func scenes() []scene {
+	return []scene{
+		{name: "quiet"},
+		{name: "drift", walk: 0.1, drift: 0.2},
+		{name: "steps", step: 0.08},
+		{name: "outliers", outliers: 0.05},
+		{name: "unequal noise", unequal: 2},
+		together(),
+	}
+}
+
+// together has all disturbances at once. Its walk is such that t by pair finds as
+// much at three blocks as in the simulation that the design goes back to: about 15,
+// 32 and 79 percent of differences of 1.06, 1.10 and 1.30.
+func together() scene {
+	return scene{name: "all at once", unequal: 2, walk: 0.06, drift: 0.1, step: 0.08, outliers: 0.05}
+}
+
+// unlike is what pooling is weakest at: everything is compared with the one variant
+// that scatters three times as much as the others.
+func unlike() scene { return scene{name: "baseline 3x as noisy", noisy: 3} }
+
+// deviation is the median one of a trial's log, outlier the mean slowdown of a trial
+// that is one.
+const (
+	deviation = 0.035
+	outlier   = 0.15
+)
+
+// The columns of an experiment: a baseline, its twin, two variants that are the same
+// as the baseline, and four that are slower by known factors.
+const (
+	baseline = iota
+	twin
+	same
+	alsoSame
+	slightly // by 1.06
+	somewhat // by 1.10
+	clearly  // by 1.30
+	doubly   // by 2
+	columns
+)
+
+// truths are the ratios of the columns to the baseline.
+func truths() [columns]float64 { return [columns]float64{1, 1, 1, 1, 1.06, 1.10, 1.30, 2} }
+
+// play returns randomised complete blocks in the scene.
+func (s scene) play(r *rand.Rand) stats.Table {
+	var spread [columns]float64
+	for v := range spread {
+		spread[v] = deviation * math.Pow(max(1, s.unequal), 2*r.Float64()-1)
+	}
+	spread[baseline] *= max(1, s.noisy)
+	const trials = mostBlocks * columns
+	host, jump, place := 0.0, r.IntN(trials), 0
+	logs := make(stats.Table, mostBlocks)
+	for b := range logs {
+		logs[b] = make([]float64, columns)
+		for _, v := range r.Perm(columns) {
+			host += s.drift/trials + s.walk/math.Sqrt(columns)*r.NormFloat64()
+			if place++; place == jump {
+				host += s.step
+			}
+			logs[b][v] = math.Log(truths()[v]) + host + spread[v]*r.NormFloat64()
+			if r.Float64() < s.outliers {
+				logs[b][v] += math.Log1p(outlier * r.ExpFloat64())
+			}
+		}
+	}
+	return logs
+}

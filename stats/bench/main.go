@@ -1,0 +1,86 @@
+// Command bench plays simulated experiments of which the truth is known, and counts
+// how often each way of judging them is wrong, and how soon it is right. What is
+// simulated are the trials of randomised blocks on a host that drifts, steps and
+// stalls (see scenes); what is compared are spreads, which give a ratio its width,
+// and bounds, which say how to look more than once.
+//
+// It prints a table and writes the figures as JSON to the file named by -out. It
+// measures no time: the same seed gives the same figures on every machine.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// A sequential experiment looks after every block from firstLook to mostBlocks.
+const (
+	firstLook  = 3
+	mostBlocks = 12
+)
+
+func main() {
+	out := flag.String("out", "results/bench/stats.json", "`file` for the figures as JSON")
+	experiments := flag.Int("experiments", 4000, "how many are played in every scene")
+	seed := flag.Uint64("seed", 1, "of the random numbers")
+	flag.Parse()
+	if err := bench(*out, *experiments, *seed); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-stats:", err)
+		os.Exit(1)
+	}
+}
+
+// bench plays all scenes and publishes what was counted.
+func bench(out string, experiments int, seed uint64) error {
+	if experiments < 2 {
+		return fmt.Errorf("-experiments is %d: an interval needs at least 2", experiments)
+	}
+	all, err := compared(played(together(), experiments, seed))
+	if err != nil {
+		return err
+	}
+	for _, s := range append(scenes(), unlike()) {
+		rows, err := held(s, played(s, experiments, seed))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		all = append(all, rows...)
+	}
+	return figures.Publish(os.Stdout, out, all)
+}
+
+// played are the experiments of a scene, each from a seed of its own.
+func played(s scene, experiments int, seed uint64) []stats.Table {
+	all := make([]stats.Table, experiments)
+	for i := range all {
+		all[i] = s.play(rand.New(rand.NewPCG(seed, uint64(i))))
+	}
+	return all
+}
+
+// each calls f with every experiment, on all processors, and returns the first error.
+func each(tables []stats.Table, f func(i int, t stats.Table) error) error {
+	failed := make([]error, runtime.GOMAXPROCS(0))
+	var workers sync.WaitGroup
+	for w := range failed {
+		workers.Go(func() {
+			for i := w; i < len(tables) && failed[w] == nil; i += len(failed) {
+				failed[w] = f(i, tables[i])
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

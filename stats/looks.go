@@ -1,0 +1,100 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Spending says how much of alpha, the chance of a false finding, may be used up
+// when a share of the planned blocks has been played (Lan and DeMets 1983).
+type Spending func(share, alpha float64) float64
+
+// OBrienFleming spends late: early looks find only what is plain, and the last
+// one has nearly the level of a design without looks.
+func OBrienFleming(share, alpha float64) float64 {
+	return 4 * distuv.UnitNormal.Survival(distuv.UnitNormal.Quantile(1-alpha/4)/math.Sqrt(share))
+}
+
+// Pocock spends about evenly: it stops sooner on average, and asks more of what is
+// decided last.
+func Pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
+
+// Looks returns the level of each look at data that are looked at after every block
+// from the first look to the last: the intervals drawn at 1 - level hold the true
+// value at all looks together with probability 1 - alpha (repeated confidence
+// intervals; Jennison and Turnbull 1989). So one may stop at any look, for any
+// reason. The bounds are those of a normal mean with blocks of equal information,
+// by numerical integration (Armitage, McPherson and Rowe 1969); as t intervals at
+// the same level they are close (Jennison and Turnbull 2000, section 3.8);
+// stats/bench measures how close.
+func Looks(first, last int, alpha float64, spend Spending) []float64 {
+	var levels []float64
+	var inside density // of the sum over the blocks so far where no look has stopped
+	spent := 0.0
+	for n := first; n <= last; n++ {
+		step := 1.0
+		if n == first {
+			inside, step = density{{0, 1}}, float64(n)
+		}
+		budget := spend(float64(n)/float64(last), alpha)
+		bound := inside.bound(math.Sqrt(step), budget-spent)
+		spent = budget
+		levels = append(levels, 2*distuv.UnitNormal.Survival(bound/math.Sqrt(float64(n))))
+		inside = inside.add(math.Sqrt(step), bound)
+	}
+	return levels
+}
+
+// density is a distribution as points with their masses.
+type density []struct{ at, mass float64 }
+
+// bound is what the sum passes on either side with the given probability, once a
+// normal step is added.
+func (d density) bound(deviation, probability float64) float64 {
+	low, high := 0.0, 0.0
+	for d.beyond(high, deviation) > probability {
+		high += deviation
+	}
+	for range 60 {
+		if middle := (low + high) / 2; d.beyond(middle, deviation) > probability {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return (low + high) / 2
+}
+
+// beyond is the probability that the sum lies outside the bound on either side.
+func (d density) beyond(bound, deviation float64) float64 {
+	sum := 0.0
+	for _, p := range d {
+		sum += p.mass * (math.Erfc((bound-p.at)/deviation/math.Sqrt2) + math.Erfc((bound+p.at)/deviation/math.Sqrt2)) / 2
+	}
+	return sum
+}
+
+// add is the density after a normal step, as far as it lies within the bound: a
+// grid by Simpson's rule.
+func (d density) add(deviation, bound float64) density {
+	const intervals = 400
+	width := 2 * bound / intervals
+	next := make(density, intervals+1)
+	for i := range next {
+		at, weight := -bound+float64(i)*width, 2.0
+		switch {
+		case i == 0 || i == intervals:
+			weight = 1
+		case i%2 == 1:
+			weight = 4
+		}
+		sum := 0.0
+		for _, p := range d {
+			z := (at - p.at) / deviation
+			sum += p.mass * math.Exp(-z*z/2)
+		}
+		next[i].at, next[i].mass = at, sum/(deviation*math.Sqrt(2*math.Pi))*weight*width/3
+	}
+	return next
+}

@@ -1,0 +1,50 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// TestLooksAsPublished: bounds of five equal looks at 5 %, as the program of Lan and
+// DeMets prints them.
+func TestLooksAsPublished(t *testing.T) {
+	for name, c := range map[string]struct {
+		spend Spending
+		want  []float64
+	}{
+		"O'Brien-Fleming": {OBrienFleming, []float64{4.8769, 3.3569, 2.6803, 2.2898, 2.0310}},
+		"Pocock":          {Pocock, []float64{2.4380, 2.4268, 2.4101, 2.3966, 2.3859}},
+	} {
+		levels := Looks(1, 5, 0.05, c.spend)
+		for i, want := range c.want {
+			within(t, name, distuv.UnitNormal.Quantile(1-levels[i]/2), want, 2e-4)
+		}
+	}
+	if levels := Looks(7, 7, 0.05, Pocock); len(levels) != 1 || math.Abs(levels[0]-0.05) > 1e-9 {
+		t.Errorf("a single look: %v, want 0.05", levels)
+	}
+}
+
+// TestLooksKeepTheirLevel plays means of normal blocks, of which one in twenty must
+// be clear of the truth at any look.
+func TestLooksKeepTheirLevel(t *testing.T) {
+	const runs = 20000
+	r := rand.New(rand.NewPCG(11, 12))
+	for name, spend := range map[string]Spending{"O'Brien-Fleming": OBrienFleming, "Pocock": Pocock} {
+		levels, crossed := Looks(3, 12, 0.05, spend), 0
+		for range runs {
+			sum := 0.0
+			for n := 1; n <= 12; n++ {
+				sum += r.NormFloat64()
+				if n >= 3 && math.Abs(sum)/math.Sqrt(float64(n)) > distuv.UnitNormal.Quantile(1-levels[n-3]/2) {
+					crossed++
+					break
+				}
+			}
+		}
+		within(t, name+", share of runs beyond a bound", float64(crossed)/runs, 0.05, 0.005)
+	}
+}

@@ -1,0 +1,152 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+var gap = math.NaN()
+
+// TestRatioWithTheNoiseOfTheTable: the residuals of this table are 0.01 times
+// {1 -1 0}, {-1 1 0}, {0 0 0}: 4e-4 with 4 degrees of freedom.
+func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
+	table := Table{{0.51, 0.89, 2.2}, {0.59, 1.01, 2.3}, {0.3, 0.7, 2.0}}
+	r, err := table.Ratio(2, 1, 0.95)
+	must(t, err)
+	if r.Spread != OfTable || r.N != 3 {
+		t.Errorf("spread %q of %d blocks, want that of the table, 3", r.Spread, r.N)
+	}
+	within(t, "log ratio", r.LogMean, 1.3, 1e-12)
+	within(t, "standard error", r.LogSE, math.Sqrt(2*1e-4/3), 1e-12)
+	near(t, "degrees of freedom", r.Degrees, 4)
+	within(t, "upper end", r.High, math.Exp(1.3+2.776445*math.Sqrt(2*1e-4/3)), 1e-6)
+	back, err := table.Ratio(1, 2, 0.95)
+	must(t, err)
+	near(t, "low of the inverse", back.Low, 1/r.High)
+}
+
+// TestNoiseOfTablesWithGaps holds the residual against least squares with a column
+// per block and variant.
+func TestNoiseOfTablesWithGaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		table, cells := make(Table, 5), 0
+		var design, values []float64
+		for b := range table {
+			table[b] = make([]float64, 4)
+			for v := range table[b] {
+				table[b][v] = r.NormFloat64() + float64(b) + 3*float64(v)
+				if b > 1 && r.Float64() < 0.4 {
+					table[b][v] = gap
+					continue
+				}
+				row := make([]float64, 8) // 5 blocks, and all variants but the first
+				row[b] = 1
+				if v > 0 {
+					row[4+v] = 1
+				}
+				design, values, cells = append(design, row...), append(values, table[b][v]), cells+1
+			}
+		}
+		var svd mat.SVD
+		x, y := mat.NewDense(cells, 8, design), mat.NewDense(cells, 1, values)
+		if !svd.Factorize(x, mat.SVDThin) {
+			t.Fatal("no factorisation")
+		}
+		rank := svd.Rank(1e-10)
+		var solution, left mat.Dense
+		svd.SolveTo(&solution, y, rank)
+		left.Mul(x, &solution)
+		left.Sub(&left, y)
+		n := table.noise()
+		within(t, "sum of squares", n.squares, math.Pow(mat.Norm(&left, 2), 2), 1e-8)
+		near(t, "degrees of freedom", n.degrees, float64(cells-rank))
+	}
+}
+
+// TestDegreesOfTablesInParts: blocks 1 and 2 share no variant with block 3, and
+// variant 5 was never played.
+func TestDegreesOfTablesInParts(t *testing.T) {
+	table := Table{{1, 2, gap, gap, gap}, {3, 4, gap, gap, gap}, {gap, gap, 5, 6, gap}}
+	if got := table.noise().degrees; got != 1 {
+		t.Errorf("degrees of freedom: %g, want 1: six cells less 2 + 2 - 1 and 1 + 2 - 1 parameters", got)
+	}
+	if n := (Table{}).noise(); n != (noise{}) {
+		t.Errorf("of no blocks: %+v", n)
+	}
+}
+
+// random is a table of blocks whose variants have their own deviations.
+func random(r *rand.Rand, blocks int, deviations ...float64) Table {
+	table := make(Table, blocks)
+	for b := range table {
+		host := r.NormFloat64()
+		for _, deviation := range deviations {
+			table[b] = append(table[b], host+deviation*r.NormFloat64())
+		}
+	}
+	return table
+}
+
+// TestPairsThatScatterMore: their own noise is 0.3^2 + 0.1^2, whatever the others'.
+// These add 0.12^2/3 to what is seen of each of the two.
+func TestPairsThatScatterMore(t *testing.T) {
+	const blocks = 6000
+	table := random(rand.New(rand.NewPCG(7, 8)), blocks, 0.3, 0.1, 0.12, 0.12, 0.12)
+	r, err := table.Ratio(0, 1, 0.95)
+	must(t, err)
+	if r.Spread != OfVariants {
+		t.Fatalf("spread %q, want that of the two variants", r.Spread)
+	}
+	within(t, "variance of a difference", r.LogSE*r.LogSE*blocks, 0.1, 0.004)
+	// 0.1^2 over 0.0948^2 + 0.0148^2 + 2 * 0.0048^2 + 2 * 0.0048^2.
+	within(t, "degrees of freedom of a block", r.Degrees/(blocks-1), 0.01/0.00930, 0.03)
+	narrow := pick(table, 0, 1, 2)
+	if r, err = narrow.Ratio(0, 1, 0.95); err != nil || r.Spread != OfPair {
+		t.Errorf("beside one other: spread %q, %v, want that of the pair", r.Spread, err)
+	}
+}
+
+// pick returns some columns.
+func pick(t Table, columns ...int) Table {
+	picked := make(Table, len(t))
+	for b, row := range t {
+		for _, v := range columns {
+			picked[b] = append(picked[b], row[v])
+		}
+	}
+	return picked
+}
+
+// TestCountsThatNeverChange have no noise, whatever the others have.
+func TestCountsThatNeverChange(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	table := make(Table, 5)
+	for b := range table {
+		table[b] = []float64{math.Log(9), math.Log(54), math.Log(30 + r.Float64()), math.Log(40 + r.Float64())}
+	}
+	exact, err := table.Ratio(1, 0, 0.95)
+	must(t, err)
+	if exact.Spread != OfPair || exact.High-exact.Low > 1e-9 {
+		t.Errorf("54 over 9 in every block: [%g, %g] from the spread of the %s", exact.Low, exact.High, exact.Spread)
+	}
+}
+
+// TestRatiosWithoutATable: two variants alone, and blocks that only one of them has.
+func TestRatiosWithoutATable(t *testing.T) {
+	table := Table{{1, 2.1}, {1.1, 2}, {1.3, gap}, {1.2, 2.4}}
+	r, err := table.Ratio(1, 0, 0.95)
+	must(t, err)
+	want, err := PairedRatio([]float64{math.Exp(2.1), math.Exp(2), math.Exp(2.4)}, []float64{math.E, math.Exp(1.1), math.Exp(1.2)}, 0.95)
+	must(t, err)
+	nearInterval(t, "two variants", r.Estimate, [2]float64{want.Low, want.High})
+	if r.N != 3 || r.Spread != OfPair {
+		t.Errorf("%d blocks, spread %q, want 3 and the pair's", r.N, r.Spread)
+	}
+	if _, err := table[:1].Ratio(1, 0, 0.95); err == nil {
+		t.Error("one block gives an interval")
+	}
+}
