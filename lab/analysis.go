@@ -16,16 +16,21 @@ type Analysis struct {
 	Baseline   string  `json:"baseline"`
 	// Objective is the limit that a capacity is the highest rate under; empty
 	// where the study has none.
-	Objective   string           `json:"objective,omitempty"`
-	Answer      []Sentence       `json:"answer"`
-	Environment Environment      `json:"environment"`
-	Metrics     []Metric         `json:"metrics"`
-	Variants    []Variant        `json:"variants"`
-	Points      []Point          `json:"points"`
-	Trials      TrialCounts      `json:"trials"`
-	NoiseFloor  map[string]Ratio `json:"noise_floor"` // by metric
+	Objective   string      `json:"objective,omitempty"`
+	Answer      []Sentence  `json:"answer"`
+	Environment Environment `json:"environment"`
+	Metrics     []Metric    `json:"metrics"`
+	Variants    []Variant   `json:"variants"`
+	Points      []Point     `json:"points"`
+	Trials      TrialCounts `json:"trials"`
+	// NoiseFloor is, by metric, the widest of the intervals of a variant against its
+	// own twin: how far apart equal things may be measured here.
+	NoiseFloor map[string]Ratio `json:"noise_floor"`
+	// Biases are the twins that were found to differ from their originals by what may
+	// be more than Margin.
+	Biases []Bias `json:"biases,omitempty"`
 	// Margins are the widest margins of verdicts, by metric: Margin, or the
-	// noise floor where that reaches farther.
+	// bias where that reaches farther.
 	Margins     map[string]float64 `json:"margins"`
 	Results     []Result           `json:"results"`
 	Comparisons []Comparison       `json:"comparisons"`
@@ -78,6 +83,18 @@ type Ratio struct {
 	N     int      `json:"n"` // blocks
 }
 
+// Bias is a variant that was found to differ from itself under a second name.
+type Bias struct {
+	Metric  string `json:"metric"`
+	Point   string `json:"point"`
+	Variant string `json:"variant"`
+	Ratio          // twin / original
+	// PHolm is the two-sided p-value against a ratio of 1, adjusted over all Family
+	// comparisons of twins with their originals.
+	PHolm  float64 `json:"p_holm"`
+	Family int     `json:"family"`
+}
+
 // Result is one metric of one variant at one point over the valid trials.
 type Result struct {
 	Variant string    `json:"variant"`
@@ -113,7 +130,12 @@ type Comparison struct {
 	// RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to
 	// questions about totals. Nil where the denominator is not clear of zero.
 	RatioOfMeans *Ratio `json:"ratio_of_means"`
-	// Margin is what the verdict was judged with: the study's, or the noise of
+	// Spread is where the interval takes its width from: the "table" of all variants
+	// and blocks, the two "variants" where they scatter unlike the others, or the
+	// "pair" alone. Degrees are its degrees of freedom.
+	Spread  string   `json:"spread,omitempty"`
+	Degrees *float64 `json:"degrees,omitempty"`
+	// Margin is what the verdict was judged with: the study's, or the bias of
 	// these two variants where that reaches farther. 0 without an interval.
 	Margin float64 `json:"margin"`
 	// Robust is the Hodges-Lehmann ratio over the same blocks, which outliers do

@@ -18,7 +18,7 @@ type Variant struct {
 	Knobs        map[string]string `json:"knobs,omitempty"`
 	Deployment   string            `json:"deployment"`
 	// TwinOf names the variant that this one repeats under a second name. The
-	// pair is the A/A comparison that yields the noise floor.
+	// pair is the A/A comparison that tests for bias.
 	TwinOf string `json:"twin_of,omitempty"`
 	// Points restricts the variant to these points of the study; empty means all.
 	Points []string `json:"points,omitempty"`

@@ -79,8 +79,8 @@ func (v view) forestSection() section {
 	m := v.headline()
 	s := section{ID: "ratios", Kicker: "Ratios", Finding: v.forestFinding(),
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
-		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its left less. The grey band is the margin (%s, or the noise floor where that reaches farther): bars inside it are equivalent. "+
-			"The dotted box is the noise floor, the same variant against itself. Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
+		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are equivalent. "+
+			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
 	if slices.ContainsFunc(v.Comparisons, v.piledUp) {
 		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of the load."
 	}

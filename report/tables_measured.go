@@ -162,7 +162,7 @@ const widestMatrix = 8
 func (v view) matrixTable() table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1, Columns: []column{words("variant")},
-		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or the noise floor), ? undecided, x broke a rule of its system; %s",
+		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x broke a rule of its system; %s",
 			clean(v.Baseline), setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	for _, m := range metrics {

@@ -30,7 +30,7 @@ func (v view) designTable() table {
 
 // noiseTable shows the A/A comparison: a variant against its own twin.
 func (v view) noiseTable() table {
-	t := table{ID: "noise", Title: "Noise floor", Keys: 1, Note: "a variant against itself (A/A); a smaller difference is noise here",
+	t := table{ID: "noise", Title: "A variant against itself", Keys: 1, Note: "twin / original, the widest interval over all points (A/A); where it is found to exclude 1, the margin is what that bias reaches",
 		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
@@ -39,7 +39,7 @@ func (v view) noiseTable() table {
 	return t
 }
 
-// noiseMetrics are the metrics with a noise floor, in the order of the metrics.
+// noiseMetrics are the metrics of which a twin was measured, in the order of the metrics.
 func (v view) noiseMetrics() []string {
 	order := func(name string) int {
 		i := slices.IndexFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == name })

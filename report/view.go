@@ -36,7 +36,7 @@ func newView(a lab.Analysis) view {
 	return v
 }
 
-// variants are what is compared: all but the twins of the noise floor.
+// variants are what is compared: all but the twins.
 func (v view) variants() []lab.Variant {
 	return slices.DeleteFunc(slices.Clone(v.Variants), func(x lab.Variant) bool { return x.TwinOf != "" })
 }
@@ -145,7 +145,7 @@ func (v view) comparedAt(metric, at string) (string, bool) {
 }
 
 // margin is the smallest difference of a metric that counts: the study's
-// margin, or the noise floor where that reaches farther.
+// margin, or a bias where that reaches farther.
 func (v view) margin(metric string) float64 {
 	if margin, ok := v.Margins[metric]; ok {
 		return margin

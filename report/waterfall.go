@@ -33,7 +33,7 @@ func (v view) stepsTable(all bool) table {
 	}
 	way := shown[0]
 	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1, Columns: []column{prose("step")},
-		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; ~ equivalent within the margin (%s, or the noise floor), ? undecided; %s%s",
+		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; ~ equivalent within the margin (%s, or a bias), ? undecided; %s%s",
 			setting(v.Margin), v.sample(), alongWith(way))}
 	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != way.Point.Name })
 	if !several {

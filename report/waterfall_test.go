@@ -31,7 +31,7 @@ func TestStepsStandAgainstMetrics(t *testing.T) {
 	p.table(explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent), way("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
 	got := p.b.String()
 	for _, want := range []string{
-		"From monolith to sync, one knob at a time, at calm", "with placement together -> apart comes binding http",
+		"From monolith to sync, one knob at a time, at calm", "with\n  placement together -> apart comes binding http",
 		"step                            cpu per operation           peak memory\n",
 		"data shared -> databases     ~ 1.00x [0.90, 1.10]    2.00x [1.80, 2.20]\n",
 		"placement together -> apart  ? 3.00x [2.70, 3.30]  ? 1.00x [0.90, 1.10]\n",

@@ -9,7 +9,7 @@
 // played beside the two; PairedRatio has the two alone. Looks says at which level to
 // draw it when one looks after every block. LogWelch, KaliberaJones and
 // FiellerWelch serve unblocked data and questions about totals. Judge turns a
-// ratio, a margin and a noise floor into slower, faster, equivalent or undecided. Holm adjusts
+// ratio, a margin and a bias into slower, faster, equivalent or undecided. Holm adjusts
 // several comparisons, Combine says whether one ratio may stand for several
 // points, FitLine and FitPowerLaw describe how a cost grows along a factor.
 //

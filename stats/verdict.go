@@ -30,19 +30,19 @@ type Wording struct {
 type Gates struct {
 	// Margin is the smallest difference that matters (0.05: five percent).
 	Margin float64
-	// Floor is the noise floor: the half-width of what was found between a
-	// variant and itself. 0 where it is not known.
-	Floor float64
+	// Bias is how far a variant may lie from itself, where it was found to differ
+	// from its own twin at all; else 0.
+	Bias float64
 }
 
 // Widest is the larger of the two.
-func (g Gates) Widest() float64 { return max(g.Margin, g.Floor) }
+func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 
 // Judge puts a ratio through its gates. An interval wholly beyond margin and
-// noise floor is slower or faster by at least so much. One wholly within
+// bias is slower or faster by at least so much. One wholly within
 // [1/(1+margin), 1+margin] is equivalent (two one-sided tests, Schuirmann
-// 1987); a noise floor never loosens that. One that excludes 1 but reaches into
-// the gates is slower or faster, maybe negligibly, unless the noise floor
+// 1987); a bias never loosens that. One that excludes 1 but reaches into
+// the gates is slower or faster, maybe negligibly, unless the bias
 // covers it wholly. Any other is undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
@@ -53,8 +53,8 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 		return Verdict{Kind: lab.Faster, Words: words.Below + " by at least " + shortfall(ratio.High)}
 	case ratio.within(gates.Margin):
 		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + percent(gates.Widest())}
-	case ratio.within(gates.Floor):
-		return Verdict{Kind: lab.Undecided, Words: "undecided: within the noise floor of " + percent(gates.Floor)}
+	case ratio.within(gates.Bias):
+		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + percent(gates.Bias) + " that a twin shows"}
 	case ratio.Low > 1:
 		return Verdict{Kind: lab.Slower, Words: words.Above + ", maybe negligibly", Negligible: true}
 	case ratio.High < 1:

@@ -65,19 +65,19 @@ func TestJudgeWithoutMargin(t *testing.T) {
 	}
 }
 
-func TestJudgeUnderANoiseFloor(t *testing.T) {
-	gates := Gates{Margin: 0.05, Floor: 0.2}
+func TestJudgeUnderABias(t *testing.T) {
+	gates := Gates{Margin: 0.05, Bias: 0.2}
 	tests := []struct {
 		name      string
 		low, high float64
 		kind      lab.ComparisonVerdict
 		words     string
 	}{
-		{"beyond the margin, within the floor", 1.08, 1.12, lab.Undecided, "undecided: within the noise floor of 20 %"},
-		{"out of the floor", 1.08, 1.32, lab.Slower, "slower, maybe negligibly"},
-		{"beyond the floor", 1.28, 1.32, lab.Slower, "slower by at least 28 %"},
+		{"beyond the margin, within the bias", 1.08, 1.12, lab.Undecided, "undecided: within the bias of 20 % that a twin shows"},
+		{"out of the bias", 1.08, 1.32, lab.Slower, "slower, maybe negligibly"},
+		{"beyond the bias", 1.28, 1.32, lab.Slower, "slower by at least 28 %"},
 		{"within the margin", 0.98, 1.02, lab.Equivalent, "equivalent within 20 %"},
-		{"around 1, within the floor", 0.9, 1.1, lab.Undecided, "undecided: within the noise floor of 20 %"},
+		{"around 1, within the bias", 0.9, 1.1, lab.Undecided, "undecided: within the bias of 20 % that a twin shows"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func Analyse(in Input) lab.Analysis {
 		Metrics:     e.study.AllMetrics(), Variants: list(e.study.Variants), Points: list(e.study.Points),
 		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
 	}
-	a.NoiseFloor, a.Margins = e.noise, e.margins
+	a.NoiseFloor, a.Biases, a.Margins = e.noise, e.biases, e.margins
 	a.Results = e.results()
 	a.Comparisons = e.comparisons()
 	a.Averages = e.averages()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
@@ -96,15 +97,19 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 	a := Analyse(table1(t))
 	name := map[string]string{"variant 0": "threads", "variant 1": "http", "variant 2": "uds"}
 	for _, c := range golden.Cases {
-		got := comparisonOf(t, a, "elapsed", c.Set, name[c.A], name[c.B])
+		// The golden file knows the two alone.
+		two := table1(t).only(func(trial lab.Trial) bool {
+			return trial.Point.Name == c.Set && (trial.Variant == name[c.A] || trial.Variant == name[c.B])
+		})
+		got := comparisonOf(t, Analyse(two), "elapsed", c.Set, name[c.A], name[c.B])
 		near(t, c.Set+" ratio", &got.Ratio.Ratio, c.Geometric, 1e-9)
 		near(t, c.Set+" low", got.Low, c.Paired[0], 1e-9)
 		near(t, c.Set+" high", got.High, c.Paired[1], 1e-9)
 		near(t, c.Set+" ratio of means", &got.RatioOfMeans.Ratio, c.Ratio, 1e-9)
 		near(t, c.Set+" ratio of means low", got.RatioOfMeans.Low, c.KJ[0], 1e-9)
 		near(t, c.Set+" ratio of means high", got.RatioOfMeans.High, c.KJ[1], 1e-9)
-		if got.N != 5 || got.Verdict != lab.Slower || *got.HolmLow >= *got.Low || *got.HolmHigh <= *got.High {
-			t.Errorf("%s: n %d, verdict %s, [%g, %g] within [%g, %g] of the family", c.Set, got.N, got.Verdict, *got.Low, *got.High, *got.HolmLow, *got.HolmHigh)
+		if all := comparisonOf(t, a, "elapsed", c.Set, name[c.A], name[c.B]); all.N != 5 || all.Verdict != lab.Slower || *all.HolmLow > *all.Low || *all.HolmHigh < *all.High || all.Family < 27 {
+			t.Errorf("%s: n %d, verdict %s, [%g, %g] within [%g, %g] of the family of %d", c.Set, all.N, all.Verdict, *all.Low, *all.High, *all.HolmLow, *all.HolmHigh, all.Family)
 		}
 	}
 	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" && x.Baseline == "uds" && x.Variant == "http" })
@@ -193,15 +198,31 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-func TestTwinsServeTheNoiseFloorOnly(t *testing.T) {
+// TestTheOthersNarrowAComparison: beside the other variants and a twin the same pair
+// has more degrees of freedom than its own four.
+func TestTheOthersNarrowAComparison(t *testing.T) {
+	in := table1(t)
+	played := map[string]bool{}
+	for _, trial := range in.Trials {
+		if trial.Point.Name == "s1" {
+			played[trial.Variant] = true
+		}
+	}
+	c := comparisonOf(t, Analyse(in), "elapsed", "s1", "http", "uds")
+	if want := float64(4 * (len(played) - 1)); c.Spread != string(stats.OfTable) || c.Degrees == nil || *c.Degrees != want || want < 8 {
+		t.Errorf("spread of the %s with %v degrees of freedom, want the table's %g: 4 blocks by all variants but one", c.Spread, *c.Degrees, want)
+	}
+}
+
+func TestTwinsTestForBiasOnly(t *testing.T) {
 	in := table1(t)
 	a := Analyse(in)
 	floor, ok := a.NoiseFloor["elapsed"]
 	if !ok || floor.Low == nil || *floor.Low > 1 || *floor.High < 1 || floor.N != 5 {
-		t.Fatalf("noise floor = %+v, want an interval around 1 over 5 blocks", floor)
+		t.Fatalf("A/A = %+v, want an interval around 1 over 5 blocks", floor)
 	}
-	if a.Margins["elapsed"] != 0.05 {
-		t.Errorf("margin = %g, want the design's 0.05 over a small noise floor", a.Margins["elapsed"])
+	if a.Margins["elapsed"] != 0.05 || len(a.Biases) > 0 {
+		t.Errorf("margin = %g, biases %v, want the design's 0.05 without bias", a.Margins["elapsed"], a.Biases)
 	}
 	for _, r := range a.Results {
 		if r.Variant == "uds.twin" {
@@ -213,18 +234,31 @@ func TestTwinsServeTheNoiseFloorOnly(t *testing.T) {
 			t.Fatal("the twin is among the comparisons")
 		}
 	}
-	// A noisy host: the margin follows, and small differences are undecided.
+	// A twin that scatters is no bias, and takes nothing from the others.
 	for i := range in.Trials {
 		if trial := &in.Trials[i]; trial.Variant == "uds.twin" && trial.Block%2 == 0 {
 			trial.ElapsedSeconds *= 30
 		}
 	}
 	noisy := Analyse(in)
-	if noisy.Margins["elapsed"] < 1 {
-		t.Errorf("margin = %g under a twin that is 30 times slower every other time", noisy.Margins["elapsed"])
+	if noisy.Margins["elapsed"] != 0.05 || len(noisy.Biases) > 0 {
+		t.Errorf("margin = %g, biases %v under a twin that is 30 times slower every other time", noisy.Margins["elapsed"], noisy.Biases)
 	}
-	if c := comparisonOf(t, noisy, "elapsed", "s1", "http", "uds"); c.Verdict == lab.Slower && !strings.Contains(c.Words, "negligibly") {
-		t.Errorf("3.7x under that noise is %s: %s", c.Verdict, c.Words)
+}
+
+func TestATwinThatIsSlowerEveryTimeIsABias(t *testing.T) {
+	a := Analyse(table1(t).shift("uds.twin", "s1", 5, 5, 5, 5, 5))
+	if len(a.Biases) == 0 || a.Biases[0].Variant != "uds" || a.Biases[0].Point != "s1" || a.Biases[0].Family == 0 || a.Margins["elapsed"] < 4 {
+		t.Fatalf("biases %+v, margin %g: want one of uds at s1, and a margin of what it reaches", a.Biases, a.Margins["elapsed"])
+	}
+	if c := comparisonOf(t, a, "elapsed", "s1", "http", "uds"); c.Verdict != lab.Undecided || !strings.Contains(c.Words, "within the bias of") {
+		t.Errorf("3.7x under a bias of 5x is %s: %s", c.Verdict, c.Words)
+	}
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "that is a bias, and differences in elapsed time below") {
+		t.Errorf("the answer does not tell of it: %s", last)
+	}
+	if !slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasPrefix(note, "uds was measured at 5") }) {
+		t.Errorf("no note of it: %q", a.Notes)
 	}
 }
 

@@ -259,7 +259,7 @@ func saysClaims(a lab.Analysis) string {
 		counts[lab.ClaimSupported], counts[lab.ClaimContradicted], named, counts[lab.ClaimUndecided], counts[lab.ClaimUntestable])
 }
 
-// saysTrust tells the noise floor, what is undecided, what did not count and
+// saysTrust tells whether twins were alike, what is undecided, what did not count and
 // what was struck out.
 func (e *experiment) saysTrust(a lab.Analysis) string {
 	var parts []string
@@ -268,10 +268,14 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 		what = e.study.Metrics[0].Title
 	}
 	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil {
-		parts = append(parts, fmt.Sprintf("The same variant under a second name is measured at %s of itself: differences in %s below %s are noise here.",
-			figure.Times(r.Ratio, r.Low, r.High), what, figure.Percent(e.widestGates(headline).Floor)))
+		found := "no bias was found"
+		if bias := e.widestGates(headline).Bias; bias > 0 {
+			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what, figure.Percent(bias))
+		}
+		parts = append(parts, fmt.Sprintf("The same variant under a second name is measured at %s of itself in %s: %s.",
+			figure.Times(r.Ratio, r.Low, r.High), what, found))
 	} else {
-		parts = append(parts, "The noise floor is unknown: no variant ran often enough beside its own twin.")
+		parts = append(parts, "Whether equal variants are measured alike is unknown: none ran often enough beside its own twin.")
 	}
 	undecided, all := e.countUndecided(a, headline)
 	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),

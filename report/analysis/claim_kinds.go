@@ -69,7 +69,7 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	case slower == len(all):
 		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is above 1 at all points (%d), the least being %s", c.over(), len(all), smallest.text())
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the noise floor: %s", c.over(), some(open))
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the margin: %s", c.over(), some(open))
 	}
 }
 

@@ -31,7 +31,7 @@ func (t tally) conclude(j *lab.Judgement, what, claimed string, points int) {
 
 // judgeEquivalent: supported where the interval of the ratio lies within the range
 // at every point, contradicted where it lies outside at one. Without a range of
-// its own the claim has the margin, or the noise floor where that reaches farther.
+// its own the claim has the margin, or the bias where that reaches farther.
 // The number is the ratio farthest from 1.
 func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 	all, ok := e.ratios(j, c)

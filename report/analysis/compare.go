@@ -3,6 +3,7 @@ package analysis
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -60,20 +61,62 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 		}
 		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
 	}
-	return e.byBlock(c.up, c.down)
+	if below != metric {
+		return e.byBlock(c.up, c.down)
+	}
+	return e.inTable(c.up, c.down, e.table(metric, point, nil), p)
 }
 
-// byBlock compares positive values that are paired by block.
+// byBlock compares positive values that are paired by block, and have no table.
 func (e *experiment) byBlock(up, down []float64) contrast {
+	alone := make(stats.Table, len(up))
+	for i := range alone {
+		alone[i] = []float64{math.Log(up[i]), math.Log(down[i])}
+	}
+	return e.inTable(up, down, table{alone, []string{"up", "down"}}, pair{"up", "down"})
+}
+
+// inTable compares positive values, paired by block, with the noise of their table.
+func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 	c := contrast{up: up, down: down}
 	if c.n() == 0 {
 		return c
 	}
 	c.value = up[0] / down[0]
-	if ratio, err := stats.PairedRatio(up, down, e.design.Confidence); err == nil {
+	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against), e.design.Confidence); err == nil {
 		c.ratio, c.value, c.decided = ratio, ratio.Value, true
 	}
 	return c
+}
+
+// table is what was measured of a metric at a point, twins included: a row per
+// block, a column per variant.
+type table struct {
+	logs     stats.Table
+	variants []string
+}
+
+// table is over some blocks, or over all where none are named, without the values of
+// what was struck out.
+func (e *experiment) table(metric, point string, blocks []int) table {
+	var t table
+	for _, v := range e.study.Variants {
+		t.variants = append(t.variants, v.Name)
+	}
+	for block := 1; block <= e.lastBlock(); block++ {
+		if blocks != nil && !slices.Contains(blocks, block) {
+			continue
+		}
+		row := make([]float64, len(t.variants))
+		for i, name := range t.variants {
+			row[i] = math.NaN()
+			if value, found := e.cells[cell{name, point, metric}].at(block); found && value > 0 && e.struck[name] == "" {
+				row[i] = math.Log(value)
+			}
+		}
+		t.logs = append(t.logs, row)
+	}
+	return t
 }
 
 // pairs are the comparisons of the study: every variant with the baseline, and
@@ -149,7 +192,7 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	verdict := stats.Judge(c.ratio.Estimate, gates, wording(metric))
 	out.Margin = gates.Widest()
 	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
-	out.P = number(c.ratio.P)
+	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
 	e.robust(&out, c)
 	return out
 }

@@ -1,6 +1,6 @@
 // Package analysis concludes from the trials of an experiment: it turns a plan
 // and its records into the document that every view shows. It computes results,
-// comparisons by block, the noise floor, averages, trends, the ladder, verdicts
+// comparisons by block, bias, averages, trends, the ladder, verdicts
 // on claims, published figures beside measured ones, and the sentences of the
 // answer. The statistics themselves are package stats; nothing here reads a
 // file, draws or prints.

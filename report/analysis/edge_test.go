@@ -48,15 +48,15 @@ func TestTheRobustRatioStandsBesideTheMean(t *testing.T) {
 	}
 }
 
-func TestNoiseOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
-	in := table1(t).shift("uds.twin", "s1", 3, 1, 0.3, 2, 0.5)
-	noisy := Analyse(in)
-	if c := comparisonOf(t, noisy, "elapsed", "s2", "uds", "threads"); c.Margin < 1 {
-		t.Errorf("margin of a noisy variant is %g, want its own noise", c.Margin)
+func TestBiasOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
+	in := table1(t).shift("uds.twin", "s1", 3, 3, 3, 3, 3)
+	biased := Analyse(in)
+	if c := comparisonOf(t, biased, "elapsed", "s2", "uds", "threads"); c.Margin < 1 {
+		t.Errorf("margin of a variant whose twin differs is %g, want its bias", c.Margin)
 	}
-	persistent := comparisonOf(t, noisy, "elapsed", "s1", "uds-persistent", "threads")
+	persistent := comparisonOf(t, biased, "elapsed", "s1", "uds-persistent", "threads")
 	if persistent.Margin < 1 {
-		t.Errorf("margin of two variants without twins is %g, want the widest noise", persistent.Margin)
+		t.Errorf("margin of two variants without twins is %g, want the largest bias", persistent.Margin)
 	}
 	in.Plan.Study.Variants = append(in.Plan.Study.Variants, lab.Variant{Name: "http.twin", TwinOf: "http"})
 	for _, trial := range in.Trials {
@@ -66,7 +66,7 @@ func TestNoiseOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
 		}
 	}
 	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http", "threads"); c.Margin != in.Plan.Study.Design.Margin {
-		t.Errorf("margin of a quiet variant is %g, want the study's %g", c.Margin, in.Plan.Study.Design.Margin)
+		t.Errorf("margin of a variant whose twin is alike is %g, want the study's %g", c.Margin, in.Plan.Study.Design.Margin)
 	}
 }
 

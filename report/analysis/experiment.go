@@ -21,8 +21,10 @@ type experiment struct {
 	struck  map[string]string
 	noise   map[string]lab.Ratio
 	margins map[string]float64
-	floors  map[cell]float64 // noise of a variant in a metric, over all points
-	notes   []string
+	// bias of the variants with a twin in a metric, over all points: 0 where none was found.
+	bias   map[cell]float64
+	biases []lab.Bias
+	notes  []string
 }
 
 // cell is where a number belongs.

@@ -138,7 +138,7 @@ func TestOneBlockDecidesNothing(t *testing.T) {
 	if r := a.Results[0]; r.N != 1 || r.Low != nil || r.High != nil {
 		t.Errorf("result = %+v, want no interval", r)
 	}
-	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "noise floor is unknown") {
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "measured alike is unknown") {
 		t.Errorf("trust: %s", last)
 	}
 }

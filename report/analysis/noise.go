@@ -8,17 +8,20 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// measureNoise compares every twin with its original. So far apart did the lab
-// find a variant and itself, and no verdict on that variant calls a smaller
-// difference one. Of each metric the widest interval over all twins and points
-// is the noise floor that is printed.
+// measureNoise compares every twin with its original. The two are one variant under
+// two names: where they are found to differ all the same, over all metrics and points
+// together, and by what may exceed the margin, the laboratory is biased, and no
+// verdict on that variant calls a smaller difference one. How wide a twin's interval is says nothing on others: their
+// own intervals hold that noise already.
 func (e *experiment) measureNoise() {
-	e.noise, e.margins, e.floors = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
+	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
+	var tested []lab.Bias
+	var p []float64
 	for _, metric := range e.study.AllMetrics() {
 		widest := -1.0
-		for _, p := range e.twins() {
+		for _, twins := range e.twins() {
 			for _, point := range e.study.Points {
-				c := e.contrast(metric.Name, point.Name, p)
+				c := e.contrast(metric.Name, point.Name, twins)
 				width, ok := c.spread()
 				if !ok {
 					continue
@@ -27,14 +30,38 @@ func (e *experiment) measureNoise() {
 					widest = width
 					e.noise[metric.Name] = c.estimate()
 				}
-				own := cell{variant: p.against, metric: metric.Name}
-				e.floors[own] = max(e.floors[own], math.Expm1(width))
+				own := cell{variant: twins.against, metric: metric.Name}
+				e.bias[own] = max(e.bias[own], 0)
+				if c.decided {
+					tested = append(tested, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against, Ratio: c.estimate()})
+					p = append(p, c.ratio.P)
+				}
 			}
 		}
+	}
+	for i, adjusted := range stats.Holm(p) {
+		b := tested[i]
+		if adjusted > 1-e.design.Confidence || b.Low == nil {
+			continue
+		}
+		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
+		if reach <= e.design.Margin {
+			continue // it can move no verdict
+		}
+		b.PHolm, b.Family = adjusted, len(p)
+		e.biases = append(e.biases, b)
+		own := cell{variant: b.Variant, metric: b.Metric}
+		e.bias[own] = max(e.bias[own], reach)
+	}
+	for _, metric := range e.study.AllMetrics() {
 		e.margins[metric.Name] = e.widestGates(metric.Name).Widest()
 	}
 	if len(e.noise) == 0 && len(e.trials) > 0 {
-		e.note("No variant ran beside its own twin: the noise floor is unknown, and the verdicts rest on the margin of %s alone.", figure.Percent(e.design.Margin))
+		e.note("No variant ran beside its own twin: whether the laboratory is biased was not tested.")
+	}
+	for _, b := range e.biases {
+		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two equal variants, and smaller differences are not told from it.",
+			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil), count(b.Family, "such comparison"))
 	}
 }
 
@@ -49,27 +76,25 @@ func (e *experiment) twins() []pair {
 	return found
 }
 
-// gates are what a ratio of two variants is held against: the noise of those of
-// the two that ran beside a twin. Where neither did, the widest that was seen:
-// a short trial of another variant says too much about these two, but too much
-// is safe.
+// gates are what a ratio of two variants is held against: the bias of those of the
+// two that ran beside a twin. Where neither did, the largest that was found: too
+// much is safe.
 func (e *experiment) gates(metric string, p pair) stats.Gates {
-	floor, known := e.floors[cell{variant: p.variant, metric: metric}]
-	other, too := e.floors[cell{variant: p.against, metric: metric}]
+	bias, known := e.bias[cell{variant: p.variant, metric: metric}]
+	other, too := e.bias[cell{variant: p.against, metric: metric}]
 	if !known && !too {
 		return e.widestGates(metric)
 	}
-	return stats.Gates{Margin: e.design.Margin, Floor: max(floor, other)}
+	return stats.Gates{Margin: e.design.Margin, Bias: max(bias, other)}
 }
 
-// widestGates are the gates of the metric under the noise of all twins.
+// widestGates are the gates of the metric under the largest bias of any variant.
 func (e *experiment) widestGates(metric string) stats.Gates {
 	gates := stats.Gates{Margin: e.design.Margin}
-	if r := e.noise[metric]; r.Low != nil && r.High != nil {
-		gates.Floor = math.Expm1((math.Log(*r.High) - math.Log(*r.Low)) / 2)
-	}
-	if !finite(gates.Floor) {
-		gates.Floor = 0
+	for at, bias := range e.bias {
+		if at.metric == metric && finite(bias) {
+			gates.Bias = max(gates.Bias, bias)
+		}
 	}
 	return gates
 }

@@ -24,10 +24,10 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	for _, metric := range e.stepMetrics() {
 		for _, point := range points {
 			values, blocks := e.overBlocks(metric.Name, point.Name, shown)
-			if blocks == 0 {
+			if len(blocks) == 0 {
 				continue
 			}
-			w := e.waterfall(metric, point, shown, values)
+			w := e.waterfall(metric, point, shown, values, e.table(metric.Name, point.Name, blocks))
 			w.Interactions = e.interactions(metric, point.Name, shown, other)
 			all = append(all, w)
 		}
@@ -101,7 +101,7 @@ func stops(steps []lab.PathStep) []string {
 // overBlocks are the values of every variant on some steps, over the blocks in which
 // all of them have one that is positive. Only then do the ratios of the steps
 // multiply to the ratio of the whole.
-func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (values map[string][]float64, blocks int) {
+func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (values map[string][]float64, blocks []int) {
 	values = map[string][]float64{}
 	for block := 1; block <= e.design.Blocks; block++ {
 		found := map[string]float64{}
@@ -117,20 +117,22 @@ func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (val
 		for name, value := range found {
 			values[name] = append(values[name], value)
 		}
-		blocks++
+		blocks = append(blocks, block)
 	}
 	return values, blocks
 }
 
-// waterfall judges the steps as a family, and the whole alone.
-func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64) lab.Waterfall {
+// waterfall judges the steps as a family, and the whole alone, over the blocks of a
+// table.
+func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64, t table) lab.Waterfall {
+	over := func(p pair) contrast { return e.inTable(values[p.variant], values[p.against], t, p) }
 	from, to := steps[0].Before, steps[len(steps)-1].Variant
-	whole := e.comparison(metric, point, pair{to, from}, e.byBlock(values[to], values[from]))
+	whole := e.comparison(metric, point, pair{to, from}, over(pair{to, from}))
 	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio, Verdict: whole.Verdict, Words: whole.Words}
 	var family []lab.Comparison
 	var ratios []stats.Ratio
 	for _, s := range steps {
-		c := e.byBlock(values[s.Variant], values[s.Before])
+		c := over(pair{s.Variant, s.Before})
 		family = append(family, e.comparison(metric, point, pair{s.Variant, s.Before}, c))
 		ratios = append(ratios, c.ratio)
 	}
@@ -143,7 +145,7 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 		})
 	}
 	for _, p := range stretches(steps) {
-		c := e.comparison(metric, point, p, e.byBlock(values[p.variant], values[p.against]))
+		c := e.comparison(metric, point, p, over(p))
 		w.Stretches = append(w.Stretches, lab.Stretch{From: p.against, To: p.variant, Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words})
 	}
 	return w
@@ -170,13 +172,13 @@ func (e *experiment) interactions(metric lab.Metric, point string, shown, other 
 		return nil // there is one order only
 	}
 	values, blocks := e.overBlocks(metric.Name, point, slices.Concat(shown, other))
-	if blocks == 0 {
+	if len(blocks) == 0 {
 		return nil
 	}
-	ones := slices.Repeat([]float64{1}, blocks)
+	ones := slices.Repeat([]float64{1}, len(blocks))
 	var all []lab.Interaction
 	for _, group := range groups {
-		first, second := effect(group, shown, values, blocks), effect(group, other, values, blocks)
+		first, second := effect(group, shown, values, len(blocks)), effect(group, other, values, len(blocks))
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
 			Knob: groupName(group, shown), First: e.byBlock(first, ones).estimate(), Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
@@ -191,7 +193,7 @@ func (e *experiment) interactions(metric lab.Metric, point string, shown, other 
 // sameInBoth begins the words of a knob that acts alone.
 const sameInBoth = "the same in both orders"
 
-// differs says whether a ratio of ratios lies wholly beyond margin and noise.
+// differs says whether a ratio of ratios lies wholly beyond margin and bias.
 func differs(c contrast, gates stats.Gates) (matters bool, words string) {
 	if !c.decided {
 		return false, fmt.Sprintf("undecided: %d block gives no interval, at least 2 are needed", c.n())

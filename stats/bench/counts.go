@@ -52,7 +52,7 @@ func look(t stats.Table, variant int, s spread, b bound) (lab.ComparisonVerdict,
 			return "", err
 		}
 		noise := b.draw(itself)
-		gates.Floor = math.Expm1(math.Log(noise.High/noise.Low) / 2)
+		gates.Bias = math.Expm1(math.Log(noise.High/noise.Low) / 2)
 	}
 	return stats.Judge(b.draw(ratio), gates, stats.Wording{Above: "slower", Below: "faster"}).Kind, nil
 }

@@ -205,7 +205,7 @@ function cleanDeep(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), cleanDeep(inner)]));
 }
 
-/** What is compared: every variant but the twins of the noise floor. */
+/** What is compared: every variant but the twins. */
 export function comparedVariants(a: Analysis): string[] {
   return a.variants.filter((v) => v.twin_of === undefined || v.twin_of === "").map((v) => v.name);
 }

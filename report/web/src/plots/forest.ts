@@ -32,7 +32,7 @@ function unheld(a: Analysis, c: Comparison): boolean {
   return missed(c.variant) || missed(c.baseline);
 }
 
-/** Ratios to the baseline with intervals, the margin and the noise floor. */
+/** Ratios to the baseline with intervals, the margin, and a variant against itself. */
 export function forest(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const rows = forestRows(a, metric, width);
   const measured = rows.filter((r): r is Row & { comparison: Comparison } => r.comparison !== undefined);
