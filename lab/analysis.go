@@ -60,8 +60,10 @@ type Sentence struct {
 
 // TrialCounts says how many trials were planned, counted and struck out.
 type TrialCounts struct {
-	Planned int            `json:"planned"`
-	Valid   int            `json:"valid"`
+	Planned int `json:"planned"`
+	Valid   int `json:"valid"`
+	// Spared trials were planned at most: what they compare was decided, or the time up.
+	Spared  int            `json:"spared,omitempty"`
 	Invalid []InvalidTrial `json:"invalid"`
 }
 

@@ -62,11 +62,25 @@ type Design struct {
 	// NoiseFloorPoints are where the twins run; empty means wherever their
 	// originals do.
 	NoiseFloorPoints []string `json:"noise_floor_points,omitempty"`
+	// Until is UntilDecided where the experiment looks after every block from FirstLook
+	// on, up to Blocks, and plays what is decided no further; empty: all is played.
+	Until string `json:"until,omitempty"`
+	// Within is how long such an experiment may play, each time it is begun or
+	// resumed; 0: as long as it takes.
+	Within float64 `json:"within_seconds,omitempty"`
 	// MaxRepeats is how often an invalid trial is played again.
 	MaxRepeats   int     `json:"max_repeats"`
 	TrialTimeout float64 `json:"trial_timeout_seconds"`
 	Gates        Gates   `json:"gates"`
 }
+
+// UntilDecided is the design of an experiment that looks at its data as it goes: from
+// block FirstLook on, to MostLooked at most.
+const (
+	UntilDecided = "decided"
+	FirstLook    = 3
+	MostLooked   = 50
+)
 
 // Gates are the host conditions under which a trial counts.
 type Gates struct {

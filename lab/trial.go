@@ -73,6 +73,13 @@ type TrialStore interface {
 	Trials() ([]Trial, error)
 }
 
+// StoppingRule says of an experiment that looks at its data which trials it still needs.
+type StoppingRule interface {
+	// Needed returns what tells whether a planned trial is needed, given all records of
+	// the blocks before. Of the same records it always says the same.
+	Needed(played []Trial) func(PlannedTrial) bool
+}
+
 // Progress is told how an experiment goes. Implementations show it.
 type Progress interface {
 	Begin(plan Plan, done int)

@@ -193,7 +193,7 @@ func (v view) publishedFinding() string {
 
 // trustFinding sums up what may be believed.
 func (v view) trustFinding() string {
-	finding := fmt.Sprintf("%d of %d planned trials counted", v.Trials.Valid, v.Trials.Planned)
+	finding := fmt.Sprintf("%d of %d planned trials counted", v.Trials.Valid, v.played())
 	if r, ok := v.NoiseFloor[v.headline().Name]; ok {
 		finding += "; the same variant against itself: " + ofRatio(r).times()
 	}

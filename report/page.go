@@ -136,5 +136,5 @@ func hash(text string) string {
 // subtitle says what sample the page stands on.
 func (v view) subtitle() string {
 	return clean(fmt.Sprintf("Profile %s · scale %s · %d blocks · %d of %d trials counted · %s intervals · margin %s · seed %d",
-		v.Profile, plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.Trials.Planned, setting(v.Confidence), setting(v.Margin), v.Seed))
+		v.Profile, plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed))
 }

@@ -24,7 +24,11 @@ func (v view) designTable() table {
 	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile, plainNumber(v.Scale))))
 	t.add(text("intervals"), text(setting(v.Confidence)+", trials are the sample"))
 	t.add(text("margin"), text(setting(v.Margin)+": smaller differences do not matter"))
-	t.add(text("trials"), text(fmt.Sprintf("%d planned, %d counted, %d attempts struck out", v.Trials.Planned, v.Trials.Valid, len(v.Trials.Invalid))))
+	spared := ""
+	if v.Trials.Spared > 0 {
+		spared = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
+	}
+	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %d attempts struck out", v.Trials.Planned, spared, v.Trials.Valid, len(v.Trials.Invalid))))
 	return t
 }
 

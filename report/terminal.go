@@ -143,7 +143,7 @@ func (p *printer) title(s string) {
 func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
 	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, margin %s, seed %d",
-		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.Trials.Planned, setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
 }
 
 // answer writes the sentences.
@@ -232,7 +232,7 @@ func (v view) trustSentences() []string {
 		rules = "not every variant kept the rules of the system: see the audit"
 	}
 	return []string{
-		fmt.Sprintf("%d of %d planned trials counted; %d attempts struck out", v.Trials.Valid, v.Trials.Planned, len(v.Trials.Invalid)),
+		fmt.Sprintf("%d of %d planned trials counted; %d attempts struck out", v.Trials.Valid, v.played(), len(v.Trials.Invalid)),
 		rules,
 		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors (median)",
 			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),

@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. All fields but Backings must be set,
-// and Injector for studies with faults only.
+// Conductor joins the rooms that a trial needs. All fields but Backings, Stopping and
+// Conceal must be set, and Injector for studies with faults only.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
@@ -26,6 +26,9 @@ type Conductor struct {
 	Host      lab.Host
 	Store     lab.TrialStore
 	Progress  lab.Progress
+	// Stopping says which trials go on where the design is to play until all is decided;
+	// nil: all do.
+	Stopping lab.StoppingRule
 	// Conceal takes secrets out of what programs have written; nil: nothing is secret.
 	Conceal func(text string) string
 	// Scratch is a directory in which every trial gets a private one. It is made
@@ -56,8 +59,16 @@ func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 			return err
 		}
 	}
+	looks := e.looks()
 	for _, planned := range plan.Trials {
 		if slices.Contains(done, planned.Number) {
+			continue
+		}
+		needed, err := looks.needed(planned)
+		if err != nil {
+			return err
+		}
+		if !needed {
 			continue
 		}
 		if err := e.playUntilValid(ctx, planned); err != nil {

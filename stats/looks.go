@@ -46,6 +46,58 @@ func Looks(first, last int, alpha float64, spend Spending) []float64 {
 	return levels
 }
 
+// Sequence are the looks of one design for every chance of a false finding: one is the
+// study's, others are the shares of it that members of a family get.
+type Sequence struct {
+	first  int
+	chance []float64   // falling
+	level  [][]float64 // by look, then as chance
+}
+
+// NewSequence computes the looks from the first block to the last.
+func NewSequence(first, last int, spend Spending) Sequence {
+	s := Sequence{first: first, level: make([][]float64, last-first+1)}
+	for decade := 0.1; decade > 1e-9; decade /= 10 {
+		s.chance = append(s.chance, 5*decade, 2*decade, decade)
+	}
+	for _, chance := range s.chance {
+		for i, level := range Looks(first, last, chance, spend) {
+			s.level[i] = append(s.level[i], level)
+		}
+	}
+	return s
+}
+
+// Level is that of a look after n blocks under a chance; see Looks. Before the first
+// look it is the first one's, after the last the last one's.
+func (s Sequence) Level(chance float64, n int) float64 {
+	return between(s.chance, s.level[s.look(n)], chance)
+}
+
+// P is the chance under which a p-value after n blocks would just have been enough: a
+// p-value for all looks together.
+func (s Sequence) P(p float64, n int) float64 {
+	return min(1, between(s.level[s.look(n)], s.chance, p))
+}
+
+func (s Sequence) look(n int) int { return min(max(n-s.first, 0), len(s.level)-1) }
+
+// between reads a table of falling numbers, from 1 at 1 on, on log scales. Below its
+// last entry it goes on in proportion.
+func between(from, to []float64, at float64) float64 {
+	if at <= 0 {
+		return 0
+	}
+	x0, y0 := 1.0, 1.0
+	for i, x1 := range from {
+		if y1 := to[i]; at >= x1 {
+			return y0 * math.Pow(y1/y0, math.Log(at/x0)/math.Log(x1/x0))
+		}
+		x0, y0 = x1, to[i]
+	}
+	return y0 * at / x0
+}
+
 // density is a distribution as points with their masses.
 type density []struct{ at, mass float64 }
 
@@ -78,7 +130,7 @@ func (d density) beyond(bound, deviation float64) float64 {
 // add is the density after a normal step, as far as it lies within the bound: a
 // grid by Simpson's rule.
 func (d density) add(deviation, bound float64) density {
-	const intervals = 400
+	const intervals = 160
 	width := 2 * bound / intervals
 	next := make(density, intervals+1)
 	for i := range next {

@@ -28,6 +28,25 @@ func TestLooksAsPublished(t *testing.T) {
 	}
 }
 
+// TestSequence: between the chances that it has computed it is right to 2 %, and P
+// turns Level around.
+func TestSequence(t *testing.T) {
+	s := NewSequence(3, 12, Pocock)
+	for _, chance := range []float64{0.3, 0.05, 0.05 / 3, 0.05 / 27, 0.05 / 400, 3e-7} {
+		own := Looks(3, 12, chance, Pocock)
+		for _, n := range []int{3, 4, 7, 12} {
+			level := s.Level(chance, n)
+			within(t, "level", level, own[n-3], 0.02*own[n-3])
+			within(t, "chance of the level", s.P(level, n), chance, 1e-9)
+		}
+	}
+	near(t, "before the first look", s.Level(0.05, 1), s.Level(0.05, 3))
+	near(t, "after the last look", s.Level(0.05, 40), s.Level(0.05, 12))
+	for p, want := range map[float64]float64{1: 1, 0: 0, s.Level(1e-9, 5) / 1000: 1e-12} {
+		within(t, "p", s.P(p, 5), want, 1e-9*want)
+	}
+}
+
 // TestLooksKeepTheirLevel plays means of normal blocks, of which one in twenty must
 // be clear of the truth at any look.
 func TestLooksKeepTheirLevel(t *testing.T) {

@@ -136,6 +136,13 @@ func (f *File) checkDesign(r *reader) {
 	limit("design.confidence", d.Confidence, 0.5, belowOne)
 	limit("design.warmup_trials", float64(d.WarmupTrials), 0, maxWarmups)
 	limit("design.max_repeats", float64(d.MaxRepeats), 0, maxRepeats)
+	if d.Until != "" && d.Until != lab.UntilDecided {
+		r.Problem(0, "design.until is %q, expected %q or nothing", d.Until, lab.UntilDecided)
+	}
+	if d.Until != "" {
+		limit("design.blocks, where data are looked at as they come,", float64(d.Blocks), lab.FirstLook+1, lab.MostLooked)
+	}
+	limit("design.within_seconds", d.Within, 0, longest)
 	limit("design.trial_timeout_seconds", d.TrialTimeout, 1e-9, longest)
 	limit("design.gates.max_steal_share", d.Gates.MaxStealShare, 0, 1)
 	limit("design.gates.max_calibration_drift", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)

@@ -61,6 +61,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when the host was disturbed")
 	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
+	f.looks.register(flags)
 	f.registerPlay(command)
 }
 

@@ -44,6 +44,7 @@ type experimentFlags struct {
 	trust     bool
 	mustKnow  bool
 	documents documentFlags
+	looks     sequentialFlags
 	compares  bool // the study is a comparison of systems that others wrote
 }
 
@@ -55,6 +56,7 @@ func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
 	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
+	f.looks.register(flags)
 	f.registerPlay(command)
 }
 
@@ -156,7 +158,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "resume", backingFlag, deployFlagName} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}
@@ -181,8 +183,14 @@ func (a app) study(command *cobra.Command, path string, data []byte, flags *expe
 
 // experiment plays a plan and reports what came out.
 func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experimentFlags) error {
-	if flags.planOnly && flags.resume == "" {
-		return writeJSON(a.out, plan)
+	if flags.resume == "" {
+		var err error
+		if plan, err = flags.looks.apply(command, plan); err != nil {
+			return err
+		}
+		if flags.planOnly {
+			return writeJSON(a.out, plan)
+		}
 	}
 	conductor, folder, plan, err := a.begin(command, plan, flags)
 	if err != nil {
@@ -313,7 +321,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	return &run.Conductor{
 		System: system, Deployers: deployers(own, unit, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
+		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }
 

@@ -51,6 +51,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	flags.BoolVar(&f.oneOrder, "one-order", false, "do not turn the knobs in another order too")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
 	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 2 s in one order: about a minute; small differences stay undecided")
+	f.looks.register(flags)
 	f.registerPlay(command)
 }
 

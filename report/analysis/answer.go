@@ -278,8 +278,16 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 		parts = append(parts, "Whether equal variants are measured alike is unknown: none ran often enough beside its own twin.")
 	}
 	undecided, all := e.countUndecided(a, headline)
-	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s; %s did not count.", undecided, count(all, "comparison"),
-		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), count(len(a.Trials.Invalid), "attempt")))
+	spared := ""
+	if a.Trials.Spared > 0 {
+		spared = fmt.Sprintf(" (%d were not played: what they compare was decided, or the time was up)", a.Trials.Spared)
+	}
+	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s%s; %s did not count.", undecided, count(all, "comparison"),
+		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), spared, count(len(a.Trials.Invalid), "attempt")))
+	if e.looks != nil {
+		parts = append(parts, fmt.Sprintf("The data were looked at after every block from %d on, at most %d: the intervals are drawn for all looks together (Lan-DeMets with Pocock's spending).",
+			lab.FirstLook, e.design.Blocks))
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.struck)) {
 		parts = append(parts, fmt.Sprintf("%s is struck out of every comparison: %s.", name, e.struck[name]))
 	}

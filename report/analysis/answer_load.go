@@ -174,7 +174,7 @@ func (e *experiment) saysCapacities(a lab.Analysis) string {
 			if len(s.values) == 0 {
 				continue
 			}
-			mean, low, high := e.level(s.values, e.design.Confidence)
+			mean, low, high := e.level(s.values, e.sure(e.design.Confidence, len(s.values)))
 			text := fmt.Sprintf("%s %s/s (%s a minute)", v.Name, figure.Number(mean, low, high), figure.Number(secondsPerMinute*mean, nil, nil))
 			if c, found := e.comparisonAt(a, capacity, point.Name, v.Name); found {
 				text += fmt.Sprintf(", %s that of %s, %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Words)

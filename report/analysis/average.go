@@ -78,7 +78,7 @@ func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, b
 	if err != nil {
 		return
 	}
-	combined, err := stats.Combine(effects, degrees, e.design.Confidence)
+	combined, err := stats.Combine(effects, degrees, e.sure(e.design.Confidence, blocks))
 	if err != nil {
 		return
 	}

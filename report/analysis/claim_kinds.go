@@ -52,14 +52,14 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		if r.value < smallest.value {
 			smallest = r
 		}
-		sure := stats.Judge(r.ratio.At(e.strict(len(all))), gates, words)
+		sure := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, words)
 		switch {
 		case stats.Judge(r.ratio.Estimate, gates, words).Kind == lab.Slower:
 			slower++
 		case sure.Kind == lab.Faster || sure.Kind == lab.Equivalent:
 			against = append(against, fmt.Sprintf("%s (%s)", r.text(), sure.Words))
 		default:
-			open = append(open, r.text())
+			open = append(open, fmt.Sprintf("%s (%s)", r.text(), stats.Judge(r.ratio.Estimate, gates, words).Words))
 		}
 	}
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
@@ -188,7 +188,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 // exponent is the mean over blocks with its t interval; false, with the reason
 // in the judgement, below two blocks.
 func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
-	estimate, err := stats.MeanInterval(exponents, e.design.Confidence)
+	estimate, err := stats.MeanInterval(exponents, e.sure(e.design.Confidence, len(exponents)))
 	if err != nil {
 		j.Verdict = lab.ClaimUndecided
 		j.Reason = fmt.Sprintf("blocks with all points: %d; an interval needs at least 2", len(exponents))

@@ -48,7 +48,7 @@ func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 		if math.Abs(math.Log(r.value)) > math.Abs(math.Log(farthest.value)) {
 			farthest = r
 		}
-		sure := r.ratio.At(e.strict(len(all)))
+		sure := r.ratio.At(e.strict(len(all), r.n()))
 		switch {
 		case r.ratio.Low >= c.Low && r.ratio.High <= c.High:
 			t.within++
@@ -76,12 +76,13 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	highest := math.Inf(-1)
 	var t tally
 	for _, point := range c.points {
-		mean, low, high := e.level(e.cells[cell{c.Variant, point, c.Metric}].values, e.design.Confidence)
+		values := e.cells[cell{c.Variant, point, c.Metric}].values
+		mean, low, high := e.level(values, e.sure(e.design.Confidence, len(values)))
 		if mean > highest {
 			highest = mean
 			j.Measured, j.Low, j.High = number(mean), low, high
 		}
-		_, surelyLow, surelyHigh := e.level(e.cells[cell{c.Variant, point, c.Metric}].values, e.strict(len(c.points)))
+		_, surelyLow, surelyHigh := e.level(values, e.strict(len(c.points), len(values)))
 		inside, _ := e.inRange(c, low, high, "")
 		sure, _ := e.inRange(c, surelyLow, surelyHigh, "")
 		shown := fmt.Sprintf("%s at %s", figure.Quantity(mean, low, high, metric.Unit), point)

@@ -30,6 +30,12 @@ func (e *experiment) judgeClaims() []lab.Judgement {
 
 // judge puts one claim to the test of its kind.
 func (e *experiment) judge(stated lab.Claim) lab.Judgement {
+	j, _ := e.tested(stated)
+	return j
+}
+
+// tested is a judgement with what it was made on.
+func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	j := lab.Judgement{ID: stated.ID, Text: stated.Text, Source: stated.Source, Verdict: lab.ClaimUntestable}
 	if stated.Published != 0 {
 		j.Published = number(stated.Published)
@@ -42,12 +48,12 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 	}
 	c := claim{Claim: stated}
 	if j.Reason = e.untestable(&c); j.Reason != "" {
-		return j
+		return j, c
 	}
 	test, known := e.tests()[c.Kind]
 	if !known {
 		j.Reason = fmt.Sprintf("there is no test for claims of the kind %q", c.Kind)
-		return j
+		return j, c
 	}
 	test(&j, c)
 	if len(c.missing) > 0 {
@@ -56,7 +62,7 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && c.Kind != lab.ClaimMore && j.Measured != nil {
 		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
 	}
-	return j
+	return j, c
 }
 
 // tests are those of every kind of claim.
@@ -167,12 +173,12 @@ func (e *experiment) noExponent(c *claim) string {
 	return ""
 }
 
-// strict is the confidence of one of several points, so that together they keep
+// strict is the confidence of one of several points over so many blocks, so that together they keep
 // the confidence of the study (Bonferroni). Contradicting a claim about all
 // points takes one point only, and so needs it; supporting it takes every
 // point, and does not (intersection-union test, Berger 1982).
-func (e *experiment) strict(points int) float64 {
-	return 1 - (1-e.design.Confidence)/float64(points)
+func (e *experiment) strict(points, blocks int) float64 {
+	return e.sure(1-(1-e.design.Confidence)/float64(points), blocks)
 }
 
 // measured puts an estimate into the judgement.

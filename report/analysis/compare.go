@@ -83,7 +83,8 @@ func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 		return c
 	}
 	c.value = up[0] / down[0]
-	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against), e.design.Confidence); err == nil {
+	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against), e.sure(e.design.Confidence, c.n())); err == nil {
+		ratio.P = e.overall(ratio.P, c.n())
 		c.ratio, c.value, c.decided = ratio, ratio.Value, true
 	}
 	return c
@@ -232,7 +233,7 @@ func (e *experiment) robust(out *lab.Comparison, c contrast) {
 // ratioOfMeans answers questions about totals. It is nil where the denominator
 // is not clear of zero.
 func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
-	estimate, err := stats.KaliberaJones(c.up, c.down, e.design.Confidence)
+	estimate, err := stats.KaliberaJones(c.up, c.down, e.sure(e.design.Confidence, c.n()))
 	var few *stats.TooFewError
 	switch {
 	case errors.As(err, &few):
@@ -259,7 +260,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	for k, i := range members {
 		c := &family[i]
 		c.Family, c.PHolm = len(members), number(adjusted[k])
-		wide := ratios[i].At(levels[k])
+		wide := ratios[i].At(e.sure(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
 		if (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members), figure.Number(adjusted[k], nil, nil))

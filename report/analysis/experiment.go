@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // experiment is the input put in order, and what was noticed in doing so.
@@ -25,6 +26,9 @@ type experiment struct {
 	bias   map[cell]float64
 	biases []lab.Bias
 	notes  []string
+	// looks are those at the data of a sequential design; nil where nobody looks before
+	// the end.
+	looks *stats.Sequence
 }
 
 // cell is where a number belongs.
@@ -75,6 +79,7 @@ func newExperiment(in Input) *experiment {
 	for _, trial := range e.trials {
 		e.take(trial)
 	}
+	e.takeLooks()
 	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()

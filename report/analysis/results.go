@@ -37,7 +37,7 @@ func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, 
 
 // meanInterval is the t interval of a mean; nil below two values.
 func (e *experiment) meanInterval(values []float64) (low, high *float64) {
-	interval, err := stats.MeanInterval(values, e.design.Confidence)
+	interval, err := stats.MeanInterval(values, e.sure(e.design.Confidence, len(values)))
 	if err != nil {
 		return nil, nil
 	}

@@ -26,7 +26,21 @@ func (e *experiment) countTrials() lab.TrialCounts {
 		})
 	}
 	counts.Valid = len(valid)
+	if e.design.Until == lab.UntilDecided {
+		for _, planned := range e.in.Plan.Trials {
+			if !e.attempted(planned.Block, planned.Variant, planned.Point) {
+				counts.Spared++
+			}
+		}
+	}
 	return counts
+}
+
+// attempted reports whether a trial was played at all, counted or not.
+func (e *experiment) attempted(block int, variant, point string) bool {
+	return slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
+		return t.Block == block && t.Variant == variant && t.Point.Name == point
+	})
 }
 
 // audits adds up the audits of each variant: of the trials that count and of

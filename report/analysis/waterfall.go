@@ -69,6 +69,9 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
 	for block := 1; block <= e.design.Blocks; block++ {
 		for _, name := range stops(steps) {
+			if e.design.Until == lab.UntilDecided && !e.attempted(block, name, point) {
+				break // it was not needed
+			}
 			if _, counted := e.cells[cell{name, point, operations}].at(block); !counted {
 				gaps = append(gaps, fmt.Sprintf("%d (no trial of %s counts)", block, name))
 				break

@@ -1,0 +1,139 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// takeLooks makes ready for an experiment that looks at its data after every block.
+// Such looks are many chances to be wrong, and its intervals are wider for it: all of
+// them together keep the confidence of the study.
+func (e *experiment) takeLooks() {
+	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
+		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks, stats.Pocock)
+		e.looks = &looks
+	}
+}
+
+// sure is the level at which to draw an interval over so many blocks, for it to keep a
+// confidence at all looks together.
+func (e *experiment) sure(confidence float64, blocks int) float64 {
+	if e.looks == nil {
+		return confidence
+	}
+	return 1 - e.looks.Level(1-confidence, blocks)
+}
+
+// overall is a p-value over so many blocks for all looks together.
+func (e *experiment) overall(p float64, blocks int) float64 {
+	if e.looks == nil {
+		return p
+	}
+	return e.looks.P(p, blocks)
+}
+
+// Rule stops what is decided (lab.StoppingRule): of a study with claims what they need
+// no more, of one that explains whole ways, else pairs of variants at a point.
+type Rule struct{ Input Input }
+
+// Needed implements lab.StoppingRule.
+func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
+	in := r.Input
+	in.Trials = played
+	e := newExperiment(in)
+	open := e.open()
+	return func(planned lab.PlannedTrial) bool {
+		name := planned.Variant
+		if v, known := e.study.Variant(name); known && v.TwinOf != "" {
+			name = v.TwinOf
+		}
+		return slices.Contains(open, seat{name, planned.Point})
+	}
+}
+
+// seat is a variant at a point.
+type seat struct{ variant, point string }
+
+// open are the variants, and where, of which more must be known.
+func (e *experiment) open() []seat {
+	switch {
+	case e.study.Explains():
+		return e.openWays()
+	case len(e.study.Claims) > 0:
+		return e.openClaims()
+	}
+	var open []seat
+	for _, c := range e.comparisons() {
+		if c.Verdict == lab.Undecided && slices.Contains(e.answered(), c.Metric) {
+			open = append(open, seat{c.Variant, c.Point.Name}, seat{c.Baseline, c.Point.Name})
+		}
+	}
+	return open
+}
+
+// answered are the metrics that an answer begins with: these have to be decided.
+func (e *experiment) answered() []string {
+	var names []string
+	for _, m := range e.study.Metrics {
+		names = append(names, m.Name)
+	}
+	if len(names) == 0 {
+		return []string{e.headline()}
+	}
+	return names[:min(mostNamed, len(names))]
+}
+
+// openWays are all stops of a way at the points where a step, or the whole, is
+// undecided: its ratios are over the blocks that have every stop.
+func (e *experiment) openWays() []seat {
+	all := e.waterfalls()
+	var open []seat
+	for _, point := range e.stepPoints(e.way(1)) {
+		undecided := len(all) == 0
+		for _, w := range all {
+			if w.Point.Name == point.Name && slices.Contains(e.answered(), w.Metric) {
+				undecided = undecided || w.Verdict == lab.Undecided || slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Verdict == lab.Undecided })
+			}
+		}
+		for _, name := range stops(e.study.Steps) {
+			if undecided {
+				open = append(open, seat{name, point.Name})
+			}
+		}
+	}
+	return open
+}
+
+// openClaims are the variants of undecided claims. A claim about every point by itself
+// needs those no more at which it was found to hold.
+func (e *experiment) openClaims() []seat {
+	var open []seat
+	for _, stated := range e.study.Claims {
+		j, c := e.tested(stated)
+		if j.Verdict != lab.ClaimUndecided {
+			continue
+		}
+		for _, point := range c.points {
+			if e.holdsAt(c, point) {
+				continue
+			}
+			open = append(open, seat{c.Variant, point})
+			if c.Against != "" {
+				open = append(open, seat{c.Against, point})
+			}
+		}
+	}
+	return open
+}
+
+// holdsAt reports whether a claim about every point was found to hold at one.
+func (e *experiment) holdsAt(c claim, point string) bool {
+	if !slices.Contains([]lab.ClaimKind{lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent, lab.ClaimLevel}, c.Kind) || len(c.points) < 2 {
+		return false
+	}
+	c.Claim.Points = []string{point}
+	j, _ := e.tested(c.Claim)
+	return j.Verdict == lab.ClaimSupported
+}

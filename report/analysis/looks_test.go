@@ -1,0 +1,120 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// untilDecided makes an experiment one that looks after every block.
+func untilDecided(in Input, most int) Input {
+	in.Plan.Study.Design.Until, in.Plan.Study.Design.Blocks = lab.UntilDecided, most
+	return in
+}
+
+// needed are the variants at points that a rule lets go on.
+func needed(in Input) []string {
+	goesOn := Rule{Input: in}.Needed(in.Trials)
+	var all []string
+	for _, v := range in.Plan.Study.Variants {
+		for _, p := range in.Plan.Study.Points {
+			if goesOn(lab.PlannedTrial{Variant: v.Name, Point: p.Name}) {
+				all = append(all, v.Name+" at "+p.Name)
+			}
+		}
+	}
+	return all
+}
+
+func TestIntervalsAreDrawnForAllLooksTogether(t *testing.T) {
+	fixed := comparisonOf(t, Analyse(table1(t)), "elapsed", "s1", "http", "uds")
+	a := Analyse(untilDecided(table1(t), 12))
+	looked := comparisonOf(t, a, "elapsed", "s1", "http", "uds")
+	if *looked.Low >= *fixed.Low || *looked.High <= *fixed.High || looked.Ratio.Ratio != fixed.Ratio.Ratio {
+		t.Errorf("one of ten looks has [%g, %g], a single look [%g, %g]: want it wider", *looked.Low, *looked.High, *fixed.Low, *fixed.High)
+	}
+	near(t, "p", looked.P, stats.NewSequence(lab.FirstLook, 12, stats.Pocock).P(*fixed.P, 5), 1e-9)
+	if *looked.HolmLow > *looked.Low || *looked.HolmLow >= *fixed.HolmLow {
+		t.Errorf("Holm's interval begins at %g, that of a single look at %g", *looked.HolmLow, *fixed.HolmLow)
+	}
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "after every block from 3 on, at most 12") {
+		t.Errorf("the answer does not say that there were looks: %s", last)
+	}
+}
+
+func TestDecidedClaimsNeedNoMore(t *testing.T) {
+	in := untilDecided(table1(t).shift("http", "s3", 0.1, 1, 0.1, 1, 0.1), 12)
+	in.Plan.Study.Claims = slices.DeleteFunc(in.Plan.Study.Claims, func(c lab.Claim) bool {
+		return c.ID != "threads-faster-than-second" && c.ID != "second-faster-than-first"
+	})
+	if got, want := needed(in), []string{"http at s3", "uds at s3", "uds.twin at s3"}; !slices.Equal(got, want) {
+		t.Errorf("needed: %v, want %v: all else is decided", got, want)
+	}
+	reason := claimOf(t, Analyse(in), "second-faster-than-first").Reason
+	if !strings.Contains(reason, "more blocks needed") {
+		t.Errorf("the open claim does not say how many blocks it needs: %s", reason)
+	}
+}
+
+func TestDecidedComparisonsNeedNoMore(t *testing.T) {
+	in := untilDecided(loaded(), 12)
+	in.Plan.Study.Claims = nil
+	if got := needed(in); len(got) > 0 {
+		t.Errorf("needed: %v, where all is decided", got)
+	}
+	for i := range in.Trials {
+		if trial := &in.Trials[i]; trial.Variant == "b" && trial.Point.Name == "slow" && trial.Block%2 == 0 {
+			for name := range trial.Measures {
+				trial.Measures[name] *= 3
+			}
+		}
+	}
+	for _, want := range []string{"a at slow", "b at slow"} {
+		if got := needed(in); !slices.Contains(got, want) || slices.Contains(got, "b at quick") {
+			t.Errorf("needed: %v, want %s and nothing at quick", got, want)
+		}
+	}
+}
+
+// TestAWayGoesOnAsAWhole: its ratios take blocks that have every stop.
+func TestAWayGoesOnAsAWhole(t *testing.T) {
+	shown, other := toSync()
+	in := untilDecided(onTheWay(slices.Concat(shown, other), 5, actAlone), 12)
+	decided := needed(in)
+	blurred := untilDecided(onTheWay(slices.Concat(shown, other), 5, func(stop string, block int) float64 {
+		if stop == "saga" {
+			return actAlone(stop, block) * (1 + float64(block%2))
+		}
+		return actAlone(stop, block)
+	}), 12)
+	got := needed(blurred)
+	if len(decided) > 0 || len(got) != len(in.Plan.Study.Variants) {
+		t.Errorf("needed: %v of a way that is decided, %v of one with an open step: want none, and all %d stops", decided, got, len(in.Plan.Study.Variants))
+	}
+}
+
+func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
+	in := untilDecided(table1(t), 12)
+	for block := 1; block <= 12; block++ {
+		in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: len(in.Plan.Trials) + 1, Block: block, Variant: "http", Point: "s1"})
+	}
+	in.Plan.Trials = in.Plan.Trials[len(in.Plan.Trials)-12:]
+	a := Analyse(in)
+	if a.Trials.Spared != 7 {
+		t.Errorf("%d trials were spared, want 7 of 12: five were played", a.Trials.Spared)
+	}
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "(7 were not played: what they compare was decided, or the time was up)") {
+		t.Errorf("trust: %s", last)
+	}
+	shown, _ := toSync()
+	way := untilDecided(onTheWay(shown, 5, actAlone), 12)
+	way.Trials[4].Valid = false
+	notes := fmt.Sprint(Analyse(way).Notes)
+	if !strings.Contains(notes, "Left out: 2 (no trial of monolith counts).") {
+		t.Errorf("the block whose trial failed, and no other, is a gap: %s", notes)
+	}
+}
