@@ -41,6 +41,8 @@ func playForeign(part string, args []string) {
 		playDaemons(args[0])
 	case "daemonise": // what a daemon does: a new session, and the parent ends
 		startSelf(true, "sleep")
+	case "memory": // args: where to listen, files of shared memory to be had open and mapped
+		playMemory(args[0], args[1], args[2])
 	case "stubborn": // args: a file that says that it may begin
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[0])

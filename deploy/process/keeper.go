@@ -53,7 +53,7 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	if err != nil {
 		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
 	}
-	k := keeper{root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1), empty: make(chan struct{})}
+	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1), empty: make(chan struct{})}
 	go k.reap()
 	released := make(chan struct{})
 	go func() {
@@ -66,7 +66,7 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 		told = say(out, ending(status))
 	case <-released:
 	}
-	return errors.Join(told, k.endAll(kept.Grace))
+	return errors.Join(told, k.endAll())
 }
 
 // start starts the program. Where this host does not let us make user namespaces, as in
@@ -122,6 +122,7 @@ func ending(status unix.WaitStatus) lab.Event {
 
 // keeper is at work on the processes of one foreign unit.
 type keeper struct {
+	kept  Kept
 	root  int
 	ended chan unix.WaitStatus // how the program itself ended
 	empty chan struct{}        // closed when no process is left
@@ -143,9 +144,19 @@ func (k *keeper) reap() {
 	}
 }
 
-// endAll ends every process below this one.
-func (k *keeper) endAll(grace time.Duration) error {
-	if grace > 0 {
+// endAll ends every process below this one. What a server that dies has left in the
+// host's shared memory is removed: initdb's first PostgreSQL, for example, does not clean
+// up when it is told to end.
+func (k *keeper) endAll() error {
+	if k.kept.Unprivileged {
+		memory := memoryBelow()
+		defer func() {
+			for _, path := range memory {
+				_ = os.Remove(path) // it may have removed it itself
+			}
+		}()
+	}
+	if grace := k.kept.Grace; grace > 0 {
 		if err := signalBelow(syscall.SIGTERM); err != nil {
 			return err
 		}
