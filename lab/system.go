@@ -241,7 +241,7 @@ type Server struct {
 	// Setup runs, one after another, before the first start of the server.
 	Setup []ServerSetup
 	// Ready asks, as a client, whether the server can be used at the address.
-	Ready func(ctx context.Context, address string) error
+	Ready func(ctx context.Context, address string) error `json:"-"`
 }
 
 // ServerSetup is a program that runs in the place of a server and prepares its volume.
@@ -250,7 +250,7 @@ type ServerSetup struct {
 	Args    []string
 	// Visit, where it is set, does a client's part: the program is a server then, and is
 	// told to end (SIGTERM) when a visit at the address has succeeded.
-	Visit func(ctx context.Context, address string) error
+	Visit func(ctx context.Context, address string) error `json:"-"`
 }
 
 // UnitReport is what a unit said about its own work when the job was over.

@@ -209,7 +209,7 @@ func (c *container) follow() error {
 		defer close(c.followed)
 		_ = command.Wait() // the log ends with the container, or with the daemon
 		if gone := Missing(); gone != nil {
-			c.deployment.Fail(fmt.Errorf("Docker has ended: %w", gone))
+			c.deployment.Fail(fmt.Errorf("the Docker daemon has ended: %w", gone))
 		}
 	}()
 	return nil

@@ -276,8 +276,8 @@ func TestADaemonThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	daemon.Kill()
-	if _, err := d.Await(ctx, lab.EventFinished); err == nil || !strings.HasPrefix(err.Error(), "Docker has ended: ") {
-		t.Errorf("Await: %v, want that Docker has ended", err)
+	if _, err := d.Await(ctx, lab.EventFinished); err == nil || !strings.HasPrefix(err.Error(), "the Docker daemon has ended: ") {
+		t.Errorf("Await: %v, want that the daemon has ended", err)
 	}
 	for what, end := range map[string]func() error{"Stop": d.Stop, "Close": deployer.Close} {
 		if err := end(); err == nil || strings.Count(err.Error(), "cleave clean") != 1 || strings.Count(err.Error(), "does not answer") != 1 {
