@@ -144,40 +144,46 @@ func (k *keeper) reap() {
 	}
 }
 
-// endAll ends every process below this one. What a server that dies has left in the
-// host's shared memory is removed: initdb's first PostgreSQL, for example, does not clean
-// up when it is told to end.
+// endAll ends every process below this one.
 func (k *keeper) endAll() error {
-	if k.kept.Unprivileged {
-		memory := memoryBelow()
-		defer func() {
-			for _, path := range memory {
-				_ = os.Remove(path) // it may have removed it itself
-			}
-		}()
-	}
+	var left memory
+	defer left.remove()
 	if grace := k.kept.Grace; grace > 0 {
-		if err := signalBelow(syscall.SIGTERM); err != nil {
+		left.look(k.kept)
+		if err := errors.Join(signalBelow(syscall.SIGTERM), signalBelow(syscall.SIGCONT)); err != nil {
 			return err
 		}
-		select {
-		case <-k.empty:
-			return nil
-		case <-time.After(grace):
+		for deadline := time.Now().Add(grace); time.Now().Before(deadline); {
+			if k.isEmpty(5 * time.Millisecond) {
+				return nil
+			}
+			left.look(k.kept)
+			if err := signalBelow(syscall.SIGCONT); err != nil {
+				return err
+			}
 		}
 	}
 	// Those that fork meanwhile need another round.
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		left.look(k.kept)
 		if err := signalBelow(syscall.SIGKILL); err != nil {
 			return err
 		}
-		select {
-		case <-k.empty:
+		if k.isEmpty(5 * time.Millisecond) {
 			return nil
-		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	return fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
+}
+
+// isEmpty reports whether no process is left, or soon will be.
+func (k *keeper) isEmpty(within time.Duration) bool {
+	select {
+	case <-k.empty:
+		return true
+	case <-time.After(within):
+		return false
+	}
 }
 
 // signalBelow signals every process that descends from this one.

@@ -6,36 +6,72 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // sharedMemoryFolder is where the host keeps named shared memory; see shm_overview(7).
 const sharedMemoryFolder = "/dev/shm/"
 
-// memoryBelow lists the files there that processes below this one have open or mapped.
-func memoryBelow() []string {
-	all, err := processes()
-	if err != nil {
-		return nil // nobody can be seen
+// memory is files of the host's shared memory that servers below this process have had
+// open or mapped. What one that dies has left there is removed: initdb's first
+// PostgreSQL, for example, does not clean up when it is told to end.
+type memory []string
+
+// remove removes what is left.
+func (m *memory) remove() {
+	for _, path := range *m {
+		_ = os.Remove(path) // most remove theirs themselves
 	}
-	var found []string
-	add := func(path string) {
-		if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") && !slices.Contains(found, path) {
-			found = append(found, path)
-		}
+}
+
+// look adds what the processes of a server have now. They are stopped for it: none can
+// be at the point of making more, and die with the next signal. Of programs that are no
+// server nothing is added, as it may be another's, too.
+func (m *memory) look(kept Kept) {
+	if !kept.Unprivileged {
+		return
 	}
-	for _, pid := range below(os.Getpid(), all) {
+	for _, pid := range stopBelow() {
 		of := filepath.Join("/proc", strconv.Itoa(pid))
 		links, _ := filepath.Glob(filepath.Join(of, "fd", "*")) // the pattern is right
 		for _, link := range links {
 			target, _ := os.Readlink(link) // "" of one that was closed since
-			add(target)
+			m.add(target)
 		}
 		maps, _ := os.ReadFile(filepath.Join(of, "maps")) // empty of a process that has ended
 		for line := range strings.Lines(string(maps)) {
 			if at := strings.Index(line, sharedMemoryFolder); at >= 0 {
-				add(strings.TrimSpace(line[at:]))
+				m.add(strings.TrimSpace(line[at:]))
 			}
 		}
 	}
-	return found
+}
+
+func (m *memory) add(path string) {
+	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") && !slices.Contains(*m, path) {
+		*m = append(*m, path)
+	}
+}
+
+// stopPatience is how long processes may take to stop: one in the midst of a call to the
+// disk comes out of it first.
+const stopPatience = time.Second
+
+// stopBelow stops every process below this one and returns them.
+func stopBelow() []int {
+	for deadline := time.Now().Add(stopPatience); ; time.Sleep(time.Millisecond) {
+		all, err := processes()
+		if err != nil {
+			return nil // nobody can be seen
+		}
+		pids := below(os.Getpid(), all)
+		running := slices.DeleteFunc(slices.Clone(all), func(p entry) bool { return p.stopped || !slices.Contains(pids, p.pid) })
+		if len(running) == 0 || time.Now().After(deadline) {
+			return pids
+		}
+		for _, p := range running {
+			_ = syscall.Kill(p.pid, syscall.SIGSTOP) // it may have ended
+		}
+	}
 }
