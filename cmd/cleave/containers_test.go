@@ -42,14 +42,19 @@ func TestTheSameRunsInContainers(t *testing.T) {
 	}{
 		{"bridge", "check shop --architecture monolith-ha,sync --orders 100 --deploy docker-bridge", exitFine, []string{"monolith-ha   valid", "sync          valid"}},
 		{"host", "check shop --architecture async --orders 100 --deploy docker-host", exitFine, []string{"async         valid"}},
-		{"a server that a bridge does not reach", "check shop --architecture async --orders 100 --deploy docker-bridge", exitMissingPart,
-			[]string{"broker (nats) listens on this host's loopback", "docker-host"}},
+		{"a server on a bridge", "check shop --architecture async --orders 100 --deploy docker-bridge --fault pause:broker+300ms --fault cut:payments+300ms",
+			exitFine, []string{"async         valid", "2 of 2"}},
+		{"a user's server that a bridge does not reach", "check shop --architecture monolith --backing mariadb --deploy docker-bridge", exitMissingPart,
+			[]string{"database (mariadb) listens on this host's loopback", "docker-host"}},
 		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 planned trials counted"}},
 		{"no such deployment", "run big.yaml --deploy swarm", exitBadPlan, []string{`there is no deployment "swarm"`, "docker-bridge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
 			command.Dir = dir
+			if strings.HasPrefix(c.name, "a user's server") {
+				command.Env = append(os.Environ(), "CLEAVE_USE_MARIADB=mariadb://u:p@127.0.0.1:9")
+			}
 			out, _ := command.CombinedOutput() // the exit code tells
 			if code := command.ProcessState.ExitCode(); code != c.code {
 				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
