@@ -6,12 +6,31 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // docker runs Docker's client and returns what it printed, without the last newline.
 func docker(ctx context.Context, args ...string) (string, error) {
-	text, err := output(exec.CommandContext(ctx, "docker", args...))
+	command := exec.CommandContext(ctx, "docker", args...)
+	// An interruption is for us: we end what must be ended.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	text, err := output(command)
 	return strings.TrimSpace(text), err
+}
+
+// makePatience is how long the daemon may take to make something.
+const makePatience = time.Minute
+
+// making is docker for what makes something. It is not given up in between, or nobody
+// would know what the daemon has made.
+func making(ctx context.Context, args ...string) (string, error) {
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makePatience)
+	defer cancel()
+	return docker(ctx, args...)
 }
 
 // output runs a command; the error has the command, to paste, and what it said.

@@ -81,7 +81,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if c.id, err = docker(ctx, args...); err != nil {
+	if c.id, err = making(ctx, args...); err != nil {
 		return "", err
 	}
 	if err := c.follow(); err != nil {

@@ -301,3 +301,31 @@ func TestADaemonThatEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsLeftOfADeploymentThatIsInterrupted at any moment of its start.
+func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
+	dockertest.Start(t)
+	deployer := newDeployer(t, Bridge, deploytest.Program(t))
+	l := waiting()
+	for n := range 8 {
+		l.Units = append(l.Units, lab.UnitSpec{Name: fmt.Sprint("more-", n), Role: "server", Args: []string{"serve"}, Listens: true})
+	}
+	for _, after := range []time.Duration{50, 200, 500, 900, 1500} {
+		dir := filepath.Join(t.TempDir(), "trial")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
+		d, err := deployer.Deploy(ctx, l, dir)
+		cancel()
+		if err == nil {
+			err = d.Stop()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if left := things(t, "container", "network"); len(left) > 0 {
+			t.Errorf("interrupted after %v (%v): left are %q", after*time.Millisecond, err, left)
+		}
+	}
+}

@@ -59,7 +59,10 @@ func (d *Deployer) importImage(ctx context.Context) (string, error) {
 	name := leftovers.ImageName + string(d.network) + ":" + d.label
 	reader, writer := io.Pipe()
 	go func() { writer.CloseWithError(writeImage(writer, program, info.Size())) }()
-	command := exec.CommandContext(ctx, "docker", "import", "--change", "LABEL "+leftovers.DockerLabel+"="+d.label, "-", name)
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	command := exec.Command("docker", "import", "--change", "LABEL "+leftovers.DockerLabel+"="+d.label, "-", name)
 	command.Stdin = reader
 	_, err = output(command)
 	return name, errors.Join(err, reader.Close())

@@ -108,7 +108,7 @@ func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error)
 	_, _ = first.Write([]byte(d.name(""))) // never fails
 	for n := range uint32(subnetsTried) {
 		prefix = fmt.Sprintf("198.18.%d.", (first.Sum32()+n)%256)
-		d.network, err = docker(ctx, "network", "create", "--internal", "--label", leftovers.DockerLabel+"="+d.deployer.label,
+		d.network, err = making(ctx, "network", "create", "--internal", "--label", leftovers.DockerLabel+"="+d.deployer.label,
 			"--subnet", prefix+"0/24", d.name("network"))
 		if err == nil {
 			return prefix, nil
