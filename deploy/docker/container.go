@@ -31,6 +31,7 @@ type container struct {
 	followed   chan struct{} // closed when its log was read to the end
 	outcome    error         // how it ended; read after Ended is closed
 	paused     bool          // by a fault, and not healed yet
+	removed    bool
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
@@ -239,7 +240,7 @@ func (c *container) await() {
 
 // remove ends the container, whatever state it is in, and removes it.
 func (c *container) remove() error {
-	if c.id == "" {
+	if c.id == "" || c.removed {
 		return nil
 	}
 	_ = c.deployment.Doom(c.Unit)               // it may have ended
@@ -247,9 +248,7 @@ func (c *container) remove() error {
 		_, _ = docker(context.Background(), "stop", "--time", stopSeconds, c.id)
 	}
 	_, err := docker(context.Background(), "rm", "--force", "--volumes", c.id)
-	if err == nil {
-		c.id = ""
-	}
+	c.removed = err == nil
 	return err
 }
 
