@@ -98,7 +98,7 @@ func rules() []rule {
 			"figures are made of numbers; what they are of is the matter of the benchmark"},
 		{"internal/trials", []string{"lab", "launch", "deploy", "meter"}, nil, nil,
 			"a benchmark's trial is deployed and metered as any other, without knowing the system"},
-		{"internal/servers", []string{"lab", "backing", "internal/trials"}, any, nil,
+		{"internal/servers", []string{"lab", "backing", "deploy/supervise", "internal/trials"}, any, nil,
 			"a server that stands alone is run as those of trials are, without knowing what for"},
 	}...)
 }

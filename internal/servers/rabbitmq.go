@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // QueueDepth is how many messages a queue of a broker holds.
@@ -61,15 +62,10 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 
 // environment is that of the server, for a tool of its own.
 func (i *Instance) environment() []string {
-	unit := i.Unit(i.name)
-	pairs := []string{"{dir}", i.Volume()}
-	for _, name := range unit.Server.Ports {
-		_, port, _ := net.SplitHostPort(i.address(name)) // it is one of ours
-		pairs = append(pairs, "{port:"+name+"}", port)
+	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
+	for _, port := range unit.Server.Ports {
+		address := i.address(port)
+		endpoints[supervise.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}
 	}
-	fill := strings.NewReplacer(pairs...)
-	for n, variable := range unit.Env {
-		unit.Env[n] = fill.Replace(variable)
-	}
-	return unit.Env
+	return supervise.Environment(unit, "", i.dir, endpoints)
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -94,7 +95,7 @@ func (i *Instance) Address() string { return i.address("") }
 func (i *Instance) address(port string) string {
 	unit := i.name
 	if port != "" {
-		unit += ":" + port
+		unit = supervise.PortOf(unit, port)
 	}
 	endpoint, err := i.deployment.Endpoint(unit)
 	if err != nil {
