@@ -58,20 +58,13 @@ func (m *memory) add(path string) {
 // disk comes out of it first.
 const stopPatience = time.Second
 
-// stopBelow stops every process below this one and returns them.
-func stopBelow() []int {
-	for deadline := time.Now().Add(stopPatience); ; time.Sleep(time.Millisecond) {
-		all, err := processes()
-		if err != nil {
-			return nil // nobody can be seen
-		}
-		pids := below(os.Getpid(), all)
-		running := slices.DeleteFunc(slices.Clone(all), func(p entry) bool { return p.stopped || !slices.Contains(pids, p.pid) })
-		if len(running) == 0 || time.Now().After(deadline) {
-			return pids
-		}
-		for _, p := range running {
-			_ = syscall.Kill(p.pid, syscall.SIGSTOP) // it may have ended
-		}
+// stopBelow stops every process below this one and returns them, none where none can be
+// seen.
+func stopBelow() (pids []int) {
+	ours := func(all []entry) []int {
+		pids = below(os.Getpid(), all)
+		return pids
 	}
+	_, _, _ = signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
+	return pids
 }

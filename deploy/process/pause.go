@@ -29,31 +29,50 @@ func (u *unit) resume() error {
 }
 
 // signalUntil signals every process of the unit until each is as it shall be, and
-// returns how many there are. Those that are made meanwhile need another round.
+// returns how many there are.
 func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, error) {
-	for deadline := time.Now().Add(pausePatience); ; time.Sleep(time.Millisecond) {
+	all, waiting, err := signalUntil(u.among, signal, done, pausePatience)
+	switch {
+	case err != nil:
+		return 0, err
+	case all == 0:
+		return 0, fmt.Errorf("it has ended%s", u.Log.LastWords())
+	case waiting > 0:
+		return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be", pausePatience, signal, waiting, all)
+	}
+	return all, nil
+}
+
+// among are the unit's processes of those that there are.
+func (u *unit) among(all []entry) []int {
+	if u.Spec.Foreign {
+		return below(u.command.Process.Pid, all)
+	}
+	return []int{u.command.Process.Pid}
+}
+
+// signalUntil signals the living processes that which names until each is as it shall
+// be, or the time is over. It returns how many there are, and how many of them are not.
+// Those that are made meanwhile need another round.
+func signalUntil(which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration) (living, waiting int, err error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		all, err := processes()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		pids := []int{u.command.Process.Pid}
-		if u.Spec.Foreign {
-			pids = below(u.command.Process.Pid, all)
-		}
-		waiting := 0
+		pids := which(all)
+		living, waiting = 0, 0
 		for _, p := range all {
-			if slices.Contains(pids, p.pid) && !p.zombie && !done(p) {
+			if p.zombie || !slices.Contains(pids, p.pid) {
+				continue
+			}
+			if living++; !done(p) {
 				waiting++
 				_ = syscall.Kill(p.pid, signal) // it may have ended meanwhile
 			}
 		}
-		switch {
-		case len(pids) == 0 || !slices.ContainsFunc(all, func(p entry) bool { return slices.Contains(pids, p.pid) && !p.zombie }):
-			return 0, fmt.Errorf("it has ended%s", u.Log.LastWords())
-		case waiting == 0:
-			return len(pids), nil
-		case time.Now().After(deadline):
-			return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be", pausePatience, signal, waiting, len(pids))
+		if waiting == 0 || time.Now().After(deadline) {
+			return living, waiting, nil
 		}
 	}
 }

@@ -92,10 +92,10 @@ func (u *unit) kill() error {
 // pids are the processes that the unit consists of.
 func (u *unit) pids() ([]int, error) {
 	if !u.Spec.Foreign {
-		return []int{u.command.Process.Pid}, nil
+		return u.among(nil), nil
 	}
 	all, err := processes()
-	return below(u.command.Process.Pid, all), err
+	return u.among(all), err
 }
 
 // startAgain starts a unit that was killed. It is what it was, with the same
