@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 )
 
 // System is an application under test. It knows its own rules, which
@@ -224,6 +226,29 @@ type UnitSpec struct {
 	// Cores pins the unit to these processors; empty means any. Deployers wrap
 	// numbers beyond the host's processors around.
 	Cores []int
+	// Node names where the unit is placed: units of the same name share a node, which has
+	// an address and ports of its own; empty means the conductor's host.
+	Node string
+	// Limits are what the unit can use at most.
+	Limits Limits
+}
+
+// Limits are what a unit can use at most; zero means no limit.
+type Limits struct {
+	CPU    float64 // processors, such as 0.5
+	Memory int64   // bytes
+}
+
+// String shows the limits for people: "0.5 processors, 512 MiB".
+func (l Limits) String() string {
+	var parts []string
+	if l.CPU > 0 {
+		parts = append(parts, strconv.FormatFloat(l.CPU, 'g', -1, 64)+" processors")
+	}
+	if l.Memory > 0 {
+		parts = append(parts, strconv.FormatInt(l.Memory>>20, 10)+" MiB")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Server is what makes a foreign unit a backing service. All servers of a layout start

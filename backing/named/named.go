@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // Backing is one server of the user.

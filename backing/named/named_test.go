@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 func must(t *testing.T, err error) {

@@ -9,11 +9,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigunit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shopunit"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 func main() {
@@ -21,13 +21,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: cleave-unit SYSTEM JOB\n\ncleave starts this program; it is of no use by hand.")
 		os.Exit(2)
 	}
-	channel, err := control.Open()
+	channel, err := unit.Open()
 	if err == nil {
 		err = runUnit(channel, os.Args[1], os.Args[2])
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, control.ErrGone):
+	case errors.Is(err, unit.ErrGone):
 		os.Exit(1)
 	default:
 		fmt.Fprintln(os.Stderr, "cleave-unit:", err)
@@ -41,7 +41,7 @@ func main() {
 // kind is a kind of units that this program can be, by its first argument.
 type kind struct {
 	name string
-	run  func(channel *control.Channel, job string) error
+	run  func(channel *unit.Channel, job string) error
 }
 
 // kinds are the systems whose units this program can be, and the embedded broker. No
@@ -54,7 +54,7 @@ func kinds() []kind {
 	}
 }
 
-func runUnit(channel *control.Channel, system, job string) error {
+func runUnit(channel *unit.Channel, system, job string) error {
 	var names []string
 	for _, k := range kinds() {
 		if k.name == system {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/launch"
 )
 
 // shortDir is a folder for temporary files with a path that is short enough for Unix

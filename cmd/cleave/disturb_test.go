@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
 )
 
 // patience is how long a test waits for what must happen.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/launch"
 )
 
 // The number of kills and the seed of their moments; `make kills` sets them.

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // Leftover is something that a dead conductor has left behind.

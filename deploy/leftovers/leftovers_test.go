@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // TestMain makes this test binary a sweeper, too.

@@ -28,9 +28,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
 )
 
 // Deployer starts units as processes. Its fields are set once, by New.

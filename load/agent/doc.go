@@ -4,7 +4,7 @@
 // generator unit beside the system under test.
 //
 // An agent gets a Job, plain JSON, as an argument or as the first line of its
-// standard input. From then on it speaks the control protocol (package control):
+// standard input. From then on it speaks the control protocol (package unit):
 // it says ready when its connections are open, begins with the command start,
 // says finished when the load is over, and hands in its Report on the command
 // stop. A stop that comes early breaks the load off. The end of its standard

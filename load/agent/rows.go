@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // rowsAtOnce is how many rows are one event: some 60 kB, so that neither end
@@ -19,7 +19,7 @@ const rowsAtOnce = 256
 // sentRows sends rows to the leader while the load goes on. When the leader is slow
 // to read they wait, and so does what hands them in.
 type sentRows struct {
-	channel *control.Channel
+	channel *unit.Channel
 	before  func(record.Row) error // takes every row, too; may be nil
 	waiting []record.Row
 }

@@ -15,23 +15,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // Serve does a job and returns when it is done, or when nobody wants it any more
-// (control.ErrGone). Commands come from in and events go to out. Without a job
+// (unit.ErrGone). Commands come from in and events go to out. Without a job
 // the first line of in is one.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
-	channel := control.NewChannel(lines, out) // takes this reader as it is
+	channel := unit.NewChannel(lines, out) // takes this reader as it is
 	s := &served{channel: channel}
 	err := s.serve(ctx, lines, job)
-	if err != nil && !errors.Is(err, control.ErrGone) {
+	if err != nil && !errors.Is(err, unit.ErrGone) {
 		return errors.Join(err, channel.Failed(err))
 	}
 	return err
@@ -40,7 +40,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job) error {
 // served is a job under way.
 type served struct {
 	Job
-	channel *control.Channel
+	channel *unit.Channel
 	trial   *trial.Trial
 	limit   objective.Objective
 	dir     string // temporary; empty: none
@@ -92,7 +92,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 
 // gone is the error, or that the conductor is gone if that is its cause.
 func gone(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, control.ErrGone) {
+	if cause := context.Cause(ctx); errors.Is(cause, unit.ErrGone) {
 		return cause
 	}
 	return err
@@ -102,7 +102,7 @@ func gone(ctx context.Context, err error) error {
 func readJob(lines *bufio.Reader) (*Job, error) {
 	line, err := lines.ReadBytes('\n')
 	if errors.Is(err, io.EOF) && len(line) == 0 {
-		return nil, control.ErrGone
+		return nil, unit.ErrGone
 	}
 	var job Job
 	if wrong := json.Unmarshal(line, &job); wrong != nil {
@@ -116,7 +116,7 @@ func (s *served) prepare(ctx context.Context) error {
 	var err error
 	if len(s.Files) > 0 {
 		// The folder of a unit goes with the trial, even if this agent is killed.
-		private, alone := control.Dir()
+		private, alone := unit.Dir()
 		if alone != nil {
 			private = "" // where temporary files go
 		}
@@ -159,7 +159,7 @@ func (s *served) findTarget() error {
 	if s.Unit == "" {
 		return nil
 	}
-	text, err := control.PeerAddress(s.Unit)
+	text, err := unit.PeerAddress(s.Unit)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ type history struct {
 
 // newHistory makes the file, in the unit's folder.
 func newHistory(name string) (*history, error) {
-	dir, err := control.Dir()
+	dir, err := unit.Dir()
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func newHistory(name string) (*history, error) {
 }
 
 // handOver gives what was written to the conductor.
-func (h *history) handOver(channel *control.Channel) error {
+func (h *history) handOver(channel *unit.Channel) error {
 	if err := h.Flush(); err != nil {
 		return err
 	}

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/unit"
 )
 
-// unit drives an agent as a deployer does.
-type unit struct {
+// driven is an agent that the test drives as a deployer does.
+type driven struct {
 	t      *testing.T
 	orders *io.PipeWriter
 	events *json.Decoder
@@ -28,11 +28,11 @@ type unit struct {
 }
 
 // serve starts an agent on a job.
-func serve(t *testing.T, job *Job) *unit {
+func serve(t *testing.T, job *Job) *driven {
 	t.Helper()
 	in, orders := io.Pipe()
 	events, out := io.Pipe()
-	u := &unit{t: t, orders: orders, events: json.NewDecoder(events), ended: make(chan error, 1)}
+	u := &driven{t: t, orders: orders, events: json.NewDecoder(events), ended: make(chan error, 1)}
 	go func() {
 		err := Serve(t.Context(), in, out, job)
 		_ = out.Close()
@@ -42,7 +42,7 @@ func serve(t *testing.T, job *Job) *unit {
 }
 
 // expect reads events until one of a kind.
-func (u *unit) expect(kind lab.EventKind) lab.Event {
+func (u *driven) expect(kind lab.EventKind) lab.Event {
 	u.t.Helper()
 	for {
 		var event lab.Event
@@ -67,7 +67,7 @@ func (u *unit) expect(kind lab.EventKind) lab.Event {
 }
 
 // command sends a command.
-func (u *unit) command(kind lab.CommandKind) {
+func (u *driven) command(kind lab.CommandKind) {
 	u.t.Helper()
 	if err := json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}); err != nil {
 		u.t.Fatal(err)
@@ -197,7 +197,7 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 					break
 				}
 			}
-			if err := <-u.ended; !errors.Is(err, control.ErrGone) {
+			if err := <-u.ended; !errors.Is(err, unit.ErrGone) {
 				t.Errorf("ended with %v, want that nobody wants it any more", err)
 			}
 		})

@@ -3,8 +3,8 @@ package big
 import (
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // Crew is what the lead unit of an architecture can do with its workers. The
@@ -26,7 +26,7 @@ type Crew interface {
 // Lead plays the lead unit's part of a trial over the control channel. The two
 // clock readings, just before the first start signal and just after the last
 // finish, are the same in every architecture.
-func Lead(channel *control.Channel, crew Crew) error {
+func Lead(channel *unit.Channel, crew Crew) error {
 	if err := crew.Gather(); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // Starting and ending take as long on a busy host.

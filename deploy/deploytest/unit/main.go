@@ -13,17 +13,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 func main() {
-	channel, err := control.Open()
+	channel, err := unit.Open()
 	if err == nil {
 		err = play(channel, os.Args[1], os.Args[2:])
 	}
-	if err == nil || errors.Is(err, control.ErrGone) {
+	if err == nil || errors.Is(err, unit.ErrGone) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, err)
@@ -33,7 +33,7 @@ func main() {
 	os.Exit(1)
 }
 
-func play(channel *control.Channel, part string, args []string) error {
+func play(channel *unit.Channel, part string, args []string) error {
 	switch part {
 	case "lead": // args: the units to be called before it is ready
 		return lead(channel, args)
@@ -58,10 +58,10 @@ func play(channel *control.Channel, part string, args []string) error {
 }
 
 // lead is ready when it could call all others, and burns processor time for its job.
-func lead(channel *control.Channel, others []string) error {
+func lead(channel *unit.Channel, others []string) error {
 	var answers []string
 	for _, other := range others {
-		address, err := control.PeerAddress(other)
+		address, err := unit.PeerAddress(other)
 		if err != nil {
 			return err
 		}
@@ -130,12 +130,12 @@ func burn(seconds float64) error {
 
 // serve tells every caller how many lives it has had, which it counts in its folder,
 // and hands that over in the end.
-func serve(channel *control.Channel) error {
-	dir, err := control.Dir()
+func serve(channel *unit.Channel) error {
+	dir, err := unit.Dir()
 	if err != nil {
 		return err
 	}
-	address, err := control.Address()
+	address, err := unit.Address()
 	if err != nil {
 		return err
 	}

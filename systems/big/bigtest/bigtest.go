@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // Architecture is what a package under test offers.
@@ -37,14 +37,14 @@ func Main(m *testing.M, architectures map[string]Architecture) {
 	if os.Getenv(unitVariable) == "" {
 		os.Exit(m.Run())
 	}
-	channel := control.NewChannel(os.Stdin, os.Stdout)
+	channel := unit.NewChannel(os.Stdin, os.Stdout)
 	if err := runUnit(channel, architectures); err != nil {
 		_ = channel.Failed(err) // the harness also sees the exit status
 		os.Exit(1)
 	}
 }
 
-func runUnit(channel *control.Channel, architectures map[string]Architecture) error {
+func runUnit(channel *unit.Channel, architectures map[string]Architecture) error {
 	var job big.UnitJob
 	if err := json.Unmarshal([]byte(os.Args[2]), &job); err != nil {
 		return fmt.Errorf("decode job: %w", err)

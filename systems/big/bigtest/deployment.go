@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
@@ -28,7 +28,7 @@ const patience = 3 * time.Minute
 // Deployment is a running trial.
 type Deployment struct {
 	trial     Trial
-	units     []*unit // the core first
+	units     []*started // the core first
 	addresses map[string]string
 	dir       string
 	memory    *os.File // that all units share, or nil
@@ -36,8 +36,8 @@ type Deployment struct {
 	launcher  *launch.Launcher
 }
 
-// unit is one started process.
-type unit struct {
+// started is one process.
+type started struct {
 	spec    lab.UnitSpec
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -46,7 +46,7 @@ type unit struct {
 
 // unitEvent is what a unit said, or with ended set, that it is over.
 type unitEvent struct {
-	unit  *unit
+	unit  *started
 	event lab.Event
 	ended bool
 	err   error
@@ -121,7 +121,7 @@ func (d *Deployment) start(spec lab.UnitSpec) error {
 	if err := d.launcher.Start(command, spec.Cores...); err != nil {
 		return fmt.Errorf("start unit %s: %w", spec.Name, err)
 	}
-	u := &unit{spec: spec, command: command, input: input}
+	u := &started{spec: spec, command: command, input: input}
 	d.units = append(d.units, u)
 	go d.listen(u, output)
 	return nil
@@ -152,7 +152,7 @@ func sharedMemory(size int64) (*os.File, error) {
 }
 
 // listen passes on what a unit says until it is over.
-func (d *Deployment) listen(u *unit, output io.Reader) {
+func (d *Deployment) listen(u *started, output io.Reader) {
 	decoder := json.NewDecoder(output)
 	for {
 		var event lab.Event

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice"
 	"github.com/cleave-lab/cleave/systems/big/httplean"
@@ -16,10 +15,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/threadsfast"
 	"github.com/cleave-lab/cleave/systems/big/udspersistent"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // Run plays the unit's part in the Big benchmark.
-func Run(channel *control.Channel, argument string) error {
+func Run(channel *unit.Channel, argument string) error {
 	var job big.UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)

@@ -20,10 +20,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // core is the crew of the trial as the core process sees it.
@@ -43,7 +43,7 @@ type member struct {
 
 // NewCore serves registrations at the core's address.
 func NewCore(job big.UnitJob) (big.Crew, error) {
-	address, err := control.Address()
+	address, err := unit.Address()
 	if err != nil {
 		return nil, err
 	}

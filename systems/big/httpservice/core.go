@@ -21,9 +21,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // core is the crew of the trial as the core process sees it.
@@ -36,7 +36,7 @@ type core struct {
 
 // NewCore serves registrations at the core's address.
 func NewCore(job big.UnitJob) (big.Crew, error) {
-	address, err := control.Address()
+	address, err := unit.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 const (
@@ -27,10 +27,10 @@ const (
 // Addresses returns the host:port on which the deployer wants this worker to
 // listen, and that of the core.
 func Addresses() (own, core string, err error) {
-	if own, err = control.Address(); err != nil {
+	if own, err = unit.Address(); err != nil {
 		return "", "", err
 	}
-	if core, err = control.PeerAddress(big.RoleCore); err != nil {
+	if core, err = unit.PeerAddress(big.RoleCore); err != nil {
 		return "", "", err
 	}
 	return own, core, nil

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/cleave-lab/cleave/binding/ring"
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // roll is the first line of the shared memory. The core sleeps on its words.
@@ -65,7 +65,7 @@ func boardSize(job big.Job) int {
 
 // inheritBoard lays the board over the memory that the deployer made.
 func inheritBoard(job big.Job) (*board, error) {
-	memory, err := control.SharedMemory(int64(boardSize(job)))
+	memory, err := unit.SharedMemory(int64(boardSize(job)))
 	if err != nil {
 		return nil, err
 	}

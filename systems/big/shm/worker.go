@@ -5,7 +5,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/ring"
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/monitor"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // worker is the worker of this process. What it needs for a round trip lies
@@ -31,7 +31,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 		if err != nil {
 			return err
 		}
-		if err := monitor.Slacken(monitorSlack); err != nil {
+		if err := unit.Slacken(monitorSlack); err != nil {
 			return err
 		}
 		if err := w.register(); err != nil {

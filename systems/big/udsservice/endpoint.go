@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/cleave-lab/cleave/control"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // CoreAddress is where the core of the trial listens.
@@ -22,7 +22,7 @@ func WorkerAddress(number int) (string, error) {
 }
 
 func inDir(name string) (string, error) {
-	dir, err := control.Dir()
+	dir, err := unit.Dir()
 	if err != nil {
 		return "", err
 	}

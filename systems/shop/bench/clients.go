@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // clientJob is what the clients' process is started with, as JSON.
@@ -37,12 +37,12 @@ const (
 )
 
 // runClients plays the clients' part of a trial.
-func runClients(channel *control.Channel, argument string) error {
+func runClients(channel *unit.Channel, argument string) error {
 	var job clientJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
-	address, err := control.PeerAddress(job.Unit)
+	address, err := unit.PeerAddress(job.Unit)
 	if err != nil {
 		return err
 	}

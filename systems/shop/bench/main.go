@@ -25,9 +25,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // What this program is besides, as the first argument: the clients of a deployed
@@ -93,7 +93,7 @@ func main() {
 func part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == clientsName:
-		return func() error { return runClients(control.NewChannel(os.Stdin, os.Stdout), args[1]) }
+		return func() error { return runClients(unit.NewChannel(os.Stdin, os.Stdout), args[1]) }
 	case len(args) == 2 && args[0] == callsName:
 		return func() error { return runCalls(args[1]) }
 	}

@@ -15,16 +15,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/monitor"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // Run is a unit of the shop until it is told to stop (by command, by SIGTERM,
 // or because the conductor is gone), or prepares its databases and ends.
-func Run(channel *control.Channel, argument string) error {
+func Run(channel *unit.Channel, argument string) error {
 	var job assembly.UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
@@ -33,18 +32,18 @@ func Run(channel *control.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := control.Dir()
+	dir, err := unit.Dir()
 	if err != nil {
 		return err
 	}
 	stopped := make(chan struct{})
-	place := assembly.Place{Dir: dir, Peer: control.PeerAddress, Service: service, Stop: stopped}
+	place := assembly.Place{Dir: dir, Peer: unit.PeerAddress, Service: service, Stop: stopped}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if job.Prepare != nil {
 		return assembly.Prepare(ctx, design, place, *job.Prepare)
 	}
-	if place.Address, err = control.Address(); err != nil {
+	if place.Address, err = unit.Address(); err != nil {
 		return err
 	}
 	if err := share(design, job.Unit); err != nil {
@@ -90,7 +89,7 @@ func share(design architecture.Design, kind string) error {
 		return nil
 	}
 	runtime.GOMAXPROCS(own)
-	return monitor.Slacken(monitorLate)
+	return unit.Slacken(monitorLate)
 }
 
 // service is the address of a backing service.

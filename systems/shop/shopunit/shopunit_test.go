@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/control"
-	"github.com/cleave-lab/cleave/launch"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // unitJob is the environment variable in which a test hands itself a job: the
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if job == "" {
 		os.Exit(m.Run())
 	}
-	if err := Run(control.NewChannel(os.Stdin, os.Stdout), job); err != nil {
+	if err := Run(unit.NewChannel(os.Stdin, os.Stdout), job); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -193,7 +193,7 @@ func TestShopUnitRefusesBadJobs(t *testing.T) {
 		{`{"architecture":"monolith","unit":"shop"}`, "CLEAVE_SERVICE_DATABASE is not set"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			err := Run(control.NewChannel(strings.NewReader(""), io.Discard), c.job)
+			err := Run(unit.NewChannel(strings.NewReader(""), io.Discard), c.job)
 			if err == nil || !strings.Contains(err.Error(), c.reason) {
 				t.Errorf("error = %v, want one with %q", err, c.reason)
 			}

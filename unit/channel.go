@@ -1,8 +1,10 @@
-// Package control is a unit's side of the control protocol: one JSON object per
-// line, commands in on standard input, events out on standard output. It also
-// reads what a deployer put into the unit's environment. It knows no system and
-// no deployer; the messages themselves are lab.Event and lab.Command.
-package control
+// Package unit is a unit's side of what a deployer gives it: the control protocol (one
+// JSON object per line, commands in, events out), its environment with addresses and
+// folder, and how it behaves beside others on one host. It knows no system and no
+// deployer; the messages themselves are lab.Event and lab.Command.
+//
+// Entry points: Open, Address, PeerAddress, Dir, Slacken.
+package unit
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package monitor
+package unit
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 // TestTheMonitorIsLate reads what the kernel knows of the threads. Where the test may
 // not change it, it only sees that nothing fails.
 func TestTheMonitorIsLate(t *testing.T) {
-	thread, err := find()
+	thread, err := monitorThread()
 	if err != nil || thread == "" {
 		t.Fatalf("thread %q, error %v", thread, err)
 	}
@@ -31,7 +31,7 @@ func TestTheMonitorIsLate(t *testing.T) {
 }
 
 func TestTheMainThreadIsNotTheMonitor(t *testing.T) {
-	thread, err := find()
+	thread, err := monitorThread()
 	own, linked := os.Readlink("/proc/self")
 	if err != nil || linked != nil || thread == own {
 		t.Errorf("thread %s of process %s, errors %v and %v", thread, own, err, linked)

@@ -1,4 +1,4 @@
-package control
+package unit
 
 import (
 	"crypto/subtle"

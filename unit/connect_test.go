@@ -1,4 +1,4 @@
-package control
+package unit
 
 import (
 	"bufio"
@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/launch"
 )
 
 // unitEnvironment leaves the environment of a unit that is reached over TCP in a file
