@@ -10,7 +10,6 @@
 package external
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // Name is what plans call this system.
@@ -188,10 +188,5 @@ func loopback(u *url.URL) (string, bool) {
 
 // report reads what the generator handed in.
 func (s System) report(reports []lab.UnitReport) (lab.LoadReport, error) {
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
-			return s.Generator.Read(r)
-		}
-	}
-	return lab.LoadReport{}, errors.New("the generator has handed in no report")
+	return loaded.Base{Generator: s.Generator}.Report(reports)
 }

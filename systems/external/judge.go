@@ -7,17 +7,14 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
-
-// leastAchieved is the share of the offered rate below which a load was not
-// achieved.
-const leastAchieved = 0.99
 
 // Figures of an audit.
 const (
 	FigureOffered    = lab.FigureOffered
 	FigureAchieved   = lab.FigureAchieved
-	FigureErrorShare = "error_share"
+	FigureErrorShare = loaded.FigureErrors
 	// FigureObjective is 1 where the load met the objective, else 0.
 	FigureObjective = "objective_met"
 	// FigureLimited is 1 where the generator, not the system, was the limit.
@@ -33,7 +30,7 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 		return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
 	}
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: figures(r)}
-	if _, search := p.Level(SearchFrom); search {
+	if loaded.Searches(p) {
 		return audit // probes beyond the capacity are part of a search
 	}
 	unknown := func(format string, args ...any) {
@@ -43,7 +40,7 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 	for _, reason := range r.Limited {
 		unknown("the generator, not the system, was the limit: %s", reason)
 	}
-	if r.Offered > 0 && r.Achieved < leastAchieved*r.Offered && len(r.Limited) == 0 {
+	if r.Offered > 0 && r.Achieved < loaded.LeastAchieved*r.Offered && len(r.Limited) == 0 {
 		unknown("the system did not hold the rate: %.6g/s of %.6g/s were begun, %d operations never sent", r.Achieved, r.Offered, r.Unsent)
 	}
 	if r.Sent == 0 {
@@ -159,7 +156,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	if err != nil {
 		return lab.Measured{}, err
 	}
-	if _, search := p.Level(SearchFrom); search {
+	if loaded.Searches(p) {
 		return lab.Measured{Values: only(r.Measures, capacity)}, nil
 	}
 	var names []string

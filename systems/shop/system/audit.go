@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -33,16 +34,16 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		return audit.Unreadable(err)
 	}
 	judged := audit.Judge(in)
-	load, err := s.loadReport(left.Reports)
+	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return audit.Unreadable(err)
 	}
-	return withCompletion(withLoad(judged, p, load), load, left.Dir)
+	return withCompletion(s.base().With(judged, shop.Name, p, load), load, left.Dir)
 }
 
 // gather reads all that the audit needs.
 func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (in audit.Input, err error) {
-	if in.History, err = readHistory(filepath.Join(left.Dir, history)); err != nil {
+	if in.History, err = readHistory(filepath.Join(left.Dir, loaded.History)); err != nil {
 		return in, err
 	}
 	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
@@ -191,62 +192,4 @@ func countMessages(ctx context.Context, counts map[string]int64, design architec
 		}
 	}
 	return nil
-}
-
-// leastAchieved is the share of the offered rate below which a load was not
-// achieved.
-const leastAchieved = 0.99
-
-// figureErrors is, beside the figures that every system under load has, the share of
-// operations that were not answered rightly.
-const figureErrors = "error_share"
-
-// withLoad adds what the generator has to say of the trial. A rate that the shop
-// did not hold is a finding like any other; one that the generator could not send
-// says nothing of the shop.
-func withLoad(judged lab.Audit, p lab.Point, load lab.LoadReport) lab.Audit {
-	if judged.Figures == nil {
-		judged.Figures = map[string]float64{}
-	}
-	judged.Figures[lab.FigureAchieved] = load.Achieved
-	if load.Sent > 0 {
-		judged.Figures[figureErrors] = 1 - float64(load.OK)/float64(load.Sent)
-	}
-	_, search := p.Level(SearchFrom)
-	_, counted := p.Level(Orders) // then no rate was to be held
-	if search || counted {
-		return judged
-	}
-	judged.Figures[lab.FigureLimited] = 0
-	if load.Offered > 0 {
-		judged.Figures[lab.FigureOffered], judged.Figures[lab.FigureHeld] = load.Offered, 1
-		if !held(load) {
-			judged.Figures[lab.FigureHeld] = 0
-		}
-	}
-	for _, reason := range load.Limited {
-		judged.Figures[lab.FigureLimited] = 1
-		judged.Problems = append(judged.Problems, "the generator, not the shop, was the limit: "+reason)
-		if judged.Verdict == lab.AuditValid {
-			judged.Verdict = lab.AuditUnknown
-		}
-	}
-	return judged
-}
-
-// held reports whether what was offered was begun. One operation at the end may be
-// begun too late to count: in a short load at a low rate that is more than a share.
-func held(load lab.LoadReport) bool {
-	missing := (load.Offered - load.Achieved) * load.Duration
-	return load.Achieved >= leastAchieved*load.Offered || missing < 1.5
-}
-
-// loadReport reads what the generator handed in.
-func (s System) loadReport(reports []lab.UnitReport) (lab.LoadReport, error) {
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
-			return s.Generator.Read(r)
-		}
-	}
-	return lab.LoadReport{}, errors.New("the generator has handed in no report")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // CheckPoint implements lab.Checkable. It is a shop in which everything happens: what
@@ -12,20 +13,15 @@ import (
 // orders cost.
 func (s System) CheckPoint(operations int, over float64) lab.Point {
 	orders := float64(operations)
-	p := lab.Point{Name: "orders", Levels: map[string]float64{
-		Orders: orders, Cancelled: 5,
-		Stock: max(3, math.Ceil(orders/30)), Balance: max(50_000, orders*100),
-	}}
-	if over > 0 {
-		p.Levels[Over] = math.Ceil(over)
-	}
+	p := s.base().CheckPoint(operations, over)
+	p.Levels[Cancelled], p.Levels[Stock], p.Levels[Balance] = 5, max(3, math.Ceil(orders/30)), max(50_000, orders*100)
 	return p
 }
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
 	return lab.CheckTable{
-		Most: MaxOrders,
+		Most: loaded.MaxCount,
 		Columns: []lab.CheckColumn{
 			{Title: "orders", Count: "orders"}, {Title: "confirmed", Count: "confirmed"},
 			{Title: "rejected", Count: "rejected"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
@@ -34,7 +35,7 @@ type tally struct {
 
 // count joins history and observations in a trial's directory.
 func count(dir string, ids map[string]string) (t tally, err error) {
-	attempts, err := readAttempts(filepath.Join(dir, history))
+	attempts, err := readAttempts(filepath.Join(dir, loaded.History))
 	if err != nil {
 		return t, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -50,7 +51,7 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 		}
 		text.Write(append(line, '\n'))
 	}
-	for name, content := range map[string]string{history: text.String(), "orders.observed": strings.Join(observed, "\n") + "\n"} {
+	for name, content := range map[string]string{loaded.History: text.String(), "orders.observed": strings.Join(observed, "\n") + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +239,7 @@ func TestMeasuresOfATrial(t *testing.T) {
 		}
 		return got
 	}
-	got := measure(map[string]float64{Rate: 6}, left)
+	got := measure(map[string]float64{lab.FactorRate: 6}, left)
 	for name, want := range map[string]float64{
 		"completion_time_p50": 0.500, "completion_time_p99": 1.000, "staleness_p99": 0.100, "response_time_p99": 0.5,
 		"completed_rate": 2, "goodput": 2, "unfinished_share": 0.5, "error_share": 2.0 / 6,
@@ -256,11 +257,11 @@ func TestMeasuresOfATrial(t *testing.T) {
 		t.Error("a counted load has orders that were not final in the end")
 	}
 	left.Faults = []lab.FaultRecord{{}}
-	got = measure(map[string]float64{Rate: 6}, left)
+	got = measure(map[string]float64{lab.FactorRate: 6}, left)
 	if _, there := got.Values["statements_per_order"]; there || got.Values["cpu_per_operation"] != 1 {
 		t.Errorf("%v: reports of units that were killed count", got.Values)
 	}
-	if got = measure(map[string]float64{SearchFrom: 1}, left); len(got.Values) != 1 || got.Values["capacity"] != 70 {
+	if got = measure(map[string]float64{lab.FactorSearchFrom: 1}, left); len(got.Values) != 1 || got.Values["capacity"] != 70 {
 		t.Errorf("a search measures %v, want its capacity alone", got.Values)
 	}
 }
@@ -291,19 +292,8 @@ func TestWhatCannotBeReadIsNoMeasure(t *testing.T) {
 		}},
 	} {
 		s := System{Generator: &generator{}}
-		if _, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(map[string]float64{Rate: 1}), lab.Metered{}, left); err == nil {
+		if _, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(map[string]float64{lab.FactorRate: 1}), lab.Metered{}, left); err == nil {
 			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func TestWhatWasNotBegunOfAnOpenLoadIsTold(t *testing.T) {
-	load := lab.LoadReport{Offered: 40, Achieved: 10, Duration: 1}
-	for factor, want := range map[string]float64{Rate: 0.25, PerMinute: 0.25, Users: 0} {
-		values := map[string]float64{}
-		(&tally{}).pace(values, point(map[string]float64{factor: 1}), load)
-		if got := values["achieved_share"]; got != want {
-			t.Errorf("%s: %g was begun, want %g", factor, got, want)
 		}
 	}
 }

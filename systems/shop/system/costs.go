@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -15,7 +16,7 @@ import (
 // orders that became final since the metered window began; what the units have
 // counted since they were started, by all orders of the trial.
 func (t *tally) costs(ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover) error {
-	cpu, memory := used(metered)
+	cpu, memory := loaded.Used(metered)
 	values["peak_memory"] = memory
 	if t.since == 0 {
 		return nil
@@ -35,17 +36,6 @@ func (t *tally) costs(ctx context.Context, v lab.Variant, values map[string]floa
 		values[name] = total / float64(t.all)
 	}
 	return nil
-}
-
-// used adds up all roles but the generator's; the balancer is a part of the shop.
-func used(metered lab.Metered) (cpuSeconds, memoryBytes float64) {
-	for role, usage := range metered.Roles {
-		if role != RoleGenerator {
-			cpuSeconds += usage.CPUSeconds
-			memoryBytes += float64(usage.PeakMemoryBytes)
-		}
-	}
-	return cpuSeconds, memoryBytes
 }
 
 // expenses are what the units have counted.

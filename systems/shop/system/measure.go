@@ -3,10 +3,9 @@ package system
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
@@ -75,24 +74,13 @@ func metrics() []lab.Metric {
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.
 func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
-	load, err := s.loadReport(left.Reports)
+	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err
 	}
-	if _, search := p.Level(SearchFrom); search {
-		values := maps.Clone(load.Measures)
-		maps.DeleteFunc(values, func(name string, _ float64) bool { return name != "capacity" })
-		return lab.Measured{Values: values}, nil
-	}
-	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
-	maps.Copy(found.Spectra, load.Spectra)
-	for _, m := range metrics() {
-		if value, measured := load.Measures[m.Name]; measured {
-			found.Values[m.Name] = value
-		}
-	}
-	if load.Sent > 0 {
-		found.Values["error_share"] = 1 - float64(load.OK)/float64(load.Sent)
+	found := loaded.Measured(metrics(), p, load)
+	if loaded.Searches(p) {
+		return found, nil
 	}
 	orders, err := reckon(ctx, v, left)
 	if err != nil {
@@ -140,22 +128,11 @@ func (t *tally) times(found lab.Measured) {
 // pace adds how many orders became final in which time.
 func (t *tally) pace(values map[string]float64, p lab.Point, load lab.LoadReport) {
 	window := 0.0
-	if isOpen(p) {
+	if loaded.Paced(p) {
 		window = load.Duration
-		if load.Offered > 0 {
-			values["achieved_share"] = min(load.Achieved/load.Offered, 1)
-		}
 	}
 	values["completed_rate"], values["goodput"] = t.rates(window)
 	if _, counted := p.Level(Orders); !counted && t.accepted > 0 {
 		values["unfinished_share"] = t.openAt(load.Duration)
 	}
-}
-
-// isOpen reports whether orders come at a rate of their own.
-func isOpen(p lab.Point) bool {
-	return slices.ContainsFunc([]string{Rate, PerMinute}, func(name string) bool {
-		_, set := p.Level(name)
-		return set
-	})
 }

@@ -6,13 +6,13 @@
 package system
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -23,19 +23,14 @@ import (
 // its own: so what each of them uses can be told.
 const RoleGenerator = lab.RoleGenerator
 
-// Factors of points. A point has one of the first five.
+// Factors of points, beside those that say how the shop is loaded.
 const (
-	Rate       = lab.FactorRate       // orders per second of an open loop
-	PerMinute  = lab.FactorPerMinute  // orders per minute of an open loop
-	Users      = lab.FactorUsers      // of a closed loop
-	SearchFrom = lab.FactorSearchFrom // orders per second at which the search for the capacity begins
-	Orders     = "orders"             // so many, as fast as they are answered
-	Over       = "over"               // seconds over which these become due, evenly; 0: all are at once
-	Customers  = "customers"
-	Products   = "products"
-	Stock      = "stock"     // units of each product
-	Balance    = "balance"   // cents on each account
-	Cancelled  = "cancelled" // percent of orders that are cancelled a moment later
+	Orders    = "orders" // so many, as fast as they are answered
+	Customers = "customers"
+	Products  = "products"
+	Stock     = "stock"     // units of each product
+	Balance   = "balance"   // cents on each account
+	Cancelled = "cancelled" // percent of orders that are cancelled a moment later
 )
 
 // System is the shop under the load of a study.
@@ -44,6 +39,11 @@ type System struct {
 	Load      lab.Load
 	// Spans is a folder for the spans of all trials; empty: they go with the trial.
 	Spans string
+}
+
+// base is what the shop has in common with other systems under load.
+func (s System) base() loaded.Base {
+	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Orders}
 }
 
 var (
@@ -61,19 +61,13 @@ func (s System) Describe() lab.SystemInfo {
 		Name: shop.Name, Operation: "order",
 		Summary:       "an e-commerce shop: creating an order takes stock, money and a shipment, or nothing",
 		Architectures: architecture.All(),
-		Parameters: []lab.Parameter{
-			{Name: Rate, Summary: "orders per second of an open loop", Max: 1e5, Optional: true},
-			{Name: PerMinute, Summary: "orders per minute of an open loop", Max: 6e6, Optional: true},
-			{Name: Users, Summary: "users of a closed loop", Max: 1e4, Optional: true},
-			{Name: SearchFrom, Summary: "orders per second at which the search for the capacity begins", Max: 1e5, Optional: true},
-			{Name: Orders, Summary: "so many orders, as fast as they are answered", Max: MaxOrders, Optional: true},
-			{Name: Over, Summary: "seconds over which these orders become due, evenly (0: all at once)", Max: longest, Optional: true},
+		Parameters: append(s.base().Parameters("orders"), []lab.Parameter{
 			{Name: Customers, Summary: "customers of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Products, Summary: "products of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Stock, Summary: "units of each product on the shelf (1000000)", Max: 1e9, Optional: true},
 			{Name: Balance, Summary: "cents on the account of each customer (1000000000)", Max: 1e12, Optional: true},
 			{Name: Cancelled, Summary: "percent of orders that their customers cancel a moment later; rejections are right answers then (0)", Max: 90, Optional: true},
-		},
+		}...),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			_, err := architecture.New(v.Architecture, v.Knobs)
@@ -121,8 +115,6 @@ func seed(p lab.Point, random uint64) shop.Seed {
 }
 
 const (
-	// history is the file in which the generator writes down every attempt.
-	history = "history.jsonl"
 	// readyTimeout is how long a shop may take to be ready, in seconds.
 	readyTimeout = 60
 	// settleTimeout is how long it may take after the last answer until all is done:
@@ -221,54 +213,13 @@ func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
 // generator is the unit that orders, at the unit in front.
 func (s System) generator(v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
-		Load: s.Load, Target: "http://shop", Unit: front, Seed: random, Variant: v.Name, History: history,
+		Target: "http://shop", Seed: random, Variant: v.Name,
 		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
 		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout},
-	}
-	if err := setLoad(&job, p); err != nil {
-		return lab.UnitSpec{}, err
 	}
 	var err error
 	if job.Scenario, err = workload(p, filled, d); err != nil {
 		return lab.UnitSpec{}, err
 	}
-	unit, err := s.Generator.Unit(job)
-	unit.Name, unit.Role, unit.Peers, unit.Cores = RoleGenerator, RoleGenerator, []string{front}, s.Load.Cores
-	return unit, err
-}
-
-const (
-	// MaxOrders bounds a load that is counted.
-	MaxOrders = 1_000_000
-	// longest is the limit, in seconds, of a load that is counted.
-	longest = 3600
-)
-
-// minute is the number of seconds in one.
-const minute = 60
-
-// setLoad takes the load from the point.
-func setLoad(job *lab.LoadJob, p lab.Point) error {
-	factor, level, err := p.Only(Rate, PerMinute, Users, SearchFrom, Orders)
-	if err != nil {
-		return err
-	}
-	switch factor {
-	case Rate:
-		job.Rate = level
-	case PerMinute:
-		job.Rate = level / minute
-	case Users:
-		job.Users = int(level)
-	case Orders:
-		job.Count, job.Duration = int(level), longest
-		job.Over, _ = p.Level(Over)
-	case SearchFrom:
-		if job.Objective == "" {
-			return fmt.Errorf("point %s searches for the capacity, but the study's load has no objective", p)
-		}
-		job.Rate, job.Search = level, true
-		job.Duration = cmp.Or(job.Effort.Duration, job.Duration)
-	}
-	return nil
+	return s.base().Unit(job, p, front)
 }

@@ -53,7 +53,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 			[]string{"postgres", "rabbitmq", "mongo"}, "orders"},
 	} {
 		g := &generator{}
-		layout, err := System{Generator: g}.Layout(c.variant, point(map[string]float64{Rate: 10}), 1)
+		layout, err := System{Generator: g}.Layout(c.variant, point(map[string]float64{lab.FactorRate: 10}), 1)
 		if err != nil {
 			t.Errorf("%s: %v", c.variant.Name, err)
 			continue
@@ -91,11 +91,11 @@ func TestPointsThatCannotBePlayed(t *testing.T) {
 		want    string
 	}{
 		"no load":       {variant("monolith", nil), nil, "needs one of rate, per_minute, users, search_from, orders"},
-		"two loads":     {variant("monolith", nil), map[string]float64{Rate: 1, Users: 1}, "has both rate and users"},
-		"no rate":       {variant("monolith", nil), map[string]float64{Rate: 0}, "and above zero"},
-		"no objective":  {variant("monolith", nil), map[string]float64{SearchFrom: 1}, "has no objective"},
-		"no customers":  {variant("monolith", nil), map[string]float64{Rate: 1, Customers: 0}, "customers 0"},
-		"no such thing": {variant("duolith", nil), map[string]float64{Rate: 1}, `no architecture "duolith"`},
+		"two loads":     {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, lab.FactorUsers: 1}, "has both rate and users"},
+		"no rate":       {variant("monolith", nil), map[string]float64{lab.FactorRate: 0}, "and above zero"},
+		"no objective":  {variant("monolith", nil), map[string]float64{lab.FactorSearchFrom: 1}, "has no objective"},
+		"no customers":  {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, Customers: 0}, "customers 0"},
+		"no such thing": {variant("duolith", nil), map[string]float64{lab.FactorRate: 1}, `no architecture "duolith"`},
 	} {
 		_, err := System{Generator: &generator{}}.Layout(c.variant, point(c.levels), 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -109,11 +109,11 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 		levels map[string]float64
 		want   lab.LoadJob
 	}{
-		{map[string]float64{Rate: 10}, lab.LoadJob{Rate: 10, Load: lab.Load{Duration: 7}}},
-		{map[string]float64{PerMinute: 90}, lab.LoadJob{Rate: 1.5, Load: lab.Load{Duration: 7}}},
-		{map[string]float64{Users: 3}, lab.LoadJob{Users: 3, Load: lab.Load{Duration: 7}}},
-		{map[string]float64{Orders: 5}, lab.LoadJob{Count: 5, Load: lab.Load{Duration: longest}}},
-		{map[string]float64{SearchFrom: 4}, lab.LoadJob{Rate: 4, Search: true, Load: lab.Load{Duration: 2}}},
+		{map[string]float64{lab.FactorRate: 10}, lab.LoadJob{Rate: 10, Load: lab.Load{Duration: 7}}},
+		{map[string]float64{lab.FactorPerMinute: 90}, lab.LoadJob{Rate: 1.5, Load: lab.Load{Duration: 7}}},
+		{map[string]float64{lab.FactorUsers: 3}, lab.LoadJob{Users: 3, Load: lab.Load{Duration: 7}}},
+		{map[string]float64{Orders: 5}, lab.LoadJob{Count: 5, Load: lab.Load{Duration: 3600}}},
+		{map[string]float64{lab.FactorSearchFrom: 4}, lab.LoadJob{Rate: 4, Search: true, Load: lab.Load{Duration: 2}}},
 	} {
 		g := &generator{}
 		s := System{Generator: g, Load: lab.Load{Duration: 7, Objective: "p99<1s", Effort: lab.SearchEffort{Duration: 2}}}
@@ -129,7 +129,7 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
 	for name, want := range map[string]string{architecture.Monolith: "confirmed", architecture.Async: "pending"} {
 		g := &generator{}
-		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(map[string]float64{Users: 4, Products: 1}), 1); err != nil {
+		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(map[string]float64{lab.FactorUsers: 4, Products: 1}), 1); err != nil {
 			t.Fatal(err)
 		}
 		var scenario struct {
@@ -250,7 +250,7 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		"out of nowhere":     {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
 		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown, "the generator, not the shop"},
 		"shop too slow":      {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},
-		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, map[string]float64{SearchFrom: 10}, lab.AuditValid, ""},
+		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, map[string]float64{lab.FactorSearchFrom: 10}, lab.AuditValid, ""},
 		"no history":         {"{", good, nil, lab.AuditUnknown, "line 1"},
 	} {
 		s := System{Generator: &generator{says: c.load}}
@@ -258,26 +258,6 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		if got.Verdict != c.want || !strings.Contains(strings.Join(got.Problems, "\n"), c.says) {
 			t.Errorf("%s: %s %v, want %s with %q", name, got.Verdict, got.Problems, c.want, c.says)
 		}
-	}
-	for name, c := range map[string]struct {
-		load  lab.LoadReport
-		level string
-		want  map[string]float64
-	}{
-		"held":              {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, Rate, map[string]float64{lab.FigureHeld: 1, lab.FigureLimited: 0, lab.FigureOffered: 10}},
-		"one begun late":    {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, PerMinute, map[string]float64{lab.FigureHeld: 1}},
-		"not held":          {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10}, Rate, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9}},
-		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}}, Rate, map[string]float64{lab.FigureLimited: 1}},
-	} {
-		got := withLoad(lab.Audit{Verdict: lab.AuditValid}, point(map[string]float64{c.level: 10}), c.load)
-		for figure, want := range c.want {
-			if value, known := got.Figures[figure]; !known || value != want {
-				t.Errorf("%s: %s is %g, want %g", name, figure, value, want)
-			}
-		}
-	}
-	if searched := withLoad(lab.Audit{}, point(map[string]float64{SearchFrom: 1}), lab.LoadReport{}); len(searched.Figures) != 1 {
-		t.Errorf("a search has the figures %v, want what it achieved alone", searched.Figures)
 	}
 	if s := (System{}); s.Audit(lab.Variant{}, lab.Point{}, nil).Verdict != lab.AuditUnknown {
 		t.Error("a trial that was not played to its end is more than unknown")

@@ -1,0 +1,90 @@
+package loaded
+
+import (
+	"maps"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// LeastAchieved is the share of the offered rate below which a load was not achieved.
+const LeastAchieved = 0.99
+
+// FigureErrors is, beside the figures that every system under load has, the share of
+// operations that were not answered rightly.
+const FigureErrors = "error_share"
+
+// With adds to an audit of a system what the generator has to say of the trial. A rate
+// that the system did not hold is a finding like any other; one that the generator could
+// not send says nothing of the system.
+func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadReport) lab.Audit {
+	if judged.Figures == nil {
+		judged.Figures = map[string]float64{}
+	}
+	judged.Figures[lab.FigureAchieved] = load.Achieved
+	if load.Sent > 0 {
+		judged.Figures[FigureErrors] = ErrorShare(load)
+	}
+	if _, counted := p.Level(b.Counted); Searches(p) || counted { // then no rate was to be held
+		return judged
+	}
+	judged.Figures[lab.FigureLimited] = 0
+	if load.Offered > 0 {
+		judged.Figures[lab.FigureOffered], judged.Figures[lab.FigureHeld] = load.Offered, 1
+		if !Held(load) {
+			judged.Figures[lab.FigureHeld] = 0
+		}
+	}
+	for _, reason := range load.Limited {
+		judged.Figures[lab.FigureLimited] = 1
+		judged.Problems = append(judged.Problems, "the generator, not the "+system+", was the limit: "+reason)
+		if judged.Verdict == lab.AuditValid {
+			judged.Verdict = lab.AuditUnknown
+		}
+	}
+	return judged
+}
+
+// Held reports whether what was offered was begun. One operation at the end may be
+// begun too late to count: in a short load at a low rate that is more than a share.
+func Held(load lab.LoadReport) bool {
+	missing := (load.Offered - load.Achieved) * load.Duration
+	return load.Achieved >= LeastAchieved*load.Offered || missing < 1.5
+}
+
+// ErrorShare is the share of the operations sent that were not answered rightly.
+func ErrorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }
+
+// Measured is what the generator has measured of these metrics. A search plays many
+// loads: only its capacity counts.
+func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
+	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
+	for _, m := range metrics {
+		value, measured := load.Measures[m.Name]
+		if measured && (m.Quantity == lab.Capacity || !Searches(p)) {
+			found.Values[m.Name] = value
+		}
+	}
+	if Searches(p) {
+		return found
+	}
+	maps.Copy(found.Spectra, load.Spectra)
+	if load.Sent > 0 {
+		found.Values[FigureErrors] = ErrorShare(load)
+	}
+	if Paced(p) && load.Offered > 0 {
+		found.Values["achieved_share"] = min(load.Achieved/load.Offered, 1)
+	}
+	return found
+}
+
+// Used adds up all roles but the generator's: what runs in front of a system, and what
+// it stands on, is a part of its cost.
+func Used(metered lab.Metered) (cpuSeconds, memoryBytes float64) {
+	for role, usage := range metered.Roles {
+		if role != lab.RoleGenerator {
+			cpuSeconds += usage.CPUSeconds
+			memoryBytes += float64(usage.PeakMemoryBytes)
+		}
+	}
+	return cpuSeconds, memoryBytes
+}

@@ -1,0 +1,124 @@
+package loaded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func at(factor string, level float64) lab.Point {
+	return lab.Point{Name: "point", Levels: map[string]float64{factor: level}}
+}
+
+// noting is a generator that keeps the job which it was given.
+type noting struct{ job *lab.LoadJob }
+
+func (n noting) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	*n.job = job
+	return lab.UnitSpec{Program: "load"}, nil
+}
+
+func (n noting) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.LoadReport{Sent: 3}, nil }
+
+func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
+	var job lab.LoadJob
+	b := Base{Generator: noting{&job}, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")}, Counted: "orders"}
+	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unit.Name != lab.RoleGenerator || unit.Role != lab.RoleGenerator || len(unit.Peers) != 1 || unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
+		t.Errorf("unit %+v", unit)
+	}
+	if job.Users != 5 || job.Duration != 7 || job.Unit != "shop" || job.History != History || job.Seed != 4 || string(job.Scenario) != "own" {
+		t.Errorf("job %+v", job)
+	}
+	counted := b.CheckPoint(9, 1.5)
+	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || job.Count != 9 || job.Over != 2 || job.Duration != longest {
+		t.Errorf("counted: %+v, %v", job, err)
+	}
+	if _, err := (Base{Generator: noting{&job}}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
+		t.Error("a load is counted where the system counts nothing")
+	}
+	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}}); err == nil {
+		t.Errorf("without a report of the generator: %+v", r)
+	}
+	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}, {Unit: lab.RoleGenerator}}); err != nil || r.Sent != 3 {
+		t.Errorf("report %+v, %v", r, err)
+	}
+}
+
+func TestWhetherARateWasHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		load    lab.LoadReport
+		factor  string
+		verdict lab.AuditVerdict
+		want    map[string]float64
+	}{
+		"held":              {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 1, lab.FigureLimited: 0, lab.FigureOffered: 10}},
+		"one begun late":    {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, lab.FactorPerMinute, lab.AuditValid, map[string]float64{lab.FigureHeld: 1}},
+		"not held":          {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Sent: 4, OK: 3}, lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9, FigureErrors: 0.25}},
+		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}}, lab.FactorRate, lab.AuditUnknown, map[string]float64{lab.FigureLimited: 1}},
+		"users":             {lab.LoadReport{Achieved: 9, Duration: 10}, lab.FactorUsers, lab.AuditValid, map[string]float64{lab.FigureLimited: 0}},
+	} {
+		got := Base{Counted: "orders"}.With(lab.Audit{Verdict: lab.AuditValid}, "shop", at(c.factor, 10), c.load)
+		if got.Verdict != c.verdict {
+			t.Errorf("%s: %s, want %s", name, got.Verdict, c.verdict)
+		}
+		for figure, want := range c.want {
+			if value, known := got.Figures[figure]; !known || value != want {
+				t.Errorf("%s: %s is %g, want %g", name, figure, value, want)
+			}
+		}
+	}
+	for _, factor := range []string{lab.FactorSearchFrom, "orders"} {
+		if got := (Base{Counted: "orders"}).With(lab.Audit{}, "shop", at(factor, 1), lab.LoadReport{Limited: []string{"late"}}); len(got.Figures) != 1 {
+			t.Errorf("%s: figures %v, want what was achieved alone", factor, got.Figures)
+		}
+	}
+}
+
+func TestWhatTheGeneratorHasMeasured(t *testing.T) {
+	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity}}
+	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3, Measures: map[string]float64{"goodput": 2, "capacity": 3, "other": 1}}
+	for factor, want := range map[string]map[string]float64{
+		lab.FactorRate:       {"goodput": 2, "capacity": 3, FigureErrors: 0.25, "achieved_share": 0.25},
+		lab.FactorUsers:      {"goodput": 2, "capacity": 3, FigureErrors: 0.25},
+		lab.FactorSearchFrom: {"capacity": 3},
+	} {
+		got := Measured(metrics, at(factor, 1), load).Values
+		if len(got) != len(want) {
+			t.Errorf("%s: %v, want %v", factor, got, want)
+		}
+		for name, value := range want {
+			if got[name] != value {
+				t.Errorf("%s: %s is %g, want %g", factor, name, got[name], value)
+			}
+		}
+	}
+	cpu, memory := Used(lab.Metered{Roles: map[string]lab.Usage{
+		"shop": {CPUSeconds: 1, PeakMemoryBytes: 10}, "database": {CPUSeconds: 2, PeakMemoryBytes: 20}, lab.RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40},
+	}})
+	if cpu != 3 || memory != 30 {
+		t.Errorf("used %g s and %g bytes", cpu, memory)
+	}
+}
+
+func TestTheHistoryIsReadLineByLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), History)
+	if err := os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+`{"operation":"b","warm_up":true}`+"\n{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type noted struct{ ID string }
+	var all []Attempt[noted]
+	err := EachAttempt(path, func(a Attempt[noted]) { all = append(all, a) })
+	if err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("a torn line: %v", err)
+	}
+	if len(all) != 2 || all[0].Noted.ID != "1" || all[0].Line != 1 || all[0].End != EndedOK || !all[1].WarmUp || all[1].Line != 2 {
+		t.Errorf("attempts %+v", all)
+	}
+}
