@@ -13,6 +13,9 @@ type ServiceSpec struct {
 	Kind string
 	// Options are the backing's knobs, such as "queue": "quorum".
 	Options map[string]string
+	// Node and Limits are those of the unit that is the server; see UnitSpec.
+	Node   string
+	Limits Limits
 	// Loopback is set by the conductor: a server of the user provides the service, on the
 	// loopback addresses of the conductor's host, which units in other networks do not reach.
 	Loopback bool

@@ -128,6 +128,7 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 		service := s[spec.Name]
 		at := ""
 		if server, has := service.Server(); has {
+			server.Node, server.Limits = spec.Node, spec.Limits
 			servers, known.peers, at = append(servers, server), append(known.peers, server.Name), lab.AddressOf(server.Name)
 		}
 		known.environment = append(known.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))

@@ -100,6 +100,7 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 // TestUnitsReachTheServers: they are peers of all units of the system, in the layout too.
 func TestUnitsReachTheServers(t *testing.T) {
 	s, _ := newShop(t)
+	s.spec.Node, s.spec.Limits = "near", lab.Limits{CPU: 0.5}
 	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "one", Peers: []string{"two"}}, {Name: "theirs", Foreign: true}}, Services: []lab.ServiceSpec{s.spec}}
 	known, err := Services{"database": service{s}}.Introduce(layout)
 	if err != nil {
@@ -107,6 +108,9 @@ func TestUnitsReachTheServers(t *testing.T) {
 	}
 	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 || known.Units[2].Name != "database" {
 		t.Errorf("units %+v", known.Units)
+	}
+	if server := known.Units[2]; server.Node != "near" || server.Limits.CPU != 0.5 {
+		t.Errorf("the server is on node %q with %s, not as its service was asked for", server.Node, server.Limits)
 	}
 	layout.Units[0].Name = "database"
 	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil || !strings.Contains(err.Error(), "database is the name of a unit and of a backing service") {

@@ -61,6 +61,8 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"preparations", preparations},
 		{"a preparation that fails", preparationThatFails},
 		{"units that do not become ready", neverReady},
+		{"limits", limits},
+		{"a limit of memory", limitOfMemory},
 		{"a server", server},
 		{"a server that ends", serverThatEnds},
 		{"a server that never answers", serverThatNeverAnswers},

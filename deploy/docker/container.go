@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -112,16 +111,8 @@ func (c *container) arguments() (args []string, token string, err error) {
 	for _, folder := range spec.Mounts {
 		args = append(args, "--volume", folder+":"+folder)
 	}
-	switch d.deployer.network {
-	case Host:
-		args = append(args, "--network", "host")
-	case Bridge:
-		host, _, err := net.SplitHostPort(d.control[spec.Name])
-		if err != nil {
-			return nil, "", err
-		}
-		args = append(args, "--network", d.network, "--ip", host)
-	}
+	args = append(args, d.networkOf(spec)...)
+	args = append(args, limitsOf(spec.Limits)...)
 	if spec.Server != nil {
 		uid, gid := serverUser()
 		args = append(args, "--user", fmt.Sprintf("%d:%d", uid, gid))
@@ -191,6 +182,20 @@ func programOf(spec lab.UnitSpec) (string, error) {
 	return path, nil
 }
 
+// limitsOf are the arguments of docker run that limit a container. What is beyond its
+// memory is not swapped out but refused.
+func limitsOf(limits lab.Limits) []string {
+	var args []string
+	if limits.CPU > 0 {
+		args = append(args, "--cpus", strconv.FormatFloat(limits.CPU, 'g', -1, 64))
+	}
+	if limits.Memory > 0 {
+		bytes := strconv.FormatInt(limits.Memory, 10)
+		args = append(args, "--memory", bytes, "--memory-swap", bytes)
+	}
+	return args
+}
+
 func coreList(cores []int) string {
 	var words []string
 	for _, core := range cores {
@@ -223,7 +228,10 @@ func (c *container) await() {
 	<-c.followed
 	switch {
 	case err != nil: // the daemon has ended, or somebody has removed the container
-	case code != "0":
+	case code == "0":
+	case c.outOfMemory():
+		err = errors.New(supervise.OutOfMemory(c.Spec))
+	default:
 		err = fmt.Errorf("exit status %s", code)
 	}
 	c.outcome = err
@@ -236,6 +244,12 @@ func (c *container) await() {
 	default:
 		c.deployment.Judge(c.Unit, err)
 	}
+}
+
+// outOfMemory reports whether the kernel has ended the container at its limit.
+func (c *container) outOfMemory() bool {
+	state, err := docker(context.Background(), "inspect", "--format", "{{.State.OOMKilled}}", c.id)
+	return err == nil && state == "true"
 }
 
 // remove ends the container, whatever state it is in, and removes it.

@@ -4,6 +4,9 @@
 // nothing else, or a program of this host with its /usr read-only. Units that name a
 // program of the conductor's, such as the load generator, run as processes beside them.
 //
+// Units on nodes (docker-host) share the network of their node, which has an address of
+// its own in a bridge network, as containers in the host network of several hosts do.
+//
 // Everything that it makes carries the label cleave.run; addresses lie in 198.18.0.0/16,
 // a range for benchmarks that nobody routes (RFC 2544). What a killed conductor leaves
 // behind, package leftovers finds by that label; units notice it themselves and end.
@@ -87,11 +90,18 @@ func part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, containers, rest := part(layout)
-	problems := []error{Missing(), d.processes.Preflight(rest)}
-	if d.network == Bridge {
-		problems = append(problems, unreachable(layout.Services), checkCount(len(servers)+len(containers)+len(layout.Prepare)))
+	problems := []error{Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, containers))}
+	placed := slices.Concat(servers, containers, layout.Prepare)
+	if nodes := d.nodesOf(placed); len(nodes) > 0 {
+		problems = append(problems, unreachable(layout.Services), checkCount(len(nodes)))
+	}
+	if d.network == Host {
+		problems = append(problems, checkNodes(placed))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
+		if d.network == Bridge && spec.Node != "" {
+			problems = append(problems, fmt.Errorf("unit %s names the node %s, and a bridge network has one: deploy with docker-host", spec.Name, spec.Node))
+		}
 		if spec.Compose != nil {
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
 			continue
@@ -104,13 +114,13 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// unreachable refuses services that units on a bridge cannot reach.
+// unreachable refuses services that units outside the network of this host cannot reach.
 func unreachable(services []lab.ServiceSpec) error {
 	var problems []error
 	for _, spec := range services {
 		if spec.Loopback {
 			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, which units on a bridge network "+
-				"do not reach: deploy with docker-host, or use an embedded one", spec.Name, spec.Kind))
+				"or on nodes do not reach: deploy with docker-host and without nodes, or use an embedded one", spec.Name, spec.Kind))
 		}
 	}
 	return errors.Join(problems...)
@@ -163,6 +173,7 @@ type deployment struct {
 	dir       string
 	image     string
 	network   string // id of the trial's own, or ""
+	nodes     map[string]*node
 	memory    string // path of the file that is the units' memory, or ""
 	ports     *launch.Ports
 	endpoints map[string]lab.Endpoint // of units that listen
@@ -292,11 +303,7 @@ func (d *deployment) removeAll() error {
 	for _, c := range slices.Concat(d.prepared, d.all()) {
 		problems = append(problems, c.remove())
 	}
-	if d.network != "" {
-		_, err := docker(context.Background(), "network", "rm", d.network)
-		problems = append(problems, err)
-	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, d.removeNetwork())...)
 }
 
 // abandonPatience is how long processes may take to end that nobody controls any more.

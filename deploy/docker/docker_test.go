@@ -222,8 +222,8 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 		lab.UnitSpec{Name: "system", Foreign: true, Program: "/proc/self/exe"},
 		lab.UnitSpec{Name: "shop", Foreign: true, Compose: &lab.Compose{}},
 	)
-	for range mostOnBridge {
-		layout.Units = append(layout.Units, lab.UnitSpec{Name: "worker"})
+	for n := range mostOnBridge {
+		layout.Units = append(layout.Units, lab.UnitSpec{Name: fmt.Sprint("worker-", n)})
 	}
 	err := newDeployer(t, Bridge, "").Preflight(layout)
 	for _, want := range []string{
@@ -327,5 +327,56 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 		if left := things(t, "container", "network"); len(left) > 0 {
 			t.Errorf("interrupted after %v (%v): left are %q", after*time.Millisecond, err, left)
 		}
+	}
+}
+
+// TestUnitsOnNodes: those of a node share its address and no port, and all of a layout are on
+// nodes or none.
+func TestUnitsOnNodes(t *testing.T) {
+	dockertest.Start(t)
+	d := newDeployer(t, Host, deploytest.Program(t))
+	layout := waiting()
+	layout.Units[0].Node = "near"
+	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "lead is on a node, and cannot reach unit front") {
+		t.Errorf("Preflight: %v, want it to say who cannot reach whom", err)
+	}
+	layout.Units[1].Node = "far"
+	layout.Units = append(layout.Units, lab.UnitSpec{Name: "stock", Role: "server", Args: []string{"serve"}, Listens: true, Node: "far"})
+	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(layout); err == nil || !strings.Contains(err.Error(), "deploy with docker-host") {
+		t.Errorf("Preflight: %v, want nodes refused on a bridge", err)
+	}
+	if err := d.Preflight(layout); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	deployed, err := d.Deploy(t.Context(), layout, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := deployed.Await(ctx, lab.EventReady); err != nil { // the lead has called across nodes
+		t.Error(err)
+	}
+	at := map[string]string{}
+	for _, name := range []string{"front", "stock"} {
+		endpoint, err := deployed.Endpoint(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[name] = endpoint.Dial
+	}
+	node, _, _ := strings.Cut(at["front"], ":")
+	if !strings.HasPrefix(node, "198.18.") || !strings.HasPrefix(at["stock"], node+":") || at["stock"] == at["front"] {
+		t.Errorf("front is at %s and stock at %s, want one address and two ports", at["front"], at["stock"])
+	}
+	if err := deployed.Stop(); err != nil {
+		t.Error(err)
+	}
+	if left := things(t, "container", "network", "volume"); len(left) > 0 {
+		t.Errorf("left are %q", left)
 	}
 }

@@ -83,8 +83,8 @@ func (c *container) pause(ctx context.Context) (proof string, err error) {
 // cut takes the container off the trial's network. Who listens must not be reached then.
 func (c *container) cut(ctx context.Context) (proof string, err error) {
 	d := c.deployment
-	if d.network == "" {
-		return "", errors.New("it is in the network of this host, from which no container can be cut off alone: deploy with docker-bridge")
+	if d.deployer.network == Host {
+		return "", errors.New("it is in the network of its host, from which no container can be cut off alone: deploy with docker-bridge")
 	}
 	if _, err := docker(ctx, "network", "disconnect", "--force", d.network, c.id); err != nil {
 		return "", err
@@ -106,11 +106,7 @@ const cutProof = 500 * time.Millisecond
 // reconnect brings the container back, with the same address.
 func (c *container) reconnect(ctx context.Context) error {
 	d := c.deployment
-	host, _, err := net.SplitHostPort(d.control[c.Spec.Name])
-	if err != nil {
-		return err
-	}
-	if _, err := docker(ctx, "network", "connect", "--ip", host, d.network, c.id); err != nil {
+	if _, err := docker(ctx, "network", "connect", "--ip", d.nodes[c.Spec.Name].address, d.network, c.id); err != nil {
 		return err
 	}
 	return c.awaitListening(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,40 +17,83 @@ import (
 )
 
 const (
-	// Inside a bridge network every unit has an address, and so the same ports.
-	servicePort, controlPort, furtherPorts = 8080, 8081, 8082
-	// firstAddress is the last number of the first unit's address; the bridge has .1.
+	// firstPort is the first that units of a node listen on: a node has an address, and
+	// so all ports, of its own.
+	firstPort = 8080
+	// firstAddress is the last number of the first node's address; the bridge has .1.
 	firstAddress = 10
-	// mostOnBridge is how many units a network of 256 addresses holds.
+	// mostOnBridge is how many nodes a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
 	// subnetsTried is how many ranges are tried, of which others may have some.
 	subnetsTried = 16
 )
 
-// connect gives every container its addresses, and the trial its network.
+// nodeOf is the node that a container is on. In a bridge network each is one of its own;
+// "" is this host.
+func (d *Deployer) nodeOf(spec lab.UnitSpec) string {
+	if d.network == Bridge {
+		return spec.Name
+	}
+	return spec.Node
+}
+
+// nodesOf are the nodes of containers other than this host.
+func (d *Deployer) nodesOf(specs []lab.UnitSpec) []string {
+	var nodes []string
+	for _, spec := range specs {
+		if node := d.nodeOf(spec); node != "" && !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// connect gives every container its addresses, and the trial its network where there
+// are nodes other than this host.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	d.control = map[string]string{}
-	if d.deployer.network == Host {
-		return d.reservePorts(specs)
-	}
-	if err := checkCount(len(specs)); err != nil {
+	if err := checkNodes(specs); err != nil && d.deployer.network == Host { // with the servers, whom Preflight does not know
 		return err
 	}
-	prefix, err := d.makeNetwork(ctx)
-	if err != nil {
+	if err := d.makeNodes(ctx, d.deployer.nodesOf(specs)); err != nil {
 		return err
 	}
-	for i, spec := range specs {
-		host := prefix + strconv.Itoa(firstAddress+i)
-		d.control[spec.Name] = net.JoinHostPort(host, strconv.Itoa(controlPort))
-		if spec.Listens {
-			d.listensAt(spec.Name, net.JoinHostPort(host, strconv.Itoa(servicePort)))
+	var err error
+	if d.ports, err = launch.ReservePorts(d.deployer.portsHere(specs)); err != nil {
+		return err
+	}
+	here, next := 0, map[string]int{}
+	address := func(spec lab.UnitSpec) string {
+		node := d.deployer.nodeOf(spec)
+		if node == "" {
+			here++
+			return launch.Loopback(d.ports.Numbers[here-1])
 		}
-		for n, port := range furtherOf(spec) {
-			d.listensAt(supervise.PortOf(spec.Name, port), net.JoinHostPort(host, strconv.Itoa(furtherPorts+n)))
+		next[node]++
+		return net.JoinHostPort(d.nodes[node].address, strconv.Itoa(firstPort+next[node]-1))
+	}
+	for _, spec := range specs {
+		d.control[spec.Name] = address(spec)
+		if spec.Listens {
+			d.listensAt(spec.Name, address(spec))
+		}
+		for _, port := range furtherOf(spec) {
+			d.listensAt(supervise.PortOf(spec.Name, port), address(spec))
 		}
 	}
 	return nil
+}
+
+// portsHere is how many ports of this host the containers need: one for control, one for
+// units that listen, and the further ones of servers.
+func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
+	needed := 0
+	for _, spec := range specs {
+		if d.nodeOf(spec) == "" {
+			needed += 2 + len(furtherOf(spec))
+		}
+	}
+	return needed
 }
 
 // listensAt notes an address that a container listens on, the same seen from inside and
@@ -66,39 +110,92 @@ func furtherOf(spec lab.UnitSpec) []string {
 	return spec.Server.Ports
 }
 
-func checkCount(units int) error {
-	if units > mostOnBridge {
-		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", units, mostOnBridge)
+func checkCount(nodes int) error {
+	if nodes > mostOnBridge {
+		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", nodes, mostOnBridge)
 	}
 	return nil
 }
 
-// reservePorts finds loopback ports of this host: one for control, one for units that
-// listen, and the further ones of servers.
-func (d *deployment) reservePorts(specs []lab.UnitSpec) (err error) {
-	needed := 2 * len(specs)
+// checkNodes refuses layouts whose units could not reach each other: those in the network
+// of this host listen on its loopback.
+func checkNodes(specs []lab.UnitSpec) error {
+	var here, elsewhere string
 	for _, spec := range specs {
-		needed += len(furtherOf(spec))
+		if spec.Node == "" {
+			here = spec.Name
+		} else {
+			elsewhere = spec.Name
+		}
 	}
-	if d.ports, err = launch.ReservePorts(needed); err != nil {
+	if here != "" && elsewhere != "" {
+		return fmt.Errorf("unit %s is on a node, and cannot reach unit %s, which names none: place all units on nodes, or none", elsewhere, here)
+	}
+	return nil
+}
+
+// node is what stands for a host: an address in the trial's network. Where several units
+// share it, a container that does nothing holds it for them.
+type node struct {
+	address string
+	holder  string // id of that container, or ""
+}
+
+// makeNodes makes the trial's network with nodes in it, where there are any.
+func (d *deployment) makeNodes(ctx context.Context, names []string) error {
+	d.nodes = map[string]*node{}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := checkCount(len(names)); err != nil {
 		return err
 	}
-	free := d.ports.Numbers
-	next := func() string {
-		address := launch.Loopback(free[0])
-		free = free[1:]
-		return address
+	prefix, err := d.makeNetwork(ctx)
+	if err != nil {
+		return err
 	}
-	for _, spec := range specs {
-		d.control[spec.Name] = next()
-		if spec.Listens {
-			d.listensAt(spec.Name, next())
+	for i, name := range names {
+		made := &node{address: prefix + strconv.Itoa(firstAddress+i)}
+		d.nodes[name] = made
+		if d.deployer.network == Bridge {
+			continue
 		}
-		for _, port := range furtherOf(spec) {
-			d.listensAt(supervise.PortOf(spec.Name, port), next())
+		made.holder, err = making(ctx, "run", "--detach", "--name", d.name("node-"+name), "--label", leftovers.DockerLabel+"="+d.deployer.label,
+			"--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--volume", "/usr:/usr:ro",
+			"--network", d.network, "--ip", made.address, "--hostname", name, d.image, "/usr/bin/sleep", "infinity")
+		if err != nil {
+			return fmt.Errorf("make the node %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// networkOf are the arguments of docker run that put a container where it belongs.
+func (d *deployment) networkOf(spec lab.UnitSpec) []string {
+	node := d.nodes[d.deployer.nodeOf(spec)]
+	switch {
+	case node == nil:
+		return []string{"--network", "host"}
+	case node.holder == "":
+		return []string{"--network", d.network, "--ip", node.address}
+	}
+	return []string{"--network", "container:" + node.holder}
+}
+
+// removeNetwork removes the nodes and their network, when no unit is left in it.
+func (d *deployment) removeNetwork() error {
+	var problems []error
+	for _, node := range d.nodes {
+		if node.holder != "" {
+			_, err := docker(context.Background(), "rm", "--force", node.holder)
+			problems = append(problems, err)
+		}
+	}
+	if d.network != "" {
+		_, err := docker(context.Background(), "network", "rm", d.network)
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
 }
 
 // makeNetwork makes a bridge network of 256 addresses and returns what they begin

@@ -1,7 +1,7 @@
 // Package leftovers keeps the private directories of running conductors, removes them
 // when a conductor has died, and finds what is left all the same: directories under
 // Root, processes that carry the label of a conductor in their environment, and what
-// carries it in Docker.
+// carries it in Docker or is a control group of its.
 //
 // Nothing is taken for a leftover that could be a living conductor's: that it is dead
 // must be shown by the lock in its directory, or by its process number where that
@@ -21,13 +21,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // Leftover is something that a dead conductor has left behind.
 type Leftover struct {
-	Dir string // "" for all else
-	PID int    // 0 for all else
+	Dir   string // "" for all else
+	Group string // folder of a control group; "" for all else
+	PID   int    // 0 for all else
 	// Docker is "container", "network", "image" or "volume", and ID names it.
 	Docker, ID string
 	// Label names the conductor.
@@ -41,6 +43,9 @@ func (l Leftover) String() string {
 	}
 	if l.PID != 0 {
 		return fmt.Sprintf("process %d", l.PID)
+	}
+	if l.Group != "" {
+		return "control group " + l.Group
 	}
 	return "directory " + l.Dir
 }
@@ -60,6 +65,7 @@ func Find(root string) (Found, error) {
 	for _, look := range []func() ([]Leftover, error){
 		labelledProcesses,
 		func() ([]Leftover, error) { return Docker(func(string) bool { return true }) },
+		controlGroups,
 	} {
 		some, err := look()
 		all, problems = append(all, some...), append(problems, err)
@@ -93,6 +99,16 @@ func Find(root string) (Found, error) {
 		return found, fmt.Errorf("list leftovers: %w", err)
 	}
 	return found, nil
+}
+
+// controlGroups are those that limit units. Processes come before them in the list, and
+// so end before.
+func controlGroups() ([]Leftover, error) {
+	var all []Leftover
+	for _, folder := range cgroup.All(cgroup.Root) {
+		all = append(all, Leftover{Group: folder.Path, Label: folder.Label})
+	}
+	return all, nil
 }
 
 // directories are those of conductors in the root, and what else is there.
@@ -135,6 +151,9 @@ func (l Leftover) Remove() (removed bool, err error) {
 		return err == nil, err
 	case l.PID != 0:
 		return endProcess(l.PID, l.Label)
+	case l.Group != "":
+		err := cgroup.Remove(l.Group)
+		return err == nil, err
 	}
 	root, err := openRoot(filepath.Dir(l.Dir))
 	if err != nil {

@@ -132,11 +132,15 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 
 // judgeForeign turns an end of a foreign unit that nobody asked for into the
 // trial's failure.
-func (d *deployment) judgeForeign(u *unit, err error) {
+func (d *deployment) judgeForeign(u *unit, err error, outOfMemory bool) {
 	if err != nil {
 		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
 	}
+	how := u.Failure()
+	if how != "" && outOfMemory {
+		how = "ended: " + supervise.OutOfMemory(u.Spec)
+	}
 	if !d.isEnding() && !u.prepares {
-		d.JudgeForeign(u.Unit, u.Failure())
+		d.JudgeForeign(u.Unit, how)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 )
 
@@ -21,6 +23,7 @@ type group struct {
 	// cleans up.
 	alive *os.File
 	dir   string
+	label string
 }
 
 // startGroup starts the janitor as the leader of a new process group. It
@@ -39,7 +42,7 @@ func startGroup(janitor []string, dir, label string) (*group, error) {
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start janitor %v: %w", janitor, err), alive.Close())
 	}
-	return &group{janitor: command, alive: alive, dir: dir}, nil
+	return &group{janitor: command, alive: alive, dir: dir, label: label}, nil
 }
 
 func (g *group) id() int { return g.janitor.Process.Pid }
@@ -59,7 +62,7 @@ func (g *group) end() error {
 }
 
 // Janitor waits until in ends, then kills every other process of its own
-// process group and removes dir. It is the main function of the janitor's process,
+// process group and removes dir, and the control groups of its trial. It is the main function of the janitor's process,
 // which startGroup makes the leader of the group.
 func Janitor(in io.Reader, dir string) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
@@ -72,7 +75,7 @@ func Janitor(in io.Reader, dir string) error {
 	if err := killGroup(os.Getpid()); err != nil {
 		return err
 	}
-	return os.RemoveAll(dir)
+	return errors.Join(cgroup.RemoveTrial(cgroup.Root, os.Getenv("CLEAVE_RUN"), filepath.Base(dir)), os.RemoveAll(dir))
 }
 
 // killGroup ends the members of the process group but its leader and returns

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -39,7 +40,12 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := checkMemory(units, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
+	problems = append(problems, supervise.CheckLimits(layout.Units))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
+		if spec.Node != "" {
+			problems = append(problems, fmt.Errorf("unit %s names the node %s, and processes are all on this host: deploy with docker-host", spec.Name, spec.Node))
+		}
+		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue
 		}

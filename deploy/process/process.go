@@ -28,6 +28,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -76,7 +77,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 	}
 	running := &deployment{
 		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, group: group, launcher: launch.NewLauncher(),
-		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{},
+		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
 	if err := d.startUnits(ctx, layout, running); err != nil {
@@ -187,8 +188,9 @@ type deployment struct {
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
 	mu       sync.Mutex
-	units    map[string]*unit // by name
-	ending   bool             // foreign units may end
+	units    map[string]*unit         // by name
+	limits   map[string]*cgroup.Group // by the names of units that have some
+	ending   bool                     // foreign units may end
 	stopOnce sync.Once
 	stopErr  error
 }

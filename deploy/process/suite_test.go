@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
@@ -14,5 +15,13 @@ func TestSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployer := New(deploytest.Program(t), []string{own, "janitor"}, []string{own, "keeper"}, label(t))
-	deploytest.Suite(t, deployer, func() []string { return deploytest.Processes(label(t)) })
+	deploytest.Suite(t, deployer, func() []string {
+		left := deploytest.Processes(label(t))
+		for _, folder := range cgroup.All(cgroup.Root) {
+			if folder.Label == label(t) {
+				left = append(left, folder.Path)
+			}
+		}
+		return left
+	})
 }

@@ -1,11 +1,14 @@
 package process
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -15,8 +18,9 @@ type unit struct {
 	*supervise.Unit
 	command  *exec.Cmd
 	commands io.Closer
-	prepares bool  // it is a command that runs before the units
-	unkept   error // of a foreign unit: its processes may be left
+	prepares bool          // it is a command that runs before the units
+	unkept   error         // of a foreign unit: its processes may be left
+	limits   *cgroup.Group // nil: none
 }
 
 func newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
@@ -42,12 +46,32 @@ func (d *deployment) launch(u *unit) error {
 		return err
 	}
 	u.commands, u.Commands = commands, commands
+	limits, err := d.limitsOf(u.Spec)
+	if err != nil {
+		return err
+	}
 	if err := d.launcher.Start(command, u.Spec.Cores...); err != nil {
 		return err
 	}
-	u.PID = command.Process.Pid
+	u.PID, u.limits = command.Process.Pid, limits
 	go d.listen(u, events)
-	return nil
+	if limits == nil {
+		return nil
+	}
+	return limits.Add(u.PID)
+}
+
+// limitsOf is the control group of a unit that has limits; it keeps it over restarts.
+func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err error) {
+	if spec.Limits == (lab.Limits{}) {
+		return nil, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.limits[spec.Name] == nil {
+		d.limits[spec.Name], err = cgroup.Make(cgroup.Root, d.group.label, filepath.Base(d.group.dir), spec.Name, spec.Limits)
+	}
+	return d.limits[spec.Name], err
 }
 
 // listen hears the unit until it closes its output, then reaps it.
@@ -55,9 +79,13 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 	defer close(u.Ended)
 	d.Hear(u.Unit, events)
 	ended := u.command.Wait()
+	outOfMemory := u.limits != nil && u.limits.OutOfMemory()
 	if u.Spec.Foreign {
-		d.judgeForeign(u, ended)
+		d.judgeForeign(u, ended, outOfMemory)
 		return
+	}
+	if ended != nil && outOfMemory {
+		ended = errors.New(supervise.OutOfMemory(u.Spec))
 	}
 	d.Judge(u.Unit, ended)
 }

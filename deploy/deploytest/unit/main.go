@@ -43,6 +43,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return store(args[0], args[1])
 	case "store-for-once": // args: its configuration
 		return storeForOnce(args[0])
+	case "hoard":
+		return hoard(channel)
 	case "die":
 		return errors.New("out of luck")
 	case "crash":
@@ -126,6 +128,15 @@ func burn(seconds float64) error {
 			return nil
 		}
 	}
+}
+
+// hoard takes half a gigabyte of memory.
+func hoard(channel *unit.Channel) error {
+	hoarded := make([]byte, 512<<20)
+	for i := 0; i < len(hoarded); i += os.Getpagesize() {
+		hoarded[i] = 1
+	}
+	return errors.Join(channel.Await(lab.CommandStop), channel.Report(len(hoarded)))
 }
 
 // serve tells every caller how many lives it has had, which it counts in its folder,

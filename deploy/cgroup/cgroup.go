@@ -1,0 +1,217 @@
+// Package cgroup limits what processes of this host use, by control groups of version 1
+// or 2, as this host has them. Their names have the conductor's label, so that what a
+// killed one leaves is found.
+//
+// Source: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst of the Linux kernel.
+//
+// Entry points: Make, Group.Add, Group.Remove; Missing; RemoveTrial, All for what was left.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Root is where the kernel shows control groups.
+const Root = "/sys/fs/cgroup"
+
+// prefix begins the name of every group that is ours.
+const prefix = "cleave-"
+
+// period is the time over which the kernel shares out processors.
+const period = 100 * time.Millisecond
+
+// Group is a control group; in version 1 a folder per limited resource.
+type Group struct {
+	cpu, memory string // folders; the same in version 2, "" where not limited
+	unified     bool
+}
+
+// unified reports whether the host has version 2 with its controllers.
+func unified(root string) bool {
+	text, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	return err == nil && len(strings.Fields(string(text))) > 0
+}
+
+// Missing says why limits cannot be had here; nil: they can.
+func Missing(root string, limits lab.Limits) error {
+	var problems []error
+	try := func(wanted bool, what, folder string) {
+		if !wanted {
+			return
+		}
+		if err := os.Mkdir(filepath.Join(root, folder, prefix+"probe"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			problems = append(problems, fmt.Errorf("processes cannot be limited in %s here: %w: run as root on a host with control groups, or deploy with Docker", what, err))
+			return
+		}
+		_ = os.Remove(filepath.Join(root, folder, prefix+"probe")) // the next one removes it, too
+	}
+	if unified(root) {
+		try(limits != (lab.Limits{}), "processors and memory", "")
+	} else {
+		try(limits.CPU > 0, "processors", "cpu")
+		try(limits.Memory > 0, "memory", "memory")
+	}
+	return errors.Join(problems...)
+}
+
+// Make makes a group for a unit of a trial. label is that of the conductor.
+func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err error) {
+	folder := nameOf(label, trial, unit)
+	g := &Group{unified: unified(root)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("limit unit %s to %s: %w", unit, limits, err), g.Remove())
+		}
+	}()
+	quota := strconv.FormatInt(int64(limits.CPU*float64(period.Microseconds())), 10)
+	per := strconv.FormatInt(period.Microseconds(), 10)
+	bytes := strconv.FormatInt(limits.Memory, 10)
+	if g.unified {
+		if err := write(root, "cgroup.subtree_control", "+cpu +memory"); err != nil {
+			return nil, err
+		}
+		g.cpu = filepath.Join(root, folder)
+		g.memory = g.cpu
+		if err := os.Mkdir(g.cpu, 0o755); err != nil {
+			return nil, err
+		}
+		if limits.CPU > 0 {
+			err = write(g.cpu, "cpu.max", quota+" "+per)
+		}
+		if limits.Memory > 0 {
+			err = errors.Join(err, write(g.memory, "memory.max", bytes), write(g.memory, "memory.swap.max", "0"))
+		}
+		return g, err
+	}
+	if limits.CPU > 0 {
+		g.cpu = filepath.Join(root, "cpu", folder)
+		if err := os.Mkdir(g.cpu, 0o755); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(write(g.cpu, "cpu.cfs_period_us", per), write(g.cpu, "cpu.cfs_quota_us", quota)); err != nil {
+			return nil, err
+		}
+	}
+	if limits.Memory > 0 {
+		g.memory = filepath.Join(root, "memory", folder)
+		if err := os.Mkdir(g.memory, 0o755); err != nil {
+			return nil, err
+		}
+		if err := write(g.memory, "memory.limit_in_bytes", bytes); err != nil {
+			return nil, err
+		}
+		// Not every kernel counts what is swapped out.
+		if err := write(g.memory, "memory.memsw.limit_in_bytes", bytes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func write(folder, file, text string) error {
+	return os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644)
+}
+
+// Folders are the folders of the group.
+func (g *Group) Folders() []string {
+	return slices.DeleteFunc(slices.Compact([]string{g.cpu, g.memory}), func(f string) bool { return f == "" })
+}
+
+// Add takes a process in. What it starts from now on is in the group, too.
+func (g *Group) Add(pid int) error {
+	var problems []error
+	for _, folder := range g.Folders() {
+		problems = append(problems, write(folder, "cgroup.procs", strconv.Itoa(pid)))
+	}
+	return errors.Join(problems...)
+}
+
+// OutOfMemory reports whether the kernel has killed a process of the group because the
+// memory was not enough.
+func (g *Group) OutOfMemory() bool {
+	file := "memory.oom_control"
+	if g.unified {
+		file = "memory.events"
+	}
+	text, err := os.ReadFile(filepath.Join(g.memory, file))
+	if g.memory == "" || err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if killed, is := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); is {
+			return killed != "0"
+		}
+	}
+	return false
+}
+
+// Remove removes the group, whose processes have ended.
+func (g *Group) Remove() error {
+	var problems []error
+	for _, folder := range g.Folders() {
+		problems = append(problems, Remove(folder))
+	}
+	return errors.Join(problems...)
+}
+
+// emptyPatience is how long the kernel may take until a process that has ended is in no
+// group any more.
+const emptyPatience = 2 * time.Second
+
+// Remove removes a folder of a group. One that is gone is removed.
+func Remove(folder string) error {
+	for deadline := time.Now().Add(emptyPatience); ; time.Sleep(2 * time.Millisecond) {
+		err := os.Remove(folder)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("remove the control group %s: %w", folder, err)
+		}
+	}
+}
+
+// Folder is a folder of one of our groups.
+type Folder struct{ Path, Label string }
+
+// All lists the folders of groups that conductors of ours have made.
+func All(root string) []Folder {
+	var all []Folder
+	for _, pattern := range []string{prefix + "*", "cpu/" + prefix + "*", "memory/" + prefix + "*"} {
+		found, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
+		for _, path := range found {
+			words := strings.SplitN(strings.TrimPrefix(filepath.Base(path), prefix), "-", labelWords+1)
+			if len(words) == labelWords+1 {
+				all = append(all, Folder{path, strings.Join(words[:labelWords], "-")})
+			}
+		}
+	}
+	return all
+}
+
+// labelWords is how many words a label has: those of a launch.ID.
+const labelWords = 3
+
+// RemoveTrial removes the groups of a trial, whose units have ended.
+func RemoveTrial(root, label, trial string) error {
+	var problems []error
+	for _, folder := range All(root) {
+		if strings.HasPrefix(filepath.Base(folder.Path), nameOf(label, trial, "")) {
+			problems = append(problems, Remove(folder.Path))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// nameOf is the name of a group's folder.
+func nameOf(label, trial, unit string) string { return prefix + label + "-" + trial + "-" + unit }

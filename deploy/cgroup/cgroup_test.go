@@ -1,0 +1,54 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestTheFilesOfVersion2: hosts of this project have version 1 (deploytest shows that its
+// limits bite), so a folder stands in for the kernel here.
+func TestTheFilesOfVersion2(t *testing.T) {
+	root := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
+	limits := lab.Limits{CPU: 0.5, Memory: 64 << 20}
+	must(Missing(root, limits))
+	g, err := Make(root, "0a1b2c-12-345", "trial", "front-1", limits)
+	must(err)
+	must(g.Add(42))
+	folder := filepath.Join(root, "cleave-0a1b2c-12-345-trial-front-1")
+	for file, want := range map[string]string{
+		"cpu.max": "50000 100000", "memory.max": "67108864", "memory.swap.max": "0", "cgroup.procs": "42", "../cgroup.subtree_control": "+cpu +memory",
+	} {
+		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || string(text) != want {
+			t.Errorf("%s has %q (%v), want %q", file, text, err, want)
+		}
+	}
+	for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "oom 3\noom_kill 1\n": true} {
+		must(os.WriteFile(filepath.Join(folder, "memory.events"), []byte(text), 0o600))
+		if g.OutOfMemory() != want {
+			t.Errorf("OutOfMemory is %t after %q", !want, text)
+		}
+	}
+	if all := All(root); len(all) != 1 || all[0] != (Folder{folder, "0a1b2c-12-345"}) {
+		t.Errorf("All: %v", all)
+	}
+	// The kernel removes the files of a group with its folder; here they are in the way.
+	if err := RemoveTrial(root, "0a1b2c-12-345", "tri"); err != nil {
+		t.Errorf("another trial's group: %v", err)
+	}
+	if err := RemoveTrial(root, "0a1b2c-12-345", "trial"); err == nil || !strings.Contains(err.Error(), folder) {
+		t.Errorf("RemoveTrial: %v, want it to name the folder that stays", err)
+	}
+	must(os.RemoveAll(folder))
+	must(Remove(folder))
+}

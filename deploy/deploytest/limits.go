@@ -1,0 +1,51 @@
+package deploytest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// limits holds the lead to a fifth of a processor, for what would take half a second.
+func limits(t *testing.T, s suite) {
+	refusesLimits(t, s)
+	l := layout("front")
+	l.Units[0].Limits = lab.Limits{CPU: 0.2, Memory: 128 << 20}
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	ctx := within(t)
+	_, err := d.Await(ctx, lab.EventReady)
+	if err == nil {
+		err = d.Command(lab.Command{Command: lab.CommandStart})
+	}
+	finished, wrong := d.Await(ctx, lab.EventFinished)
+	if err = errors.Join(err, wrong); err != nil {
+		t.Fatal(err)
+	}
+	// Until it was ready it had used some of it, and it may begin with a period's share.
+	if least := 0.6 * Burnt / l.Units[0].Limits.CPU; finished.ElapsedSeconds < least {
+		t.Errorf("the job took %g s, want at least %g with %s", finished.ElapsedSeconds, least, l.Units[0].Limits)
+	}
+	end(t, d)
+}
+
+func limitOfMemory(t *testing.T, s suite) {
+	l := layout()
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"hoard"}, Limits: lab.Limits{Memory: 64 << 20}})
+	fails(t, s, l, "unit views ended: it needed more memory than its limit of 64 MiB")
+}
+
+// refusesLimits: what the host cannot do is said before anything starts.
+func refusesLimits(t *testing.T, s suite) {
+	t.Helper()
+	l := layout("front", "views")
+	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
+	err := s.Preflight(l)
+	for _, want := range []string{"front cannot be limited to 10000 processors", "views cannot be limited to 1125899906842624 bytes"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Preflight: %v, want it to say %q", err, want)
+		}
+	}
+}

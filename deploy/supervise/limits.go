@@ -1,0 +1,44 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The least that a unit can be limited to: below it the kernel and Docker refuse, or
+// nothing starts.
+const (
+	leastCPU    = 0.01
+	leastMemory = 6 << 20
+)
+
+// CheckLimits refuses limits that this host cannot hold units to.
+func CheckLimits(units []lab.UnitSpec) error {
+	var host unix.Sysinfo_t
+	if err := unix.Sysinfo(&host); err != nil {
+		return fmt.Errorf("read this host's memory: %w", err)
+	}
+	memory := int64(host.Totalram) * int64(host.Unit)
+	var problems []error
+	for _, unit := range units {
+		if cpu := unit.Limits.CPU; cpu != 0 && (cpu < leastCPU || cpu > float64(runtime.NumCPU())) {
+			problems = append(problems, fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
+				unit.Name, cpu, leastCPU, runtime.NumCPU()))
+		}
+		if bytes := unit.Limits.Memory; bytes != 0 && (bytes < leastMemory || bytes > memory) {
+			problems = append(problems, fmt.Errorf("unit %s cannot be limited to %d bytes of memory: this host can do %d MiB to %d MiB",
+				unit.Name, bytes, leastMemory>>20, memory>>20))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// OutOfMemory says what happened to a unit that the kernel has ended at its limit.
+func OutOfMemory(spec lab.UnitSpec) string {
+	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
+}
