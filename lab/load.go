@@ -33,6 +33,9 @@ type Load struct {
 	// Duration of the measured load and of the unrecorded one before it.
 	Duration float64 `json:"duration_seconds"`
 	WarmUp   float64 `json:"warm_up_seconds"`
+	// RampUp is over which the users of a closed loop begin, evenly, in seconds; it is a
+	// part of Duration.
+	RampUp float64 `json:"ramp_up_seconds,omitempty"`
 	// Arrivals of open loops: "constant" (default) or "poisson".
 	Arrivals string `json:"arrivals,omitempty"`
 	// Consent is the text of a list of other hosts that may be loaded; see
@@ -130,7 +133,7 @@ type LoadReport struct {
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
 	// Measures are named quantities in seconds or operations per second: of
-	// response_time_p50, _p95, _p99, _mean, service_time_p50, _p99, goodput and
+	// response_time_p50, _p90, _p95, _p99, _mean, service_time_p50, _p99, goodput and
 	// capacity those that could be measured.
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.

@@ -48,7 +48,7 @@ variants:
 points:
   low: {rate: 1}
   high: {rate: 2}
-load: {duration: 10s, warm_up: 2s, objective: "p99<1s", search: {duration: 5s, resolution: 1.1}}
+load: {duration: 10s, warm_up: 2s, ramp_up: 3s, objective: "p99<1s", search: {duration: 5s, resolution: 1.1}}
 ` + more)
 }
 
@@ -92,7 +92,7 @@ func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
+	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.RampUp != 0.3 || l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
 		t.Errorf("quick load %+v, want another duration and votes", *l)
 	}
 	if l := full.Load; l.Duration != 10 || l.Effort.Votes != 0 {
@@ -100,6 +100,13 @@ func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	}
 	if len(quick.Points) != 1 {
 		t.Errorf("quick points %v, want low", quick.Points)
+	}
+}
+
+func TestUsersBeginBeforeTheLoadEnds(t *testing.T) {
+	late := strings.Replace(string(kioskStudy("")), "ramp_up: 3s", "ramp_up: 10s", 1)
+	if _, err := study.Parse("kiosk.yaml", []byte(late), kiosk()); err == nil || !strings.Contains(err.Error(), "begin over 10s") {
+		t.Errorf("%v, want a ramp-up as long as the load refused", err)
 	}
 }
 

@@ -257,6 +257,9 @@ func (f *File) readLoad(r *reader, node *yaml.Node) {
 	keys := r.loadKeys(l)
 	keys["objective"] = r.text("objective", &l.Objective)
 	r.object(node, "load", keys)
+	if l.RampUp >= l.Duration {
+		r.Problem(node.Line, "the users of the load begin over %gs, expected a ramp_up shorter than its duration of %gs", l.RampUp, l.Duration)
+	}
 	f.Study.Load = l
 }
 
@@ -265,6 +268,7 @@ func (r *reader) loadKeys(l *lab.Load) fields {
 	return fields{
 		"duration": r.duration("duration", &l.Duration),
 		"warm_up":  r.duration("warm_up", &l.WarmUp),
+		"ramp_up":  r.duration("ramp_up", &l.RampUp),
 		"lateness": r.duration("lateness", &l.Lateness),
 		"search": func(n *yaml.Node) {
 			r.object(n, "search", fields{

@@ -89,6 +89,7 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	}
 	changed := *load
 	changed.Duration, changed.WarmUp = cmp.Or(quick.Duration, load.Duration), cmp.Or(quick.WarmUp, load.WarmUp)
+	changed.RampUp = cmp.Or(quick.RampUp, load.RampUp*changed.Duration/load.Duration) // the same part of the load
 	changed.Lateness = cmp.Or(quick.Lateness, load.Lateness)
 	changed.Effort = lab.SearchEffort{
 		Duration:   cmp.Or(quick.Effort.Duration, load.Effort.Duration),

@@ -149,6 +149,7 @@ func (f *File) checkDesign(r *reader) {
 	if l := f.Study.Load; l != nil {
 		limit("load.duration_seconds", l.Duration, 1e-9, longest)
 		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
+		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
 		limit("load.lateness_seconds", l.Lateness, 0, longest)
 		limit("load.search.duration_seconds", l.Effort.Duration, 0, longest)
 		if l.Effort.Resolution != 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		work.Files = map[string][]byte{file: arrivals(job.Count, job.Over)}
 		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
 	case job.Users > 0:
-		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: s.Load.RampUp}
+		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: cmp.Or(seconds(job.RampUp), s.Load.RampUp)}
 	}
 	if job.Duration > 0 {
 		s.Load.Duration = seconds(job.Duration)
@@ -171,6 +172,7 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 		}
 	}
 	set("response_time_p50", s.ResponseTime.P50)
+	set("response_time_p90", s.ResponseTime.P90)
 	set("response_time_p95", s.ResponseTime.P95)
 	set("response_time_p99", s.ResponseTime.P99)
 	set("response_time_mean", s.ResponseTime.Mean)

@@ -24,6 +24,13 @@ func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	}
 }
 
+func TestUsersBeginOneAfterTheOther(t *testing.T) {
+	work, err := agentJob(lab.LoadJob{Users: 10, Load: lab.Load{Scenario: json.RawMessage(`{}`), Duration: 120, RampUp: 60}})
+	if err != nil || time.Duration(work.Spec.Load.RampUp) != time.Minute || work.Spec.Load.Users != 10 {
+		t.Errorf("load %+v, %v", work.Spec.Load, err)
+	}
+}
+
 // TestSearchesBeginAtDifferentRates: those of one grid could not differ by less than
 // its step.
 func TestSearchesBeginAtDifferentRates(t *testing.T) {
