@@ -86,8 +86,10 @@ type Span string
 
 // Spans other than the process alone.
 const (
-	// SpanTree: the process with all that descend from it, as in a container.
+	// SpanTree: the process with all that descend from it.
 	SpanTree Span = "tree"
+	// SpanContainer: all in the control group of the process, which is a container's.
+	SpanContainer Span = "container"
 	// SpanBelow: all that descend from the process, which itself only keeps them.
 	SpanBelow Span = "below"
 )

@@ -39,6 +39,8 @@ type Metered struct {
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
 	OwnShare            float64 `json:"own_share"`
+	// Sources say by role where the figures come from, and what cannot be told from there.
+	Sources map[string]string `json:"sources,omitempty"`
 	// Notes say what the figures do not hold.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -143,7 +143,7 @@ func (w *worker) resume(unit lab.Unit) error {
 	if !suspended || dead.present != nil {
 		return fmt.Errorf("unit %q cannot be resumed: it is not suspended", unit.Name)
 	}
-	present, err := openSource(unit)
+	present, _, err := openSource(unit)
 	if err != nil {
 		return err
 	}

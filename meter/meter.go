@@ -33,12 +33,13 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	}
 	w := newWorker(m, units)
 	for _, unit := range units {
-		p, err := openSource(unit)
+		p, about, err := openSource(unit)
 		if err != nil {
 			w.close()
 			return nil, err
 		}
 		w.probes = append(w.probes, p)
+		w.sources[unit.Role] = about
 	}
 	run := &metering{
 		ctx:   ctx,

@@ -57,13 +57,21 @@ type source interface {
 	close()
 }
 
-// openSource finds the unit's processes.
-func openSource(unit lab.Unit) (source, error) {
+// openSource finds the unit's processes; about names the source, and what it cannot tell.
+func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	p, err := openProbe(unit)
 	if err != nil || unit.Span == "" {
-		return p, err
+		return p, "/proc of its process; context switches of threads that have ended are not told", err
 	}
-	return &tree{root: p, members: map[int]*probe{}}, nil
+	whole := tree{root: p, members: map[int]*probe{}}
+	if unit.Span == lab.SpanContainer {
+		if group, err := openGroup(p, groupRoot); err == nil {
+			return &container{tree: whole, group: group}, fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
+				"of those that have ended no memory, threads, context switches or bytes", group.version), nil
+		}
+	}
+	return &whole, "/proc of all its processes; of those that have ended the processor time in ticks of 10 ms, and no memory, " +
+		"threads or context switches", nil
 }
 
 // metered implements source.

@@ -55,7 +55,7 @@ func (t *tree) refresh(s *scratch) error {
 		return err
 	}
 	now := map[int]bool{}
-	if t.root.unit.Span == lab.SpanTree {
+	if t.root.unit.Span != lab.SpanBelow {
 		now[t.root.unit.PID] = true
 	}
 	for queue := []int{t.root.unit.PID}; len(queue) > 0; queue = queue[1:] {
@@ -64,6 +64,11 @@ func (t *tree) refresh(s *scratch) error {
 			queue = append(queue, child)
 		}
 	}
+	return t.become(now, s)
+}
+
+// become reads these processes from now on.
+func (t *tree) become(now map[int]bool, s *scratch) error {
 	for pid, p := range t.members {
 		if _, err := s.file(p.dir, "stat"); err != nil || !now[pid] {
 			p.close()
@@ -162,7 +167,7 @@ func (t *tree) all() []*probe {
 	for _, p := range t.members {
 		all = append(all, p)
 	}
-	if t.root.unit.Span != lab.SpanTree {
+	if t.root.unit.Span == lab.SpanBelow {
 		all = append(all, t.root)
 	}
 	return all
@@ -170,16 +175,22 @@ func (t *tree) all() []*probe {
 
 // accounts implements source.
 func (t *tree) accounts(s *scratch, c *counters) error {
-	for attempt := range attempts {
-		if err := t.refresh(s); err != nil {
+	err := t.addAll(s, c, t.refresh)
+	t.addOrphans(s, c)
+	return err
+}
+
+// addAll adds up the accounts of the members, once more when one ends meanwhile.
+func (t *tree) addAll(s *scratch, c *counters, refresh func(*scratch) error) error {
+	for range attempts {
+		if err := refresh(s); err != nil {
 			return err
 		}
 		*c = counters{cpu: c.cpu}
-		if t.addUp(s, c) || attempt == attempts-1 {
+		if t.addUp(s, c) {
 			break
 		}
 	}
-	t.addOrphans(s, c)
 	return nil
 }
 
@@ -209,7 +220,7 @@ func (t *tree) addUp(s *scratch, c *counters) bool {
 // addOrphans adds what a root that only keeps the others has taken over from
 // those that have ended.
 func (t *tree) addOrphans(s *scratch, c *counters) {
-	if t.root.unit.Span == lab.SpanTree {
+	if t.root.unit.Span != lab.SpanBelow {
 		return
 	}
 	var root counters
@@ -228,6 +239,11 @@ func (t *tree) memory(s *scratch) (int64, error) {
 	if err := t.refresh(s); err != nil {
 		return 0, err
 	}
+	return t.sizes(s), nil
+}
+
+// sizes adds up the memory of the members.
+func (t *tree) sizes(s *scratch) int64 {
 	var sum int64
 	for _, p := range t.members {
 		size, err := p.memory(s)
@@ -239,5 +255,5 @@ func (t *tree) memory(s *scratch) (int64, error) {
 			t.noMemory = p.noMemory
 		}
 	}
-	return sum, nil
+	return sum
 }

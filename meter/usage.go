@@ -94,6 +94,7 @@ func (w *worker) metered() lab.Metered {
 		Roles:               make(map[string]lab.Usage, len(w.roles)),
 		Samples:             w.samples,
 		Notes:               w.notes,
+		Sources:             w.sources,
 		OwnCPUSeconds:       time.Duration(w.ownTotal).Seconds(),
 		OwnWindowCPUSeconds: inWindow.Seconds(),
 		WindowSeconds:       window.Seconds(),

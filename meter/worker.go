@@ -31,7 +31,8 @@ type worker struct {
 	current []int64
 	memory  memory
 	samples []lab.UsageSample
-	notes   []string // what the figures do not hold
+	notes   []string          // what the figures do not hold
+	sources map[string]string // by role
 }
 
 // mark is one reading of all units.
@@ -45,7 +46,7 @@ type mark struct {
 
 // newWorker groups the units by role.
 func newWorker(m *Meter, units []lab.Unit) *worker {
-	w := &worker{meter: m, scratch: newScratch(), wait: m.shortest}
+	w := &worker{meter: m, scratch: newScratch(), wait: m.shortest, sources: map[string]string{}}
 	index := make(map[string]int)
 	for _, unit := range units {
 		at, known := index[unit.Role]

@@ -306,7 +306,7 @@ func (p *project) find(ctx context.Context) error {
 			unit.Name = fmt.Sprintf("%s-%d", strings.TrimRight(strings.TrimRight(unit.Name, "0123456789"), "-"), n)
 		}
 		p.ids[unit.Name] = id
-		unit.Role, unit.Span = p.spec.Role, lab.SpanTree
+		unit.Role, unit.Span = p.spec.Role, lab.SpanContainer
 		switch {
 		case state == "running":
 			p.units = append(p.units, unit)

@@ -95,7 +95,7 @@ func TestIntegrationContainersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	units := d.Units()
-	if len(units) != 1 || units[0].PID == 0 || units[0].Role != "system" || units[0].Span != lab.SpanTree {
+	if len(units) != 1 || units[0].PID == 0 || units[0].Role != "system" || units[0].Span != lab.SpanContainer {
 		t.Errorf("units %+v, want the container's processes", units)
 	}
 	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", units[0].PID)); err != nil || program != "/program" {

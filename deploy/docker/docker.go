@@ -252,7 +252,7 @@ func (d *deployment) all() []*container {
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, c := range d.all() {
-		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanTree})
+		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
 	}
 	return append(units, d.processes.Units()...)
 }

@@ -1,0 +1,136 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupRoot is where the kernel shows control groups.
+const groupRoot = "/sys/fs/cgroup"
+
+// container is a unit whose processes are those of a control group. The group counts the
+// CPU time of all, exactly, whether they have ended or not; the rest is in the processes'
+// own accounts. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
+type container struct {
+	tree
+	group group
+}
+
+// group is a control group, open for reading.
+type group struct {
+	dir     int // of version 1: that of the controller cpuacct
+	version int
+}
+
+// openGroup finds the control group of a process.
+func openGroup(p *probe, root string) (group, error) {
+	text, err := newScratch().file(p.dir, "cgroup")
+	if err != nil {
+		return group{}, err
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(words) < 3 {
+			continue
+		}
+		g, folder := group{version: 1}, filepath.Join(root, words[1], words[2])
+		switch {
+		case slices.Contains(strings.Split(words[1], ","), "cpuacct"):
+		case words[1] == "" && exists(filepath.Join(root, "cgroup.controllers")):
+			g.version, folder = 2, filepath.Join(root, words[2])
+		default:
+			continue
+		}
+		if words[2] == "/" {
+			return group{}, errors.New("the unit is in the group of the whole host")
+		}
+		g.dir, err = unix.Open(folder, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return g, err
+	}
+	return group{}, fmt.Errorf("no control group counts the processor time of process %d", p.unit.PID)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// close implements source.
+func (c *container) close() {
+	_ = unix.Close(c.group.dir) // there is nothing to lose
+	c.tree.close()
+}
+
+// refresh finds the processes of the group.
+func (c *container) refresh(s *scratch) error {
+	if _, err := c.root.life(s); err != nil {
+		return err
+	}
+	text, err := s.file(c.group.dir, "cgroup.procs")
+	if err != nil {
+		return gone(c.root.unit)
+	}
+	now := map[int]bool{}
+	for _, word := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			now[pid] = true
+		}
+	}
+	return c.become(now, s)
+}
+
+// cpu implements source.
+func (c *container) cpu(s *scratch) (int64, error) {
+	if _, err := c.root.life(s); err != nil {
+		return 0, err
+	}
+	if c.group.version == 1 {
+		text, err := s.file(c.group.dir, "cpuacct.usage")
+		nanoseconds, found := digits(text)
+		if err != nil || !found {
+			return 0, gone(c.root.unit)
+		}
+		return nanoseconds, nil
+	}
+	text, err := s.file(c.group.dir, "cpu.stat")
+	microseconds, found := lineValue(text, "usage_usec ")
+	if err != nil || !found {
+		return 0, gone(c.root.unit)
+	}
+	return microseconds * int64(time.Microsecond), nil
+}
+
+// accounts implements source.
+func (c *container) accounts(s *scratch, sum *counters) error {
+	if err := c.addAll(s, sum, c.refresh); err != nil {
+		return err
+	}
+	file, user, system, tick := "cpuacct.stat", "user ", "system ", int64(1)
+	if c.group.version == 2 {
+		file, user, system, tick = "cpu.stat", "user_usec ", "system_usec ", nanosecondsPerTick/int64(time.Microsecond)
+	}
+	text, err := s.file(c.group.dir, file)
+	if err != nil {
+		return gone(c.root.unit)
+	}
+	own, _ := lineValue(text, user)
+	kernel, _ := lineValue(text, system)
+	sum.stat.userTicks, sum.stat.systemTicks = own/tick, kernel/tick
+	return nil
+}
+
+// memory implements source.
+func (c *container) memory(s *scratch) (int64, error) {
+	if err := c.refresh(s); err != nil {
+		return 0, err
+	}
+	return c.sizes(s), nil
+}

@@ -1,0 +1,108 @@
+package meter
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// grouped puts a child into a control group of its own.
+func grouped(t *testing.T, pid int) {
+	t.Helper()
+	folder := filepath.Join(groupRoot, "cpuacct", "cleave-meter-test-"+strconv.Itoa(pid))
+	if exists(filepath.Join(groupRoot, "cgroup.controllers")) {
+		folder = filepath.Join(groupRoot, "cleave-meter-test-"+strconv.Itoa(pid))
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Skipf("no control group can be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		err := os.Remove(folder)
+		for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = os.Remove(folder) {
+			time.Sleep(5 * time.Millisecond) // the child's children end after it
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAContainerIsMeteredByItsControlGroup: what children burn counts exactly, whether they
+// have ended or not.
+func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
+	parent := startChild(t, "server", "system")
+	grouped(t, parent.unit.PID)
+	defer parent.leave() // before the group is removed
+	parent.unit.Span = lab.SpanContainer
+	if answer := parent.do("raise hello"); answer != "done" {
+		t.Fatal(answer)
+	}
+	metered := between(t, func() {
+		parent.do("burn 600")
+		for _, order := range []string{"bear burn 150", "raise burn 150;allocate 33554432;block 100"} {
+			if answer := parent.do(order); answer != "done" {
+				t.Fatal(answer)
+			}
+		}
+	}, parent)
+	if about := metered.Sources["system"]; !strings.HasPrefix(about, "its control group (version ") {
+		t.Errorf("it was metered by %q", about)
+	}
+	used := metered.Roles["system"]
+	// 0.9 s are burnt; starting two programs costs some, too.
+	if used.CPUSeconds < 0.9 || used.CPUSeconds > 1.5 || used.UserSeconds < 0.5 || used.UserSeconds > used.CPUSeconds {
+		t.Errorf("used %g s of CPU, %g s of them in user space", used.CPUSeconds, used.UserSeconds)
+	}
+	if used.PeakMemoryBytes < 32<<20 || used.VoluntaryContextSwitches < 100 || used.Threads == 0 || used.ReadBytes == 0 {
+		t.Errorf("used %+v, want at least 32 MiB and 100 switches", used)
+	}
+}
+
+// TestGroupsOfVersion2 with a folder in the place of the kernel.
+func TestGroupsOfVersion2(t *testing.T) {
+	root, process := t.TempDir(), t.TempDir()
+	folder := filepath.Join(root, "system.slice", "docker-1.scope")
+	files := map[string]string{
+		filepath.Join(process, "cgroup"):          "0::/system.slice/docker-1.scope\n",
+		filepath.Join(process, "stat"):            "1 (unit) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0",
+		filepath.Join(root, "cgroup.controllers"): "cpu memory\n",
+		filepath.Join(folder, "cpu.stat"):         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
+		filepath.Join(folder, "cgroup.procs"):     "",
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range files {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.Open(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }() // only read
+	p := &probe{dir: int(dir.Fd()), unit: lab.Unit{Span: lab.SpanContainer}}
+	g, err := openGroup(p, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &container{tree: tree{root: p, members: map[int]*probe{}}, group: g}
+	s := newScratch()
+	var sum counters
+	cpu, err := c.cpu(s)
+	if err == nil {
+		err = c.accounts(s, &sum)
+	}
+	if err != nil || cpu != 2.5e9 || sum.stat.userTicks != 200 || sum.stat.systemTicks != 50 {
+		t.Errorf("%d ns of CPU, ticks %d and %d (%v)", cpu, sum.stat.userTicks, sum.stat.systemTicks, err)
+	}
+}
