@@ -1,0 +1,87 @@
+package wide
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// sqlite keeps a keyspace as a file.
+type sqlite struct{ db *database.DB }
+
+func openSQLite(ctx context.Context, folder string, options Options) (driver, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	db, err := database.Open(ctx, database.Config{
+		Driver: database.SQLite, DSN: filepath.Join(folder, options.Keyspace+".db"), Connections: options.Connections})
+	if err != nil {
+		return nil, err
+	}
+	return sqlite{db}, nil
+}
+
+func (s sqlite) createTable(ctx context.Context, table Table) error {
+	var columns strings.Builder
+	for _, column := range table.Columns {
+		_, _ = fmt.Fprintf(&columns, ", %q BLOB NOT NULL", column) // a builder takes everything
+	}
+	_, err := s.db.Exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q BLOB PRIMARY KEY%s) WITHOUT ROWID",
+		table.Name, keyColumn, columns.String()))
+	return sqliteFailure(err)
+}
+
+func (s sqlite) insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error {
+	arguments := []any{key[:]}
+	for _, value := range values {
+		arguments = append(arguments, value)
+	}
+	_, err := s.db.Exec(ctx, "INSERT OR REPLACE"+table.insertInto(), arguments...)
+	return sqliteFailure(err)
+}
+
+func (s sqlite) get(ctx context.Context, table Table, key [16]byte) ([][]byte, error) {
+	values := make([][]byte, len(table.Columns))
+	found, err := s.db.One(ctx, destinations(values), table.selectOne(), key[:])
+	if err != nil || !found {
+		return nil, sqliteFailure(err)
+	}
+	return values, nil
+}
+
+// page goes on behind the last key.
+func (s sqlite) page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error) {
+	if from == nil {
+		from = []byte{} // before all keys
+	}
+	err = s.db.Each(ctx, func(row database.Row) error {
+		var key []byte
+		r := record{values: make([][]byte, len(table.Columns))}
+		err := row.Scan(append([]any{&key}, destinations(r.values)...)...)
+		copy(r.key[:], key)
+		records = append(records, r)
+		return err
+	}, table.selectAll()+fmt.Sprintf(" WHERE %q > ? ORDER BY %[1]q LIMIT %d", keyColumn, pageSize), from)
+	if err == nil && len(records) == pageSize {
+		next = records[pageSize-1].key[:]
+	}
+	return records, next, sqliteFailure(err)
+}
+
+func (s sqlite) count(ctx context.Context, table Table) (count int64, err error) {
+	_, err = s.db.One(ctx, []any{&count}, fmt.Sprintf("SELECT COUNT(*) FROM %q", table.Name))
+	return count, sqliteFailure(err)
+}
+
+func (s sqlite) close() error { return s.db.Close() }
+
+func sqliteFailure(err error) error {
+	if database.IsUnavailable(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

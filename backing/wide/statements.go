@@ -1,0 +1,43 @@
+package wide
+
+import (
+	"fmt"
+	"strings"
+)
+
+// keyColumn is the name of the key, which no column can have.
+const keyColumn = "_key"
+
+// insertInto is what follows INSERT in SQL and in CQL. Names are quoted: some are words
+// of these languages.
+func (t Table) insertInto() string {
+	return fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(), strings.Repeat(", ?", len(t.Columns)))
+}
+
+// columns lists those of the values.
+func (t Table) columns() string {
+	quoted := make([]string, len(t.Columns))
+	for n, column := range t.Columns {
+		quoted[n] = fmt.Sprintf("%q", column)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// selectOne reads the values of a record by its key, in SQL and in CQL.
+func (t Table) selectOne() string {
+	return fmt.Sprintf("SELECT %s FROM %q WHERE %q = ?", t.columns(), t.Name, keyColumn)
+}
+
+// selectAll reads keys and values.
+func (t Table) selectAll() string {
+	return fmt.Sprintf("SELECT %q, %s FROM %q", keyColumn, t.columns(), t.Name)
+}
+
+// destinations is where a driver puts the values of a row.
+func destinations(values [][]byte) []any {
+	all := make([]any, len(values))
+	for n := range values {
+		all[n] = &values[n]
+	}
+	return all
+}

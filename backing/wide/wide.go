@@ -1,0 +1,270 @@
+// Package wide is the client of a wide-column store: records of blobs by their key, in
+// SQLite; Apache Cassandra follows.
+//
+// A record is on the disk when Insert returns.
+//
+// It starts no server (backing/server does), knows nothing of what the blobs mean and
+// has no secondary indexes.
+//
+// Entry points: Open, Store.
+package wide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// Table is a set of records. Its key is a column of its own, beside these.
+type Table struct {
+	Name    string   // lower-case letters, digits and underscores, as the columns
+	Columns []string // blobs, in the order of a record's values
+}
+
+// Options are the knobs of a client.
+type Options struct {
+	// Keyspace is the database that the tables are in; it is made where it is missing.
+	Keyspace string
+	// Connections is how many there are to each host; 0 means 8.
+	Connections int
+	// InFlight bounds the requests whose answers are awaited; 0 means 1024. Further calls
+	// wait until it is their turn, or for the end of their context.
+	InFlight int
+}
+
+// MaxRecord is how many bytes the values of one record may have in all.
+const MaxRecord = 1 << 20
+
+// What errors.Is finds in the errors of a Store, beside the end of a context.
+var (
+	// ErrNotFound is a record that is not there.
+	ErrNotFound = errors.New("there is no such record")
+	// ErrTooLarge is a record with more than MaxRecord bytes.
+	ErrTooLarge = fmt.Errorf("the record has more than %d bytes", MaxRecord)
+	// ErrUnavailable is a store that did not answer, or refuses all work for now. What was
+	// asked may have been carried out.
+	ErrUnavailable = errors.New("the store does not answer")
+)
+
+// Store is a client. Its methods may be called from any number of goroutines, and
+// repeated: doing something twice does the same as doing it once.
+type Store struct {
+	driver driver
+	open   chan struct{} // has an entry for every request that is under way
+	mu     sync.RWMutex
+	tables map[string]Table
+}
+
+// driver is one kind of a store. Tables, records and keyspaces that it is given are
+// checked.
+type driver interface {
+	createTable(ctx context.Context, table Table) error
+	insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error
+	// get returns nil where there is no such record.
+	get(ctx context.Context, table Table, key [16]byte) ([][]byte, error)
+	// page returns some records and where the next ones begin; nil: these were the last.
+	page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error)
+	count(ctx context.Context, table Table) (int64, error)
+	close() error
+}
+
+type record struct {
+	key    [16]byte
+	values [][]byte
+}
+
+// pageSize is how many records are fetched at a time.
+const pageSize = 500
+
+// Open connects and proves that the store answers and keeps what it acknowledges. The
+// address holds a password: keep it out of arguments and messages.
+//
+//	sqlite:///folder   a file for each keyspace
+func Open(ctx context.Context, address string, options Options) (*Store, error) {
+	if options.Connections == 0 {
+		options.Connections = 8
+	}
+	if options.InFlight == 0 {
+		options.InFlight = 1024
+	}
+	if options.Connections < 0 || options.InFlight < 0 {
+		return nil, fmt.Errorf("open wide-column store: %d connections and %d requests in flight: give at least one of each",
+			options.Connections, options.InFlight)
+	}
+	if err := checkNames("keyspace", options.Keyspace); err != nil {
+		return nil, fmt.Errorf("open wide-column store: %w", err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("open wide-column store: its address is not a URL") // err has the password in it
+	}
+	store := &Store{open: make(chan struct{}, options.InFlight), tables: map[string]Table{}}
+	switch {
+	case u.Scheme == "sqlite" && u.Host == "" && filepath.IsAbs(u.Path):
+		store.driver, err = openSQLite(ctx, u.Path, options)
+	default:
+		return nil, fmt.Errorf("open wide-column store: its address is %s: use sqlite:///folder", u.Redacted())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open keyspace %s of %s: %w", options.Keyspace, u.Redacted(), err)
+	}
+	return store, nil
+}
+
+// checkNames refuses names that a store could take for something else.
+func checkNames(what string, names ...string) error {
+	good := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	for _, name := range names {
+		if !good.MatchString(name) {
+			return fmt.Errorf("%s %q: a name has up to 40 lower-case letters, digits and underscores, a letter first", what, name)
+		}
+	}
+	return nil
+}
+
+// Close ends the connections. Nothing may be under way.
+func (s *Store) Close() error { return s.driver.close() }
+
+// CreateTables makes tables where they are missing. The other methods know tables that
+// were given to it.
+func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
+	for _, table := range tables {
+		if len(table.Columns) == 0 {
+			return fmt.Errorf("table %q has no columns: give at least one", table.Name)
+		}
+		if err := errors.Join(checkNames("table", table.Name), checkNames("column", table.Columns...)); err != nil {
+			return err
+		}
+		if err := s.request(ctx, func() error { return s.driver.createTable(ctx, table) }); err != nil {
+			return fmt.Errorf("create table %s: %w", table.Name, err)
+		}
+		s.mu.Lock()
+		s.tables[table.Name] = table
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// Insert writes a record, with a value for each column. It replaces the one of that key,
+// if there is any. A value that is nil is kept as an empty one.
+func (s *Store) Insert(ctx context.Context, table string, key [16]byte, values ...[]byte) error {
+	t, err := s.table(table)
+	if err != nil {
+		return err
+	}
+	if len(values) != len(t.Columns) {
+		return fmt.Errorf("insert into %s: %d values for %d columns", table, len(values), len(t.Columns))
+	}
+	size := 0
+	for _, value := range values {
+		size += len(value)
+	}
+	if size > MaxRecord {
+		return fmt.Errorf("insert into %s: %d bytes: %w", table, size, ErrTooLarge)
+	}
+	values = notNil(slices.Clone(values))
+	if err := s.request(ctx, func() error { return s.driver.insert(ctx, t, key, values) }); err != nil {
+		return fmt.Errorf("insert into %s: %w", table, err)
+	}
+	return nil
+}
+
+// Get reads a record, or returns ErrNotFound.
+func (s *Store) Get(ctx context.Context, table string, key [16]byte) (values [][]byte, err error) {
+	t, err := s.table(table)
+	if err != nil {
+		return nil, err
+	}
+	err = s.request(ctx, func() (err error) {
+		values, err = s.driver.get(ctx, t, key)
+		return err
+	})
+	if err == nil && values == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get from %s: %w", table, err)
+	}
+	return notNil(values), nil
+}
+
+// notNil makes values empty that are nil: not every driver tells the two apart.
+func notNil(values [][]byte) [][]byte {
+	for n, value := range values {
+		if value == nil {
+			values[n] = []byte{}
+		}
+	}
+	return values
+}
+
+// Each hands all records to visit, in no particular order, until that returns an error.
+// What is written meanwhile may be among them. visit may use the Store.
+func (s *Store) Each(ctx context.Context, table string, visit func(key [16]byte, values [][]byte) error) error {
+	t, err := s.table(table)
+	if err != nil {
+		return err
+	}
+	for from, first := []byte(nil), true; first || from != nil; first = false {
+		var records []record
+		err := s.request(ctx, func() (err error) {
+			records, from, err = s.driver.page(ctx, t, from)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read all of %s: %w", table, err)
+		}
+		for _, r := range records {
+			if err := visit(r.key, notNil(r.values)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Count counts the records of a table by reading through it.
+func (s *Store) Count(ctx context.Context, table string) (count int64, err error) {
+	t, err := s.table(table)
+	if err != nil {
+		return 0, err
+	}
+	err = s.request(ctx, func() (err error) {
+		count, err = s.driver.count(ctx, t)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count %s: %w", table, err)
+	}
+	return count, nil
+}
+
+// table is one that CreateTables was given.
+func (s *Store) table(name string) (Table, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	table, ok := s.tables[name]
+	if !ok {
+		return table, fmt.Errorf("table %q was not given to CreateTables", name)
+	}
+	return table, nil
+}
+
+// request carries out one request when its turn has come.
+func (s *Store) request(ctx context.Context, work func() error) error {
+	select {
+	case s.open <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting behind %d open requests: %w", cap(s.open), ctx.Err())
+	}
+	defer func() { <-s.open }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return work()
+}
