@@ -197,24 +197,24 @@ func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
 	})
 }
 
-// sideBySide starts units, a few at a time.
-func sideBySide(specs []lab.UnitSpec, start func(spec lab.UnitSpec) error) error {
-	problems := make([]error, len(specs))
-	var starts sync.WaitGroup
-	atOnce := make(chan struct{}, startsAtOnce)
-	for i, spec := range specs {
-		starts.Go(func() {
-			atOnce <- struct{}{}
-			defer func() { <-atOnce }()
-			problems[i] = start(spec)
+// sideBySide does something with units or containers, a few at a time.
+func sideBySide[T any](all []T, do func(T) error) error {
+	problems := make([]error, len(all))
+	var under sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for i, one := range all {
+		under.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			problems[i] = do(one)
 		})
 	}
-	starts.Wait()
+	under.Wait()
 	return errors.Join(problems...)
 }
 
-// startsAtOnce is how many containers are started at the same time.
-const startsAtOnce = 8
+// atOnce is how many containers are started, or removed, at the same time.
+const atOnce = 8
 
 func (d *deployment) add(c *container) {
 	d.mu.Lock()
@@ -299,11 +299,7 @@ func (d *deployment) Stop() error {
 }
 
 func (d *deployment) removeAll() error {
-	var problems []error
-	for _, c := range slices.Concat(d.prepared, d.all()) {
-		problems = append(problems, c.remove())
-	}
-	return errors.Join(append(problems, d.removeNetwork())...)
+	return errors.Join(sideBySide(slices.Concat(d.prepared, d.all()), (*container).remove), d.removeNetwork())
 }
 
 // abandonPatience is how long processes may take to end that nobody controls any more.
