@@ -3,12 +3,12 @@
 // how many tests passed and failed. The exit code is 1 when a test or a package failed or when
 // there was no test at all.
 //
-// Several runs may follow each other, separated by --. Of each run a few failed
-// tests are repeated, once and alone. What passes then is unsteady: it is named,
-// with the output of the failure, and counted apart, neither as passed nor as
+// Several runs, separated by --, go on at the same time. Of each run a few failed
+// tests are repeated, once and, in the end, alone. What passes then is unsteady: it is
+// named, with the output of the failure, and counted apart, neither as passed nor as
 // failed. See repeatable for what is not repeated.
 //
-//	go run ./internal/tally -timeout=30m ./... -- -race -timeout=30m ./...
+//	go run ./internal/tally -p=1 ./a ./b -- -p=2 -race ./c
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 )
 
 func main() {
@@ -74,35 +75,49 @@ func goTest(g group, events func(io.Reader) error) error {
 	return errors.Join(events(out), command.Wait())
 }
 
-// runs plays one group after the other; each is played even when one before it
-// failed.
+// runs plays all groups at the same time, and then, alone, what may be repeated.
 func runs(play tester, all []group, to io.Writer) (*tally, error) {
-	sum := newTally(to)
+	shared := &turns{to: to}
+	counted, problems := make([]*tally, len(all)), make([]error, len(all))
+	var under sync.WaitGroup
 	for i, g := range all {
-		if i > 0 {
-			sum.print("once more with %s\n", strings.Join(g.flags, " "))
-		}
-		t, err := run(play, g, to)
-		if err != nil {
+		under.Go(func() { counted[i], problems[i] = count(play, g, shared) })
+	}
+	under.Wait()
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	sum := newTally(to)
+	for i, t := range counted {
+		if err := t.settle(play, all[i], to); err != nil {
 			return nil, err
 		}
 		sum.add(t)
 	}
-	return sum, sum.err
+	return sum, nil
 }
 
-// run plays one group and repeats what may be repeated.
-func run(play tester, g group, to io.Writer) (*tally, error) {
-	t, err := count(play, g, to)
-	if err != nil {
-		return nil, err
-	}
+// turns lets several write, each what it has at once.
+type turns struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (t *turns) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.to.Write(text)
+}
+
+// settle repeats what may be repeated of what has failed, and shows the rest.
+func (t *tally) settle(play tester, g group, to io.Writer) error {
 	repeat := t.broken.few()
 	for _, b := range t.broken {
 		if repeat && b.repeatable() {
 			again, err := count(play, b.alone(g.flags), to)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if again.failed == 0 && again.passed > 0 {
 				t.unsettle(b)
@@ -111,7 +126,7 @@ func run(play tester, g group, to io.Writer) (*tally, error) {
 		}
 		t.show(b)
 	}
-	return t, t.err
+	return t.err
 }
 
 // count plays a group once.

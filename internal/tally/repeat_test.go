@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -49,11 +51,11 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			streams := []string{told(c.first...), told(c.second...)}
-			got, err := run(func(_ group, events func(io.Reader) error) error {
+			got, err := runs(func(_ group, events func(io.Reader) error) error {
 				stream := streams[0]
 				streams = streams[1:]
 				return events(strings.NewReader(stream))
-			}, group{}, &out)
+			}, []group{{}}, &out)
 			if err != nil || got.String() != c.want {
 				t.Errorf("tally = %q, %v, want %q; output %q", got, err, c.want, out.String())
 			}
@@ -74,7 +76,7 @@ func TestARepetitionIsOfTheFailedTestsAlone(t *testing.T) {
 		return events(strings.NewReader(told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestC fail: last")))
 	}
 	var out strings.Builder
-	got, err := run(play, group{flags, []string{"./..."}}, &out)
+	got, err := runs(play, []group{{flags, []string{"./..."}}}, &out)
 	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^(TestA|TestC)$"}, []string{"a/b"}}}
 	if err != nil || !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, %v, want %+v", asked, err, want)
@@ -84,15 +86,26 @@ func TestARepetitionIsOfTheFailedTestsAlone(t *testing.T) {
 	}
 }
 
+// TestRunsAddUp: they are played at the same time, and a failed test again when all have ended.
 func TestRunsAddUp(t *testing.T) {
 	var out strings.Builder
-	var played int
-	play := func(_ group, events func(io.Reader) error) error {
-		played++
-		return events(strings.NewReader(told("TestA pass", "TestB skip: not here", fmt.Sprintf("TestC %s", []string{"fail", "fail", "pass"}[played-1]))))
+	var both sync.WaitGroup
+	both.Add(2)
+	play := func(g group, events func(io.Reader) error) error {
+		switch {
+		case slices.Contains(g.flags, "-count=1"):
+			return events(strings.NewReader(told("TestC fail")))
+		case slices.Contains(g.flags, "-race"):
+			both.Done()
+			both.Wait()
+			return events(strings.NewReader(told("TestA pass", "TestB skip: not here", "TestC pass")))
+		}
+		both.Done()
+		both.Wait()
+		return events(strings.NewReader(told("TestA pass", "TestB skip: not here", "TestC fail")))
 	}
 	got, err := runs(play, groups([]string{"-timeout=1m", "./...", "--", "-race", "./x", "./y"}), &out)
-	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" || !strings.Contains(out.String(), "once more with -race\n") {
+	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" || !strings.Contains(out.String(), "ok   a/b -race ") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
 	}
 }
@@ -145,10 +158,10 @@ func TestAPackageThatEndsEarlyIsNotRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			played := 0
-			got, err := run(func(_ group, events func(io.Reader) error) error {
+			got, err := runs(func(_ group, events func(io.Reader) error) error {
 				played++
 				return events(strings.NewReader(c.stream))
-			}, group{}, io.Discard)
+			}, []group{{}}, io.Discard)
 			if err != nil || got.failed != c.want || played != 1 {
 				t.Errorf("tally = %v, %v after %d runs, want %d failures after one", got, err, played, c.want)
 			}

@@ -210,10 +210,14 @@ func (t *tally) count(e event) {
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
-	t.took = append(t.took, duration{e.Elapsed, strings.Join(append([]string{e.Package}, t.flags...), " ")})
+	name := e.Package
+	if slices.Contains(t.flags, "-race") {
+		name += " -race"
+	}
+	t.took = append(t.took, duration{e.Elapsed, name})
 	switch e.Action {
 	case "pass":
-		t.print("ok   %s %.1f s\n", e.Package, e.Elapsed)
+		t.print("ok   %s %.1f s\n", name, e.Elapsed)
 	case "skip":
 		t.print("-    %s has no tests\n", e.Package)
 	case "fail":

@@ -19,7 +19,7 @@ func tallied(t *testing.T, names ...string) (*tally, string) {
 		}
 		stream.Write(text)
 	}
-	result, err := run(once(&stream), group{}, &out)
+	result, err := runs(once(&stream), []group{{}}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestStreamCutShort(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	var out bytes.Buffer
-	got, err := run(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), group{}, &out)
+	got, err := runs(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), []group{{}}, &out)
 	if err != nil || got.failed != 1 || !strings.Contains(out.String(), "did not finish") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
 	}
@@ -107,7 +107,7 @@ func TestStreamCutShort(t *testing.T) {
 
 func TestOtherLinesPass(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := run(once(strings.NewReader("go: downloading\n")), group{}, &out); err != nil || out.String() != "go: downloading\n" {
+	if _, err := runs(once(strings.NewReader("go: downloading\n")), []group{{}}, &out); err != nil || out.String() != "go: downloading\n" {
 		t.Errorf("output = %q, %v", out.String(), err)
 	}
 }
