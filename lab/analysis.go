@@ -39,6 +39,8 @@ type Analysis struct {
 	Ladder      []Rung             `json:"ladder"`
 	Claims      []Judgement        `json:"claims"`
 	Published   []PublishedFigure  `json:"published"`
+	// Steadiness is of trials of which there is a course.
+	Steadiness []Steadiness `json:"steadiness,omitempty"`
 	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
 	// experiments that change one knob at a time.
 	Curves     []Curve             `json:"curves,omitempty"`
@@ -154,6 +156,9 @@ type Comparison struct {
 	Words    string            `json:"words"`
 	// MoreBlocks is about how many more blocks an undecided comparison needs.
 	MoreBlocks int `json:"more_blocks,omitempty"`
+	// Unsteady says why the verdict depends on how long the trials lasted; empty: it
+	// was not found to.
+	Unsteady string `json:"unsteady,omitempty"`
 }
 
 // Average is a ratio averaged over several points, with what forbids it.

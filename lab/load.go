@@ -138,6 +138,7 @@ type LoadReport struct {
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile
+	Course  []Slice // of one load; none of a search
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	Notes  []string

@@ -80,6 +80,7 @@ type Measured struct {
 	Values map[string]float64
 	// Spectra are the distributions behind them, by quantity; see Quantities.
 	Spectra map[string][]Quantile
+	Course  []Slice // as the generator saw it
 	// Paths show where the time of single operations went.
 	Paths []Path
 }

@@ -35,6 +35,8 @@ type Trial struct {
 	Measures map[string]float64 `json:"measures,omitempty"`
 	// Spectra are the distributions behind them, by quantity.
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
+	// Course is how the load went on, second by second.
+	Course []Slice `json:"course,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
 	// Faults are what was done to the trial on purpose, in the order of doing.

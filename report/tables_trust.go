@@ -13,7 +13,7 @@ import (
 
 // trustTables are what lets a reader judge how far to believe the numbers.
 func (v view) trustTables() []table {
-	return filled(v.designTable(), v.noiseTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
+	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
 }
 
 // designTable says how the experiment was played.
@@ -39,6 +39,28 @@ func (v view) noiseTable() table {
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
 		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(figure.Percent(v.margin(name))))
+	}
+	return t
+}
+
+// steadinessTable shows how the trials went on that were not steady, or too short to tell.
+func (v view) steadinessTable() table {
+	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
+		Note:    "a trial is followed second by second; where its level changes by more than the margin, what is measured depends on how long it lasts",
+		Columns: []column{words("variant"), words("point"), words("followed"), prose("what was found"), numbers("second / first half"), prose("trials")}}
+	for _, s := range v.Steadiness {
+		if s.Steady || v.struckOut(s.Variant) {
+			continue
+		}
+		var courses []string
+		for _, kind := range slices.Sorted(maps.Keys(s.Courses)) {
+			courses = append(courses, fmt.Sprintf("%d %s", s.Courses[kind], kind))
+		}
+		halves := absent
+		if s.Halves != nil {
+			halves = ofRatio(*s.Halves).times()
+		}
+		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves), text(strings.Join(courses, ", ")))
 	}
 	return t
 }

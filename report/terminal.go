@@ -196,6 +196,7 @@ func (p *printer) padded(s, code string) string {
 // trust writes what the reader needs to judge the numbers by.
 func (p *printer) trust(v view, full bool) {
 	p.table(v.noiseTable())
+	p.table(v.steadinessTable())
 	p.table(v.invalidTable())
 	if full || v.anyAuditFailed() {
 		p.table(v.auditTable())

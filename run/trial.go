@@ -59,7 +59,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 		return nil
 	}
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
-	trial.Measures, trial.Spectra, trial.Paths = found.Values, found.Spectra, found.Paths
+	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
 	return err
 }
 

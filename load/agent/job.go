@@ -85,6 +85,8 @@ type Await struct {
 type Report struct {
 	Schema  string        `json:"schema"`
 	Outcome trial.Outcome `json:"outcome"`
+	// Course is the load of a fixed job, second by second.
+	Course []lab.Slice `json:"course,omitempty"`
 }
 
 // ReadReport reads what a generator unit handed in.

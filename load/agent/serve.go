@@ -50,6 +50,7 @@ type served struct {
 	started chan struct{}
 	stopped chan error // nil after the command stop
 	history *history
+	course  []lab.Slice
 }
 
 // errStopped is why a load ends before its time.
@@ -87,7 +88,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 			return err
 		}
 	}
-	return s.channel.Report(Report{Schema: Schema, Outcome: outcome})
+	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course})
 }
 
 // gone is the error, or that the conductor is gone if that is its cause.
@@ -280,6 +281,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	}
 	hooks.Second = func(second trial.Second) error {
 		err := watch(second)
+		s.course = append(s.course, slice(second))
 		if s.Seconds {
 			err = errors.Join(err, s.channel.Tell(EventSecond, second))
 		}

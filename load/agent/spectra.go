@@ -5,6 +5,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
 )
 
 // Spectra are the distributions of the response and service times of all
@@ -16,6 +17,15 @@ func (r Report) Spectra() map[string][]lab.Quantile {
 	return map[string][]lab.Quantile{
 		lab.ResponseTime: spectrum(r.Outcome.Results.Times(record.Response, record.All)),
 		lab.ServiceTime:  spectrum(r.Outcome.Results.Times(record.Service, record.All)),
+	}
+}
+
+// slice is what there is to keep of a second.
+func slice(second trial.Second) lab.Slice {
+	times := record.PercentilesOf(second.Results.Times(record.Response, record.All))
+	return lab.Slice{
+		End: second.Results.To.Seconds(), OK: second.Results.Count(record.All, record.OK),
+		Median: times.P50, P99: times.P99,
 	}
 }
 

@@ -107,6 +107,9 @@ func TestGeneratorUnit(t *testing.T) {
 	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
 		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent, s.Unsent, seen.Load())
 	}
+	if n := len(report.Course); n != 1 || report.Course[0].OK != s.OK || report.Course[0].Median == nil {
+		t.Errorf("the course of half a second has %d slices: %+v, want one with %d operations", n, report.Course, s.OK)
+	}
 	text := u.handed
 	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent || !bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
 		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s", n, s.Sent, seen.Load(), text)

@@ -27,6 +27,7 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		add(fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.", a.Trials.Planned, len(a.Trials.Invalid)), "trust")
 		return sentences
 	}
+	add(e.saysUnsteady(), "trust")
 	switch {
 	case e.study.Explains():
 		for _, text := range e.saysWaterfalls(a.Waterfalls) {

@@ -195,6 +195,7 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
 	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
 	e.robust(&out, c)
+	e.withhold(&out, metric, p, c)
 	return out
 }
 
@@ -262,7 +263,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 		c.Family, c.PHolm = len(members), number(adjusted[k])
 		wide := ratios[i].At(e.sure(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
-		if (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
+		if c.Unsteady == "" && (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members), figure.Number(adjusted[k], nil, nil))
 		}
 	}

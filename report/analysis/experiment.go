@@ -26,6 +26,10 @@ type experiment struct {
 	bias   map[cell]float64
 	biases []lab.Bias
 	notes  []string
+	// steady is how the trials of every variant went on; unsteady, by variant, point and
+	// what was followed, are those of them that were not.
+	steady   []lab.Steadiness
+	unsteady map[cell]lab.Steadiness
 	// looks are those at the data of a sequential design; nil where nobody looks before
 	// the end.
 	looks *stats.Sequence
@@ -83,6 +87,7 @@ func newExperiment(in Input) *experiment {
 	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()
+	e.followSteadiness()
 	return e
 }
 

@@ -163,7 +163,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra}
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Course: r.Course}
 	used, watched := metered.Roles[RoleSystem]
 	if !watched {
 		return found, nil // it runs somewhere else
