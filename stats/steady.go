@@ -15,6 +15,8 @@ const (
 	WarmUp   SteadyKind = "warm-up"         // faster, and level, in its last half
 	Slowdown SteadyKind = "slowdown"        // slower, and level, in its last half
 	Unsteady SteadyKind = "no steady state" // no level in its last half
+	// Swinging is of our own: to and fro too seldom for the trial to hold many swings.
+	Swinging SteadyKind = "swings"
 )
 
 // Course is what was found in a series of times.
@@ -35,7 +37,8 @@ const LeastCourse = 4
 // steps. Barrett et al. ask 15 ln n of a change, for series of thousands. A trial has
 // tens of slices: 12 + 3 ln n is a BIC of three numbers per level, raised until noise
 // alone passes it in less than one trial of twenty from four slices on (see the test).
-// Levels within the margin of each other are one.
+// Levels within the margin of each other are one. Many short levels pay more penalties
+// than they can gain: Swings finds those.
 func Steadiness(times []float64, margin float64) (Course, error) {
 	values, err := logs("steadiness", times)
 	if err != nil {
@@ -72,6 +75,34 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	return course, nil
 }
 
+// Swings looks for a series of positive times that goes to and fro by a factor of two or
+// more, and beyond chance, which each slice may be off by the given deviation of its
+// logarithm for. It does where the mid between the second lowest and the second highest slice
+// is crossed, but in fewer than twenty stretches: a trial of more holds them all in their
+// proportion, and what is left shows between trials. The factor is 1 where it does not.
+func Swings(times []float64, chance float64) (factor float64, err error) {
+	const least, many, beyond = 2, 20, 4
+	values, err := logs("swings", times)
+	if err != nil {
+		return 1, err
+	}
+	if len(values) < LeastCourse {
+		return 1, &TooFewError{"swings", len(values), LeastCourse}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	low, high := sorted[1], sorted[len(sorted)-2]
+	stretches := 1
+	for i := range values[1:] {
+		if middle := (low + high) / 2; (values[i] > middle) != (values[i+1] > middle) {
+			stretches++
+		}
+	}
+	if high-low < max(math.Log(least), beyond*chance) || stretches >= many {
+		return 1, nil
+	}
+	return math.Exp(high - low), nil
+}
+
 // partition cuts values into segments of two or more, so that the likelihood of normal
 // segments with a mean and a deviation each is largest after the penalty. It returns
 // the bounds of the segments, 0 and len(values) among them. A deviation counts with at
@@ -94,7 +125,10 @@ func partition(values []float64, least float64) []int {
 	best[0] = -penalty
 	for to := 1; to <= n; to++ {
 		best[to] = math.Inf(1)
-		for from := 0; from+shortest <= to; from++ {
+		for from := 0; from < to; from++ {
+			if to-from < shortest && from > 0 && to < n {
+				continue // the first and the last level may have begun, or may go on, outside
+			}
 			if sum := best[from] + cost(from, to) + penalty; sum < best[to] {
 				best[to], before[to] = sum, from
 			}

@@ -72,13 +72,20 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 			half := len(times) / 2
 			first, second = append(first, stats.Mean(times[:half])), append(second, stats.Mean(times[len(times)-half:]))
 		}
-		found, err := stats.Steadiness(times, e.design.Margin)
-		switch {
-		case len(trial.Course) == 0:
+		if len(trial.Course) == 0 {
 			continue
-		case err != nil:
+		}
+		found, err := stats.Steadiness(times, e.design.Margin)
+		if err != nil {
 			s.Courses[tooShort]++
 			continue
+		}
+		swinging, chance := times, chanceOfCounts(trial.Course)
+		if quantity != followRate { // where the medians swing, the tail does
+			swinging, chance = e.course(trial, followMedian), chanceOfMedians(trial.Course)
+		}
+		if factor, err := stats.Swings(swinging, chance); err == nil && factor > 1 {
+			found = stats.Course{Kind: stats.Swinging, Factor: max(factor, found.Factor)}
 		}
 		s.Courses[string(found.Kind)]++
 		factors = append(factors, found.Factor)
@@ -87,7 +94,7 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 	if changed > 0 && 2*changed >= len(factors) {
 		slices.Sort(factors)
 		s.Steady, s.Factor = false, stats.Median(factors[len(factors)-changed:])
-		s.Words = fmt.Sprintf("in %d of %s its %s changes its level within the trial, by %s", changed, count(len(factors), "trial"), quantityWords[quantity], figure.Times(s.Factor, nil, nil))
+		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", changed, count(len(factors), "trial"), quantityWords[quantity], figure.Times(s.Factor, nil, nil))
 	}
 	halves := e.byBlock(second, first)
 	if halves.n() == 0 {
@@ -104,6 +111,28 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(), quantityWords[quantity])
 	}
 	return s
+}
+
+// chanceOfMedians is about how much the logarithm of a slice's median is off by chance: of
+// operations whose logarithms have a normal distribution with such a 99th percentile.
+func chanceOfMedians(course []lab.Slice) float64 {
+	const ofMedian, ofTail = 1.25, 2.33 // deviations of a median of n, times the root of n; of p99 from p50
+	var each []float64
+	for _, s := range course {
+		if s.Median != nil && s.P99 != nil && *s.Median > 0 && s.OK > 0 {
+			each = append(each, ofMedian*math.Log(*s.P99 / *s.Median)/ofTail/math.Sqrt(float64(s.OK)))
+		}
+	}
+	return stats.Median(each)
+}
+
+// chanceOfCounts is about how much the logarithm of a slice's count is off by chance.
+func chanceOfCounts(course []lab.Slice) float64 {
+	var each []float64
+	for _, s := range course {
+		each = append(each, 1/math.Sqrt(float64(s.OK)+0.5))
+	}
+	return stats.Median(each)
 }
 
 // quantityWords are the quantities in sentences. A rate is followed as its inverse.
@@ -140,24 +169,28 @@ func (e *experiment) course(trial lab.Trial, quantity string) []float64 {
 
 // disturbance is the widest of the changes that a comparison may hang on: of either
 // variant within a trial, in what the metric follows from, or of their ratio from block
-// to block. Its factor is 1 where none was found.
-func (e *experiment) disturbance(metric lab.Metric, point string, p pair, c contrast) (factor float64, words string) {
-	factor, words = driftOf(c, e.design.Margin)
+// to block. Its factor is 1 where none was found. It is told in short and in full.
+func (e *experiment) disturbance(metric lab.Metric, point string, p pair, c contrast) (factor float64, short, full string) {
+	factor, full = driftOf(c, e.design.Margin)
+	if full != "" {
+		short = "the ratio goes from block to block"
+	}
 	for _, name := range []string{p.variant, p.against} {
 		if v, _ := e.study.Variant(name); v.TwinOf != "" {
 			name = v.TwinOf
 		}
 		if s, found := e.unsteady[cell{name, point, followed(metric)}]; found && s.Factor > factor {
-			factor, words = s.Factor, fmt.Sprintf("%s is not steady: %s", s.Variant, s.Words)
+			factor, short = s.Factor, s.Variant+" is not steady"
+			full = short + ": " + s.Words
 		}
 	}
-	return factor, words
+	return factor, short, full
 }
 
 // withhold takes back a verdict that hangs on how long the trials lasted. Where even the
 // whole change could not turn it, its direction stands, but not its size.
 func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c contrast) {
-	factor, words := e.disturbance(metric, out.Point.Name, p, c)
+	factor, short, words := e.disturbance(metric, out.Point.Name, p, c)
 	if words == "" {
 		return
 	}
@@ -165,10 +198,10 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 	beyond := 1 + e.gates(metric.Name, p).Widest()
 	if c.ratio.Low/factor > beyond || c.ratio.High*factor < 1/beyond {
 		direction, _, _ := strings.Cut(out.Words, " by at least")
-		out.Words = direction + ", by how much is open: " + words
+		out.Words = direction + ", by how much is open: " + short
 		return
 	}
-	out.Verdict, out.MoreBlocks, out.Words = lab.Undecided, 0, "withheld: "+words
+	out.Verdict, out.MoreBlocks, out.Words = lab.Undecided, 0, "withheld: "+short
 }
 
 // driftOf says how a ratio goes up or down over the blocks of an experiment: by more than
