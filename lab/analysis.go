@@ -39,6 +39,8 @@ type Analysis struct {
 	Ladder      []Rung             `json:"ladder"`
 	Claims      []Judgement        `json:"claims"`
 	Published   []PublishedFigure  `json:"published"`
+	// Held are the offered rates of a system under load.
+	Held []HeldRate `json:"held,omitempty"`
 	// Steadiness is of trials of which there is a course.
 	Steadiness []Steadiness `json:"steadiness,omitempty"`
 	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of

@@ -2,6 +2,20 @@ package lab
 
 import "strings"
 
+// HeldRate says how often a variant held an offered rate: began what was due, with right
+// answers, within the objective of the study.
+type HeldRate struct {
+	Variant string  `json:"variant"`
+	Point   string  `json:"point"`
+	Rate    float64 `json:"rate"` // flows per second
+	Held    int     `json:"held"` // trials
+	Trials  int     `json:"trials"`
+	// Begun is the share of the rate that was begun, and Wrong that of the answers that
+	// were not right: medians over the trials.
+	Begun float64 `json:"begun"`
+	Wrong float64 `json:"wrong"`
+}
+
 // Curve is one metric of one variant over the offered rate.
 type Curve struct {
 	Variant string       `json:"variant"`
@@ -12,10 +26,13 @@ type Curve struct {
 
 // CurvePoint is what one offered rate gave.
 type CurvePoint struct {
-	Point   string    `json:"point"`
-	Offered float64   `json:"offered"` // operations per second
-	Median  float64   `json:"median"`  // over the trials
-	Values  []float64 `json:"values"`  // one per trial
+	Point   string  `json:"point"`
+	Offered float64 `json:"offered"` // flows, or operations, per second
+	// Due is the offered rate in what a rate of results counts: in operations where flows
+	// have several; 0: as Offered.
+	Due    float64   `json:"due,omitempty"`
+	Median float64   `json:"median"` // over the trials
+	Values []float64 `json:"values"` // one per trial
 	// Held: in most trials the rate was achieved and did not pile up.
 	Held bool `json:"held"`
 }

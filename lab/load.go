@@ -17,6 +17,11 @@ const (
 	FigureHeld     = "held"          // 1: the rate was achieved and did not pile up
 	// FigureLimited is 1 where the generator, not the system, was the limit.
 	FigureLimited = "generator_limited"
+	FigureErrors  = "error_share" // of the operations, those not answered rightly
+	// FigureObjective is 1 where the load met the objective, else 0.
+	FigureObjective = "objective_met"
+	// FigureFlow is how many operations a flow had; absent where that is one.
+	FigureFlow = "operations_per_flow"
 )
 
 // RoleGenerator is the role of the unit that makes the load: what it uses is no cost of

@@ -16,7 +16,7 @@ func (v view) curvesSection() section {
 		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median that stays level says little while the 99th percentile climbs. " +
 			"At hollow marks work piled up, so that the time depends on how long the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less than it is asked."}
 	finish, _ := v.finishTime()
-	s.Shown = []table{v.capacityTable(), v.curveTable(finish)}
+	s.Shown = []table{v.heldTable(), v.capacityTable(), v.curveTable(finish)}
 	for _, kind := range []string{"curve", "throughput", "share"} {
 		for _, m := range v.drawnCurves(kind) {
 			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name, Limit: v.limit(m),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -14,7 +15,7 @@ import (
 // distributions, the waits and the use of every unit only in full.
 func (v view) loadTables(full bool) []table {
 	finish, loaded := v.finishTime()
-	tables := []table{v.capacityTable()}
+	tables := []table{v.heldTable(), v.capacityTable()}
 	for _, m := range v.Metrics {
 		if v.hasCurve(m.Name) && (full || loaded && m.Name == finish.Name) {
 			tables = append(tables, v.curveTable(m))
@@ -30,6 +31,26 @@ func (v view) loadTables(full bool) []table {
 		tables = append(tables, v.interactionTable(), v.kindsTable(at), v.usageTable(at))
 	}
 	return filled(append(tables, v.costTable())...)
+}
+
+// heldTable shows which of the offered rates each variant held, and why it did not.
+func (v view) heldTable() table {
+	t := table{ID: "held", Title: "Rates held", Keys: 2, Note: "begun in time and answered rightly, in every trial",
+		Columns: []column{words("variant"), numbers("offered"), words("held"), numbers("begun"), numbers("not right")}}
+	if v.Objective != "" {
+		t.Note = "begun in time, and " + v.Objective + ", in every trial"
+	}
+	for _, r := range v.Held {
+		if v.struckOut(r.Variant) {
+			continue
+		}
+		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
+		if r.Held < r.Trials {
+			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
+		}
+		t.add(text(r.Variant), text(strconv.FormatFloat(r.Rate, 'g', 4, 64)+"/s"), held, text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong)))
+	}
+	return t
 }
 
 // capacities are the results of searches, highest first.

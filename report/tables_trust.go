@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // trustTables are what lets a reader judge how far to believe the numbers.
@@ -38,7 +39,7 @@ func (v view) noiseTable() table {
 		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
-		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(figure.Percent(v.margin(name))))
+		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
 	}
 	return t
 }

@@ -42,7 +42,7 @@ func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 // bias is slower or faster by at least so much. One wholly within
 // [1/(1+margin), 1+margin] is equivalent (two one-sided tests, Schuirmann
 // 1987); a bias never loosens that. One that excludes 1 but reaches into
-// the gates is slower or faster, maybe negligibly, unless the bias
+// the gates is slower or faster by anything from its one end to the other, unless the bias
 // covers it wholly. Any other is undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
@@ -52,13 +52,13 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	case ratio.High < 1/beyond:
 		return Verdict{Kind: lab.Faster, Words: words.Below + " by at least " + shortfall(ratio.High)}
 	case ratio.within(gates.Margin):
-		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + percent(gates.Widest())}
+		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + Reach(gates.Widest())}
 	case ratio.within(gates.Bias):
-		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + percent(gates.Bias) + " that a twin shows"}
+		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + Reach(gates.Bias) + " that a twin shows"}
 	case ratio.Low > 1:
-		return Verdict{Kind: lab.Slower, Words: words.Above + ", maybe negligibly", Negligible: true}
+		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + reach(ratio.Low) + " to " + reach(ratio.High), Negligible: true}
 	case ratio.High < 1:
-		return Verdict{Kind: lab.Faster, Words: words.Below + ", maybe negligibly", Negligible: true}
+		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + reach(ratio.High) + " to " + reach(ratio.Low), Negligible: true}
 	}
 	return undecided(ratio, gates.Margin)
 }
@@ -87,6 +87,32 @@ func undecided(ratio Estimate, margin float64) Verdict {
 		noun = "block"
 	}
 	return Verdict{Kind: lab.Undecided, MoreBlocks: count, Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
+}
+
+// Reach writes how far a margin or a bias reaches: "5 %", from 2 on as a factor. One that
+// reaches a factor of ten says only how few blocks it is known from.
+func Reach(share float64) string {
+	const known = 9
+	switch {
+	case share > known:
+		return "a factor of more than ten (too few blocks to tell)"
+	case share >= 1:
+		return "a factor of " + twoDigits(1+share)
+	}
+	return percent(share)
+}
+
+// reach says how far an end of an interval lies from 1, to two digits.
+func reach(ratio float64) string {
+	switch {
+	case ratio >= 2:
+		return "a factor of " + twoDigits(ratio)
+	case ratio > 1:
+		return percent(ratio - 1)
+	case ratio > 0.5:
+		return percent(1 - ratio)
+	}
+	return "a factor of " + twoDigits(1/ratio)
 }
 
 // excess says how far a ratio lies above 1: "4.1 %", from 2 on "a factor of 3.4".

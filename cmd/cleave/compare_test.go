@@ -21,7 +21,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -186,34 +185,6 @@ func TestStarterFilesAreValid(t *testing.T) {
 	}
 	if err != nil {
 		t.Errorf("scenario: %v", err)
-	}
-}
-
-func TestHeldRates(t *testing.T) {
-	trial := func(number, attempt int, verdict lab.AuditVerdict, figures map[string]float64) lab.Trial {
-		return lab.Trial{Number: number, Attempt: attempt, Variant: "a", Point: lab.Point{Name: "rate-10"},
-			Audit: lab.Audit{Verdict: verdict, Figures: figures}}
-	}
-	figures := func(objective, limited, wrong float64) map[string]float64 {
-		return map[string]float64{external.FigureOffered: 10, external.FigureObjective: objective, external.FigureLimited: limited, external.FigureErrorShare: wrong}
-	}
-	good := trial(1, 1, lab.AuditValid, figures(1, 0, 0))
-	for name, test := range map[string]struct {
-		trials []lab.Trial
-		want   string
-	}{
-		"none":             {nil, "not known"},
-		"all":              {[]lab.Trial{good, trial(2, 1, lab.AuditValid, figures(1, 0, 0.001))}, "held in all 2 trials"},
-		"objective missed": {[]lab.Trial{good, trial(2, 1, lab.AuditValid, figures(0, 0, 0))}, "not held in 1 of 2 trials"},
-		"rate missed":      {[]lab.Trial{trial(1, 1, lab.AuditUnknown, figures(1, 0, 0))}, "not held in 1 of 1 trials"},
-		"errors":           {[]lab.Trial{trial(1, 1, lab.AuditValid, figures(1, 0, 0.02))}, "not held in 1 of 1 trials"},
-		"client limited":   {[]lab.Trial{good, trial(2, 1, lab.AuditUnknown, figures(1, 1, 0))}, "held in all 1 trials"},
-		"second attempt":   {[]lab.Trial{trial(1, 1, lab.AuditUnknown, figures(1, 0, 0)), trial(1, 2, lab.AuditValid, figures(1, 0, 0))}, "held in all 1 trials"},
-		"never played":     {[]lab.Trial{trial(1, 1, lab.AuditUnknown, nil)}, "not known"},
-	} {
-		if got := heldAt("a", "rate-10", test.trials); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
 	}
 }
 

@@ -201,11 +201,6 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	if played != nil && !run.Interrupted(played) {
 		return errors.Join(played, a.adviseResume(command, folder))
 	}
-	if flags.compares {
-		if err := a.showHeld(folder, flags.documents); err != nil {
-			return errors.Join(played, err)
-		}
-	}
 	analysis, err := a.conclude(folder, flags.documents)
 	if played != nil {
 		return errors.Join(played, err, a.adviseResume(command, folder))

@@ -41,6 +41,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Ladder = e.ladder()
 	a.Claims = e.judgeClaims()
 	a.Published = e.publishedFigures(a)
+	a.Held = e.heldRates()
 	a.Steadiness = e.steady
 	a.Curves, a.Spectra, a.Usages, a.Paths = e.curves(), e.spectra(), e.usages(), e.paths()
 	if e.study.Load != nil {

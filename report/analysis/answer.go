@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // answer says in a few sentences what was found; each names the part of the
@@ -39,6 +40,7 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		for _, metric := range e.study.Metrics[:min(mostNamed, len(e.study.Metrics))] {
 			add(e.saysMetric(a, metric), "ratios")
 		}
+		add(e.saysHeld(a.Held), "curves")
 	default:
 		add(e.saysRatio(a), "ratios")
 	}
@@ -92,7 +94,8 @@ func (e *experiment) saysRatio(a lab.Analysis) string {
 }
 
 // saysMetric compares the variants with the baseline in a metric of the system:
-// at its only point, or from the first to the last.
+// at its only point, or from the first to the last, of those where both held the rate if
+// there are any.
 func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
 	var parts []string
 	for _, v := range e.variants() {
@@ -104,6 +107,12 @@ func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
 		}
 		if len(found) == 0 || len(parts) == mostNamed {
 			continue
+		}
+		held := slices.DeleteFunc(slices.Clone(found), func(c lab.Comparison) bool {
+			return !e.mostHeld(e.counted(c.Variant, c.Point.Name)) || !e.mostHeld(e.counted(c.Baseline, c.Point.Name))
+		})
+		if len(held) > 0 {
+			found = held
 		}
 		text := fmt.Sprintf("%s has %s", v.Name, e.saysComparison(metric, found[0]))
 		if last := found[len(found)-1]; len(found) > 1 {
@@ -119,9 +128,9 @@ func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
 
 // saysComparison tells one comparison with both values and its verdict.
 func (e *experiment) saysComparison(metric lab.Metric, c lab.Comparison) string {
-	mine, _ := e.mean(c.Variant, c.Point.Name, metric.Name)
-	other, _ := e.mean(c.Baseline, c.Point.Name, metric.Name)
-	return fmt.Sprintf("%s that of %s at %s (%s against %s): %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Point.Name,
+	mine, _ := e.middle(c.Variant, c.Point.Name, metric.Name)
+	other, _ := e.middle(c.Baseline, c.Point.Name, metric.Name)
+	return fmt.Sprintf("%s that of %s at %s (median trials: %s against %s): %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Point.Name,
 		figure.Quantity(mine, nil, nil, metric.Unit), figure.Quantity(other, nil, nil, metric.Unit), c.Words)
 }
 
@@ -271,7 +280,7 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil {
 		found := "no bias was found"
 		if bias := e.widestGates(headline).Bias; bias > 0 {
-			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what, figure.Percent(bias))
+			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what, stats.Reach(bias))
 		}
 		parts = append(parts, fmt.Sprintf("The same variant under a second name is measured at %s of itself in %s: %s.",
 			figure.Times(r.Ratio, r.Low, r.High), what, found))

@@ -110,8 +110,8 @@ func (e *experiment) comparisonAt(a lab.Analysis, metric, point, variant string)
 func (e *experiment) saysCompletion(a lab.Analysis, point string) string {
 	median, tail := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.CompletionTime, 0.99, "")
 	takes := func(variant string) string {
-		words := e.meanWords(variant, point, median)
-		if longest := e.meanWords(variant, point, tail); longest != "" {
+		words := e.middleWords(variant, point, median)
+		if longest := e.middleWords(variant, point, tail); longest != "" {
 			words += ", p99 " + longest
 		}
 		return words
@@ -130,13 +130,13 @@ func (e *experiment) saysCompletion(a lab.Analysis, point string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("To complete one %s at %s (%s), %s; %s itself takes %s (%s, %s intervals).", e.operation(), e.rateWords(point), point,
+	return fmt.Sprintf("To complete one %s at %s (%s), %s; %s itself takes %s (medians over trials; %s, %s intervals).", e.operation(), e.rateWords(point), point,
 		strings.Join(parts, "; "), e.study.Baseline, takes(e.study.Baseline), count(blocks, "block"), figure.Percent(a.Confidence))
 }
 
-// meanWords is the mean of a metric with its unit, or "" where it was not measured.
-func (e *experiment) meanWords(variant, point, metric string) string {
-	value, measured := e.mean(variant, point, metric)
+// middleWords is the median of a metric over trials with its unit, or "" where it was not measured.
+func (e *experiment) middleWords(variant, point, metric string) string {
+	value, measured := e.middle(variant, point, metric)
 	known, _ := e.metric(metric)
 	if !measured {
 		return ""
@@ -156,7 +156,7 @@ func (e *experiment) saysAnswering(a lab.Analysis, point string) string {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s answers after %s, which is %s as long as %s, but the %s takes %s as long as its answer", v.Name,
-			e.meanWords(v.Name, point, answered), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.operation(), early.text()))
+			e.middleWords(v.Name, point, answered), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.operation(), early.text()))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -194,7 +194,7 @@ func (e *experiment) saysCost(point string) string {
 	for _, v := range e.variants() {
 		var words []string
 		for _, m := range e.study.AllMetrics() {
-			if text := e.meanWords(v.Name, point, m.Name); m.Phrase != "" && text != "" {
+			if text := e.middleWords(v.Name, point, m.Name); m.Phrase != "" && text != "" {
 				words = append(words, text+" "+m.Phrase)
 			}
 		}

@@ -20,9 +20,9 @@ func answerOf(in Input) string {
 func TestAnswerOfASystemUnderLoad(t *testing.T) {
 	answer := answerOf(shopUnderLoad())
 	for _, want := range []string{
-		"ratios: To complete one order at 80 orders/s (at-80), sync takes 2.28x [2.14, 2.43] as long as monolith (median 14.1 ms, p99 50.4 ms: slower",
-		"monolith itself takes 6.21 ms, p99 20.4 ms (6 blocks, 95 % intervals).",
-		"ratios: Accepting is not completing: async answers after 4.28 ms, which is 0.690x [0.658, 0.723] as long as monolith, but the order takes 8.919x",
+		"ratios: To complete one order at 80 orders/s (at-80), sync takes 2.28x [2.14, 2.43] as long as monolith (median 14.0 ms, p99 49.8 ms: slower",
+		"monolith itself takes 6.18 ms, p99 20.3 ms (medians over trials; 6 blocks, 95 % intervals).",
+		"ratios: Accepting is not completing: async answers after 4.30 ms, which is 0.690x [0.658, 0.723] as long as monolith, but the order takes 8.92x",
 		"curves: Under \"p99<100ms,errors<0.1%\" the highest rate of completed orders is: monolith 278 [267, 289]/s (16700 a minute); sync",
 		"0.607x [0.562, 0.656] that of monolith, less by at least 34 %",
 		"cost: At 80 orders/s one order costs 2.13 ms CPU, 11.0 statements with monolith; ",

@@ -72,6 +72,9 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 			continue
 		}
 		points = append(points, lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: e.mostHeld(trials)})
+		if steps := figuresOf(trials, lab.FigureFlow); len(steps) > 0 {
+			points[len(points)-1].Due = offered * stats.Median(steps)
+		}
 	}
 	slices.SortStableFunc(points, func(a, b lab.CurvePoint) int { return cmp.Compare(a.Offered, b.Offered) })
 	return points

@@ -66,7 +66,7 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 	}
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
-		"Response time, p99: b has 1.5", "that of a at slow (3.00 ms against 2.00 ms): slower", "at quick", "Capacity: b has 0.8", "of itself in response time, p99: no bias was found",
+		"Response time, p99: b has 1.5", "that of a at slow (median trials: 3.00 ms against 2.00 ms): slower", "at quick", "Capacity: b has 0.8", "of itself in response time, p99: no bias was found",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)

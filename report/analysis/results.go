@@ -49,3 +49,10 @@ func (e *experiment) mean(variant, point, metric string) (float64, bool) {
 	s := e.cells[cell{variant, point, metric}]
 	return stats.Mean(s.values), len(s.values) > 0
 }
+
+// middle is the median of a cell over its trials, as the curves show it; false where
+// nothing was measured.
+func (e *experiment) middle(variant, point, metric string) (float64, bool) {
+	s := e.cells[cell{variant, point, metric}]
+	return stats.Median(s.values), len(s.values) > 0
+}

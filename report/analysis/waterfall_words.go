@@ -91,8 +91,8 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 // saysWaterfall tells one metric: the whole, then the steps, the largest first.
 func (e *experiment) saysWaterfall(w lab.Waterfall) string {
 	metric, _ := e.metric(w.Metric)
-	from, _ := e.mean(w.From, w.Point.Name, w.Metric)
-	to, _ := e.mean(w.To, w.Point.Name, w.Metric)
+	from, _ := e.middle(w.From, w.Point.Name, w.Metric)
+	to, _ := e.middle(w.To, w.Point.Name, w.Metric)
 	said := fmt.Sprintf("from %s to %s it is %s, %s", w.From, w.To, times(w.Whole), w.Words)
 	if len(w.Steps) > 1 {
 		said = saysSteps(w, said)

@@ -1,6 +1,6 @@
 // Package figure writes numbers for people: each rounded by its own interval, to
-// two significant digits of the half-width, so that no digit is printed that
-// the data do not support. Values are given in seconds, bytes or plain numbers;
+// two significant digits of the half-width and three of its own at most, so that no digit
+// is printed that the data do not support. Values are given in seconds, bytes or plain numbers;
 // the unit is scaled for the eye only. It does not choose what to print.
 //
 // Entry points: Quantity, Times, Number, Percent, Fixed and After.
@@ -16,10 +16,11 @@ import (
 // Absent stands where there is no number.
 const Absent = "-"
 
-// mostDigits bounds the significant digits of a number without an interval's help.
-const mostDigits = 6
+// mostDigits is how many significant digits a number has at most: nobody reads more, and an
+// interval without width would have them all.
+const mostDigits = 3
 
-// Number writes an estimate with its interval: "1.172 [1.110, 1.234]". Without
+// Number writes an estimate with its interval: "1.17 [1.11, 1.23]". Without
 // an interval it has three significant digits.
 func Number(value float64, low, high *float64) string { return write(value, low, high, 1, "") }
 
@@ -63,7 +64,7 @@ func Percent(share float64) string {
 	if !finite(share) {
 		return Absent
 	}
-	return Fixed(share*100, min(mostDigits, max(0, 1-magnitude(share*100)))) + " %"
+	return Fixed(share*100, min(2*mostDigits, max(0, 1-magnitude(share*100)))) + " %"
 }
 
 // Scale returns the unit in which a value is easy to read, and the factor that
@@ -117,17 +118,17 @@ func bracketed(value float64, low, high *float64, digits int, suffix string) str
 }
 
 // Decimals is the rounding rule: how many digits after the point a number
-// deserves. Two significant digits of the half-width of its interval are
-// supported; without an interval three digits of the number itself are shown.
+// deserves: two significant digits of the half-width of its interval, and at most three
+// of its own.
 // A negative count rounds to tens, hundreds and so on.
 func Decimals(value float64, low, high *float64) int {
-	digits := 2 - magnitude(value*1.0005) // 0.9996 will show as 1.00
+	most := mostDigits - 1 - magnitude(value*1.0005) // 0.9996 will show as 1.00
 	if low != nil && high != nil {
 		if half := (*high - *low) / 2; finite(half) && half > 0 {
-			digits = 1 - magnitude(half)
+			return min(most, 1-magnitude(half))
 		}
 	}
-	return min(digits, mostDigits-1-magnitude(value))
+	return most
 }
 
 // magnitude is the power of ten of a number's first digit; 0 for 0.

@@ -11,7 +11,7 @@ const LeastAchieved = 0.99
 
 // FigureErrors is, beside the figures that every system under load has, the share of
 // operations that were not answered rightly.
-const FigureErrors = "error_share"
+const FigureErrors = lab.FigureErrors
 
 // With adds to an audit of a system what the generator has to say of the trial. A rate
 // that the system did not hold is a finding like any other; one that the generator could

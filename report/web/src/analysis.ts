@@ -87,6 +87,8 @@ export interface Quantile {
 export interface CurvePoint {
   point: string;
   offered: number;
+  /** The offered rate in what a rate of results counts; absent where that is the same. */
+  due?: number;
   median: number;
   values: number[] | null;
   held: boolean;

@@ -37,12 +37,11 @@ export interface Estimate {
   high: number | null;
 }
 
-/** Digits after the point: two significant ones of the half-width of the interval, else three of the value. */
+/** Digits after the point: two significant ones of the half-width of the interval, and at most three of the value. */
 export function decimals(e: Estimate, factor: number): number {
-  const shown = e.value * factor;
   const half = halfWidth(e);
-  const digits = half !== null && half > 0 ? 1 - magnitude(half * factor) : 2 - magnitude(shown * 1.0005);
-  return Math.min(digits, 5 - magnitude(shown));
+  const most = 2 - magnitude(e.value * factor * 1.0005);
+  return half !== null && half > 0 ? Math.min(most, 1 - magnitude(half * factor)) : most;
 }
 
 /** The power of ten of a number's first digit; 0 for 0. */

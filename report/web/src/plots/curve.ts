@@ -153,13 +153,15 @@ function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Mark
   return [...bar, Plot.dot([r], { x: "mean", y: () => y, symbol: look.symbol, r: 3.4, fill: look.colour, stroke: look.colour, title: () => title, tip: true })];
 }
 
-/** A rate of results over the offered rate, with the line on which they are equal; or a share of what was offered. */
+/** A rate of results over the offered rate, with the line on which all that was due got done; or a share of what was offered. */
 export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
   const share = a.metrics.find((m) => m.name === metric)?.kind === "share";
   const curves = curvesOf(a, (m) => m === metric);
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
-  const top = Math.max(share ? 1e-4 : most, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
+  const fastest = points.reduce<CurvePoint | undefined>((most, p) => (most && most.offered >= p.offered ? most : p), undefined);
+  const steep = fastest?.due ? fastest.due / fastest.offered : 1;
+  const top = Math.max(share ? 1e-4 : most * steep, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
   const ticks = linearTicks(0, top, 5, share ? 100 : 1);
   const format = share ? (d: number): string => `${Number((d * 100).toPrecision(4))} %` : rateText;
   return {
@@ -170,11 +172,11 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       marginLeft: widest(ticks.map(format)) + 20,
       marginRight: 14,
       marginBottom: 40,
-      x: { domain: [0, most * 1.06], label: `offered ${shorten(a.operation, 14)}s/s →`, labelAnchor: "right", labelOffset: 36, ticks: linearTicks(0, most, 5, 1), tickFormat: rateText },
+      x: { domain: [0, most * 1.06], label: `offered ${steep === 1 ? shorten(a.operation, 14) : "flow"}s/s →`, labelAnchor: "right", labelOffset: 36, ticks: linearTicks(0, most, 5, 1), tickFormat: rateText },
       y: { domain: [0, top * 1.06], label: share ? "↑ share" : `↑ ${shorten(a.operation, 14)}s/s`, grid: true, ticks, tickFormat: format },
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
-        ...(share ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d, stroke: "currentColor", strokeDasharray: "2 3" })]),
+        ...(share ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d * steep, stroke: "currentColor", strokeDasharray: "2 3" })]),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [], share)),
       ],
     },
