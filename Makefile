@@ -44,6 +44,11 @@ test: ## install what is missing, then lint and run all tests
 	$(MAKE) --no-print-directory lint web-test
 	scripts/test.sh
 
+.PHONY: check
+check: ## lint, and run all tests that need no server, without the race detector (minutes)
+	$(MAKE) --no-print-directory lint web-test
+	go run ./internal/tally -short -timeout=10m ./...
+
 .PHONY: web-test
 web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report
 	cd $(WEB) && npm test --silent

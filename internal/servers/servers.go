@@ -57,10 +57,13 @@ type Instance struct {
 
 // Start starts a server in a new folder below dir, which is made where it is missing, and
 // returns when a client can work with it. A program that is not installed is a
-// *server.MissingError.
+// *server.MissingError; so is every one to a test with -short.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
+	}
+	if testing.Testing() && testing.Short() {
+		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for", Install: "make test"}
 	}
 	described, err := server.New(kind, settings)
 	if err != nil {

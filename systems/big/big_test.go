@@ -3,6 +3,7 @@ package big
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,6 +255,20 @@ func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
 	}
 	if _, err := roll.Register("e"); err == nil {
 		t.Error("a fifth of four workers may register")
+	}
+}
+
+// TestAddressesSortByTheirNumbers: hosts are not of one length.
+func TestAddressesSortByTheirNumbers(t *testing.T) {
+	roll := NewRoll(Job{Neighbourhoods: 1, Workers: 4})
+	for _, address := range []string{"198.18.0.100:8081", "198.18.0.99:8081", "198.18.0.99:10000", "198.18.0.10:8081"} {
+		if _, err := roll.Register(address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"198.18.0.10:8081", "198.18.0.99:8081", "198.18.0.99:10000", "198.18.0.100:8081"}
+	if got := roll.Addresses(); !slices.Equal(got, want) {
+		t.Errorf("addresses %q, want %q", got, want)
 	}
 }
 

@@ -2,7 +2,9 @@ package big
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 )
 
 // Roll is the core's list of registered workers. It is not safe for concurrent
@@ -40,9 +42,19 @@ func (r *Roll) Account(startNs, endNs int64) Account {
 	return account
 }
 
-// Addresses returns all registered addresses in ascending order, which is the
-// order of worker numbers where addresses are handed out in that order.
-func (r *Roll) Addresses() []string { return slices.Sorted(slices.Values(r.addresses)) }
+// Addresses returns all registered addresses in ascending order, which is the order of
+// worker numbers where addresses are handed out in that order: of hosts and ports by their
+// numbers, of others by their names.
+func (r *Roll) Addresses() []string {
+	return slices.SortedFunc(slices.Values(r.addresses), func(a, b string) int {
+		first, err := netip.ParseAddrPort(a)
+		second, err2 := netip.ParseAddrPort(b)
+		if err != nil || err2 != nil {
+			return strings.Compare(a, b)
+		}
+		return first.Compare(second)
+	})
+}
 
 // Neighbourhood returns the addresses of a neighbourhood, by index. Addresses
 // are sorted first, so that the same workers are neighbours in every trial

@@ -22,7 +22,7 @@ func MalformedHTTP(t *testing.T, architecture string) {
 		{"start without json", "POST", "/start", "go", http.StatusBadRequest},
 		{"start without neighbourhood", "POST", "/start", `{"pingLimit":20}`, http.StatusBadRequest},
 		{"start with strangers", "POST", "/start", `{"pingLimit":20,"neighbourhood":[1,2]}`, http.StatusBadRequest},
-		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[PORTS]}`, http.StatusBadRequest},
+		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[ADDRESSES]}`, http.StatusBadRequest},
 		{"unknown path", "GET", "/pong", "", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -30,8 +30,8 @@ func MalformedHTTP(t *testing.T, architecture string) {
 			if _, err := d.Await(lab.EventReady); err != nil {
 				t.Fatal(err)
 			}
-			ports := port(d.Address("worker-00002")) + "," + port(d.Address("worker-00003"))
-			body := strings.ReplaceAll(test.body, "PORTS", ports)
+			neighbourhood := fmt.Sprintf("%q,%q", d.Address("worker-00002"), d.Address("worker-00003"))
+			body := strings.ReplaceAll(test.body, "ADDRESSES", neighbourhood)
 			status, err := request(d.Address("worker-00002"), test.method, test.path, body)
 			if err != nil || status != test.status {
 				t.Errorf("status %d, error %v; want %d", status, err, test.status)
@@ -69,7 +69,7 @@ func BrokenHTTP(t *testing.T, architecture string) {
 			if err := acceptRegistration(d.Address("core")); err != nil {
 				t.Fatal(err)
 			}
-			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%s,%s]}`, port(worker), port(neighbour))
+			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%q,%q]}`, worker, neighbour)
 			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
 				t.Logf("start: status %d, error %v", status, err) // the worker may be gone already
 			}
@@ -94,7 +94,7 @@ func acceptRegistration(address string) error {
 	})}
 	go func() { _ = server.Serve(listener) }() // ends with the test binary: the worker needs its core
 	got := <-registered
-	if !strings.HasPrefix(got, `POST /register {"port":`) {
+	if !strings.HasPrefix(got, `POST /register {"address":`) {
 		return fmt.Errorf("registration %q", got)
 	}
 	return nil
@@ -132,9 +132,4 @@ func request(address, method, path, body string) (status int, err error) {
 		return 0, err
 	}
 	return response.StatusCode, response.Body.Close()
-}
-
-func port(address string) string {
-	_, port, _ := net.SplitHostPort(address) // the harness made the address
-	return port
 }

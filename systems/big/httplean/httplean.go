@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/binding/leanhttp"
@@ -29,9 +27,9 @@ import (
 // NewCore returns the core of the architecture http.
 func NewCore(job big.UnitJob) (big.Crew, error) { return httpservice.NewCore(job) }
 
-// limits bound what a peer may send: a start message has up to six bytes per
+// limits bound what a peer may send: a start message has up to 24 bytes per
 // neighbour.
-var limits = leanhttp.Limits{Head: 4 << 10, Body: 64 << 10}
+var limits = leanhttp.Limits{Head: 4 << 10, Body: 256 << 10}
 
 const (
 	jsonType = "application/json"
@@ -43,7 +41,7 @@ type worker struct {
 	job        big.UnitJob
 	rules      *big.Worker
 	loop       *eventloop.Loop
-	port       int
+	address    string
 	core       *leanhttp.Client
 	neighbours []neighbour // by index
 	started    bool
@@ -76,11 +74,8 @@ func (w *worker) run() error {
 	if err != nil {
 		return err
 	}
-	listener, err := leanhttp.Serve(w.loop, address, limits, w)
-	if err != nil {
-		return err
-	}
-	if w.port, err = portOf(listener); err != nil {
+	w.address = address
+	if _, err := leanhttp.Serve(w.loop, address, limits, w); err != nil {
 		return err
 	}
 	err = rendezvous.WithCore(func() error {
@@ -90,22 +85,10 @@ func (w *worker) run() error {
 	if err != nil {
 		return err
 	}
-	if err := w.tellCore("/register", httpservice.RegisterMessage{Port: w.port}); err != nil {
+	if err := w.tellCore("/register", httpservice.RegisterMessage{Address: w.address}); err != nil {
 		return err
 	}
 	return w.loop.Run()
-}
-
-func portOf(listener *eventloop.Listener) (int, error) {
-	address, err := listener.Address()
-	if err != nil {
-		return 0, err
-	}
-	parsed, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return 0, fmt.Errorf("address of listener: %w", err)
-	}
-	return int(parsed.Port()), nil
 }
 
 // tellCore posts a message, or nothing where it is nil, to the core.
@@ -147,7 +130,7 @@ func (w *worker) start(body []byte) (status int, err error) {
 	if err := json.Unmarshal(body, &message); err != nil {
 		return http.StatusBadRequest, fmt.Errorf("start message: %w", err)
 	}
-	if err := message.Check(w.rules.Index(), w.port, w.job.Workers, w.job.Pings); err != nil {
+	if err := message.Check(w.rules.Index(), w.address, w.job.Workers, w.job.Pings); err != nil {
 		return http.StatusBadRequest, err
 	}
 	if w.started {
@@ -155,8 +138,7 @@ func (w *worker) start(body []byte) (status int, err error) {
 	}
 	w.started = true
 	w.neighbours = make([]neighbour, len(message.Neighbourhood))
-	for index, port := range message.Neighbourhood {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	for index, address := range message.Neighbourhood {
 		w.neighbours[index] = neighbour{worker: w, index: index, address: address}
 	}
 	w.next()

@@ -5,9 +5,9 @@
 // a worker serves POST /start, GET /ping (answered "pong") and POST /stop. As in
 // the study, requests are served concurrently and a goroutine of its own pings.
 //
-// Differences from the study: the deployer chooses the port; a worker goes on
-// answering until POST /stop; whether connections are kept is a knob, which the
-// study does not say.
+// Differences from the study: the deployer chooses the port; workers are known by
+// address and port, so that they need not share a host; a worker goes on answering until
+// POST /stop; whether connections are kept is a knob, which the study does not say.
 //
 // A ping does not name its sender and a pong not its: the worker that answers is
 // known by the address that was asked, which is that worker's own for the time
@@ -17,9 +17,8 @@
 package httpservice
 
 import (
-	"fmt"
 	"net/http"
-	"strconv"
+	"net/netip"
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
@@ -57,17 +56,21 @@ func (c *core) routes() http.Handler {
 	return mux
 }
 
-// register notes the port of a worker. All ports have five digits, so that they
-// sort like numbers.
+// register notes the address of a worker.
 func (c *core) register(w http.ResponseWriter, r *http.Request) {
 	var message RegisterMessage
-	if err := decode(r.Body, &message); err != nil || message.Port < 1 || message.Port > 65535 {
-		http.Error(w, `want a body like {"port":12345}`, http.StatusBadRequest)
+	if err := decode(r.Body, &message); err != nil || !isAddress(message.Address) {
+		http.Error(w, `want a body like {"address":"host:port"}, with an address of numbers`, http.StatusBadRequest)
 		return
 	}
-	if err := c.reception.Register(fmt.Sprintf("%05d", message.Port)); err != nil {
+	if err := c.reception.Register(message.Address); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 	}
+}
+
+func isAddress(text string) bool {
+	_, err := netip.ParseAddrPort(text)
+	return err == nil
 }
 
 func (c *core) finish(http.ResponseWriter, *http.Request) { c.reception.Finish() }
@@ -79,29 +82,14 @@ func (c *core) Gather() error { return c.reception.AwaitAll() }
 // which the worker begins.
 func (c *core) KickOff() error {
 	for number := range c.job.Neighbourhoods {
-		ports, err := c.neighbourhood(number)
-		if err != nil {
-			return err
-		}
-		for _, port := range ports {
-			if err := post(c.client, port, "/start", StartMessage{PingLimit: c.job.Pings, Neighbourhood: ports}); err != nil {
+		addresses := c.reception.Neighbourhood(number)
+		for _, address := range addresses {
+			if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings, Neighbourhood: addresses}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (c *core) neighbourhood(number int) ([]int, error) {
-	var ports []int
-	for _, address := range c.reception.Neighbourhood(number) {
-		port, err := strconv.Atoi(address)
-		if err != nil {
-			return nil, fmt.Errorf("registered port %q: %w", address, err)
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 // AwaitFinish implements big.Crew.
@@ -110,12 +98,8 @@ func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 // Dismiss implements big.Crew.
 func (c *core) Dismiss() error {
 	for number := range c.job.Neighbourhoods {
-		ports, err := c.neighbourhood(number)
-		if err != nil {
-			return err
-		}
-		for _, port := range ports {
-			if err := post(c.client, port, "/stop", nil); err != nil {
+		for _, address := range c.reception.Neighbourhood(number) {
+			if err := post(c.client, address, "/stop", nil); err != nil {
 				return err
 			}
 		}

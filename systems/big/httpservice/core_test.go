@@ -17,12 +17,12 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 		status       int
 	}{
 		{"POST", "12345", http.StatusBadRequest},
-		{"POST", `{"port":0}`, http.StatusBadRequest},
-		{"POST", `{"port":65536}`, http.StatusBadRequest},
-		{"POST", `{"port":12345,"host":"elsewhere"}`, http.StatusBadRequest},
-		{"GET", `{"port":12345}`, http.StatusMethodNotAllowed},
-		{"POST", `{"port":12345}`, http.StatusOK},
-		{"POST", `{"port":12346}`, http.StatusConflict}, // one more than the trial has
+		{"POST", `{"address":"core"}`, http.StatusBadRequest},
+		{"POST", `{"address":"127.0.0.1:65536"}`, http.StatusBadRequest},
+		{"POST", `{"address":"127.0.0.1:12345","host":"elsewhere"}`, http.StatusBadRequest},
+		{"GET", `{"address":"127.0.0.1:12345"}`, http.StatusMethodNotAllowed},
+		{"POST", `{"address":"127.0.0.1:12345"}`, http.StatusOK},
+		{"POST", `{"address":"127.0.0.1:12346"}`, http.StatusConflict}, // one more than the trial has
 	} {
 		recorder := httptest.NewRecorder()
 		c.routes().ServeHTTP(recorder, httptest.NewRequest(test.method, "/register", strings.NewReader(test.body)))

@@ -6,26 +6,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 )
 
 // RegisterMessage is the body of POST /register at the core.
 type RegisterMessage struct {
-	Port int `json:"port"` // where the worker listens
+	Address string `json:"address"` // host:port at which others reach the worker
 }
 
 // StartMessage is the body of POST /start at a worker.
 type StartMessage struct {
-	PingLimit     int   `json:"pingLimit"`
-	Neighbourhood []int `json:"neighbourhood"` // ports, by index; the worker's own among them
+	PingLimit     int      `json:"pingLimit"`
+	Neighbourhood []string `json:"neighbourhood"` // addresses, by index; the worker's own among them
 }
 
 // Check tells what is wrong with a start message for the worker at a place of a
-// neighbourhood, which listens on port.
-func (m StartMessage) Check(index, port, size, pings int) error {
-	if len(m.Neighbourhood) != size || m.Neighbourhood[index] != port || m.PingLimit != pings {
-		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d ports, %d at place %d",
-			m.PingLimit, m.Neighbourhood, pings, size, port, index)
+// neighbourhood, which is reached at address.
+func (m StartMessage) Check(index int, address string, size, pings int) error {
+	if len(m.Neighbourhood) != size || m.Neighbourhood[index] != address || m.PingLimit != pings {
+		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d addresses, %s at place %d",
+			m.PingLimit, m.Neighbourhood, pings, size, address, index)
 	}
 	return nil
 }
@@ -37,25 +36,25 @@ func decode(body io.Reader, message any) error {
 	return decoder.Decode(message)
 }
 
-// post sends message, or nothing where it is nil, to a path of a service on this
-// host and expects status 200.
-func post(client *http.Client, port int, path string, message any) error {
+// post sends message, or nothing where it is nil, to a path of a service and expects
+// status 200.
+func post(client *http.Client, address, path string, message any) error {
 	var body bytes.Buffer
 	if message != nil {
 		if err := json.NewEncoder(&body).Encode(message); err != nil {
 			return fmt.Errorf("encode body of %s: %w", path, err)
 		}
 	}
-	response, err := client.Post(url(port, path), "application/json", &body)
+	response, err := client.Post(url(address, path), "application/json", &body)
 	if err != nil {
 		return err // it names the URL
 	}
 	answer, err := readAll(response)
 	if err != nil {
-		return fmt.Errorf("post %s to port %d: %w", path, port, err)
+		return fmt.Errorf("post %s to %s: %w", path, address, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("post %s to port %d: status %d: %.200s", path, port, response.StatusCode, answer)
+		return fmt.Errorf("post %s to %s: status %d: %.200s", path, address, response.StatusCode, answer)
 	}
 	return nil
 }
@@ -70,6 +69,4 @@ func readAll(response *http.Response) ([]byte, error) {
 	return data, err
 }
 
-func url(port int, path string) string {
-	return "http://127.0.0.1:" + strconv.Itoa(port) + path
-}
+func url(address, path string) string { return "http://" + address + path }

@@ -6,25 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 )
 
 // shutdownTime is how long requests under way may take when a service ends.
 const shutdownTime = 5 * time.Second
-
-// portOf returns the port of a host:port.
-func portOf(address string) (int, error) {
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0, fmt.Errorf("address %q: %w", address, err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("address %q: %w", address, err)
-	}
-	return port, nil
-}
 
 // serve runs the server in the background; failures of the server itself go to
 // failed.

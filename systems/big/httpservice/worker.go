@@ -3,7 +3,6 @@ package httpservice
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 
@@ -13,14 +12,14 @@ import (
 
 // worker is one worker process.
 type worker struct {
-	job      big.UnitJob
-	port     int
-	corePort int
-	client   *http.Client
-	mu       sync.Mutex // guards rules and started
-	rules    *big.Worker
-	started  bool
-	outcome  big.Outcome // nil when dismissed
+	job     big.UnitJob
+	address string // its own
+	core    string
+	client  *http.Client
+	mu      sync.Mutex // guards rules and started
+	rules   *big.Worker
+	started bool
+	outcome big.Outcome // nil when dismissed
 }
 
 // RunWorker registers at the core and serves until POST /stop.
@@ -43,23 +42,19 @@ func newClient(job big.UnitJob) *http.Client {
 }
 
 func (w *worker) run() error {
-	address, core, err := rendezvous.Addresses()
+	var err error
+	if w.address, w.core, err = rendezvous.Addresses(); err != nil {
+		return err
+	}
+	listener, err := rendezvous.Listen(w.address)
 	if err != nil {
 		return err
 	}
-	if w.corePort, err = portOf(core); err != nil {
-		return err
-	}
-	listener, err := rendezvous.Listen(address)
-	if err != nil {
-		return err
-	}
-	w.port = listener.Addr().(*net.TCPAddr).Port
 	server := &http.Server{Handler: w.routes()}
 	// The study registers before it serves: the kernel keeps connections that
 	// come in between.
 	err = rendezvous.WithCore(func() error {
-		return post(w.client, w.corePort, "/register", RegisterMessage{Port: w.port})
+		return post(w.client, w.core, "/register", RegisterMessage{Address: w.address})
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -85,7 +80,7 @@ func (w *worker) start(response http.ResponseWriter, r *http.Request) {
 	var message StartMessage
 	err := decode(r.Body, &message)
 	if err == nil {
-		err = message.Check(w.rules.Index(), w.port, w.job.Workers, w.job.Pings)
+		err = message.Check(w.rules.Index(), w.address, w.job.Workers, w.job.Pings)
 	}
 	if err != nil {
 		http.Error(response, err.Error(), http.StatusBadRequest)
@@ -116,17 +111,17 @@ func (w *worker) ping(response http.ResponseWriter, _ *http.Request) {
 }
 
 // pingAll pings until the limit is reached and tells the core.
-func (w *worker) pingAll(neighbourhood []int) error {
+func (w *worker) pingAll(neighbourhood []string) error {
 	urls := make([]string, len(neighbourhood))
-	for index, port := range neighbourhood {
-		urls[index] = url(port, "/ping")
+	for index, address := range neighbourhood {
+		urls[index] = url(address, "/ping")
 	}
 	for {
 		w.mu.Lock()
 		target, more := w.rules.Next()
 		w.mu.Unlock()
 		if !more {
-			return post(w.client, w.corePort, "/finish", nil)
+			return post(w.client, w.core, "/finish", nil)
 		}
 		if err := w.pingOne(target, urls[target]); err != nil {
 			return err
