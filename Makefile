@@ -107,6 +107,10 @@ bench-load: ## compare the load engine with its peers (35 minutes, two idle core
 bench-shop: build ## compare the shop's architectures and bindings with what sets the mark (12 minutes, two idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json
 
+.PHONY: bench-deploy
+bench-deploy: ## measure how long units take to be ready, and what metering many costs (a minute; Docker's daemon for containers)
+	go run ./deploy/bench -out results/bench/deploy.json
+
 .PHONY: bench-stats
 bench-stats: ## hold the statistics against simulated experiments of which the truth is known (a minute)
 	go run ./stats/bench -out results/bench/stats.json
