@@ -1,0 +1,83 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// namedPath is a path of the tree in a page of DESIGN.md: words with a slash between them.
+var namedPath = regexp.MustCompile("`([a-z]+(?:/[A-Za-z_.-]+)+)`")
+
+// TestThePagesNameWhatThereIs: whoever adds a system, a deployer, a backing or a metric is
+// sent to files and folders that exist.
+func TestThePagesNameWhatThereIs(t *testing.T) {
+	design, err := os.ReadFile(filepath.Join(root(t), "DESIGN.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"Add a system", "Add a deployer", "Add a backing", "Add a metric"} {
+		_, text, found := strings.Cut(string(design), "\n## "+page+"\n")
+		text, _, _ = strings.Cut(text, "\n## ")
+		paths := namedPath.FindAllStringSubmatch(text, -1)
+		if !found || len(paths) == 0 {
+			t.Errorf("DESIGN.md has no page %q that names files", page)
+		}
+		for _, path := range paths {
+			if strings.Contains(path[1], "NAME") {
+				continue // it is for whoever adds one
+			}
+			if _, err := os.Stat(filepath.Join(root(t), path[1])); err != nil {
+				t.Errorf("%s sends the reader to %s, which is not there: %v", page, path[1], err)
+			}
+		}
+	}
+}
+
+// TestEveryDeployerIsListedAndHeldToTheSuite: what the page "Add a deployer" asks for.
+func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
+	list, err := os.ReadFile(filepath.Join(root(t), "cmd/cleave/app.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, folder := range deployers(t) {
+		found++
+		if !strings.Contains(string(list), `"`+module+"/"+folder+`"`) {
+			t.Errorf("%s implements lab.Deployer and is not in the list of cmd/cleave/app.go", folder)
+		}
+		tests, err := filepath.Glob(filepath.Join(root(t), folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := false
+		for _, path := range tests {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = held || strings.Contains(string(text), "deploytest.Suite(")
+		}
+		// A compose file says itself how its services start; the suite's units cannot be in one.
+		if !held && folder != "deploy/compose" {
+			t.Errorf("%s does not pass deploytest.Suite in a test", folder)
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d deployers were found, want those of processes, containers and compose files", found)
+	}
+}
+
+// deployers are the folders that say that they implement lab.Deployer.
+func deployers(t *testing.T) []string {
+	t.Helper()
+	var folders []string
+	eachSource(t, func(path string, text []byte) {
+		if within(path, "deploy") && regexp.MustCompile(`_ +lab\.Deployer += `).Match(text) {
+			folders = append(folders, filepath.Dir(path))
+		}
+	})
+	return folders
+}
