@@ -110,6 +110,36 @@ install_mongo_stand_in() {
   fi
 }
 
+# Cassandra from Maven Central: its own libraries and those that they need, a hundred,
+# each compared with the checksum that stands there. The folder and the version are those
+# of backing/server/cassandra.go: a test there compares them.
+install_cassandra() {
+  local version=5.0.6 folder work
+  folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/cassandra-$version"
+  if [ -d "$folder" ] || ! command -v mvn >/dev/null; then
+    return
+  fi
+  echo "need: installing Cassandra $version into $folder" >&2
+  mkdir -p "${folder%/*}"
+  work=$(mktemp -d "$folder.XXXXXX")
+  cat >"$work/pom.xml" <<END
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>cleave</groupId><artifactId>cassandra</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies><dependency>
+    <groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>$version</version>
+  </dependency></dependencies>
+</project>
+END
+  if (cd "$work" && mvn -B -q --strict-checksums "-Dmaven.repo.local=$work/repository" \
+    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=libraries -DincludeScope=runtime) >&2; then
+    mv -T "$work/libraries" "$folder" || [ -d "$folder" ] # or somebody else was quicker
+  else
+    echo "need: the tests over Cassandra will be skipped: Maven could not fetch it" >&2
+  fi
+  rm -rf "$work"
+}
+
 case "${1:-}" in
   build) ;;
   generate) need protoc protobuf-compiler ;;
@@ -124,6 +154,8 @@ case "${1:-}" in
     serve haproxy haproxy
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
+    compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's
+    serve mvn maven
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
     ;;
   *)
@@ -136,6 +168,7 @@ install_missing
 if [ "$1" = test ]; then
   install_servers
   install_mongo_stand_in
+  install_cassandra
 fi
 check_go
 check_node

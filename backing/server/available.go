@@ -74,6 +74,15 @@ func debianPackage(kind Kind) string {
 	return string(kind)
 }
 
+// cacheFolder is where scripts/need.sh puts servers that no package brings.
+func cacheFolder() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "cleave")
+}
+
 func aptInstall(name string) string {
 	return "sudo apt-get install --no-install-recommends " + name
 }

@@ -38,8 +38,9 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for kind, want := range map[Kind]string{
-		RabbitMQ: "sudo apt-get install --no-install-recommends rabbitmq-server",
-		Mongo:    "pip install secantusdb==" + secantusVersion,
+		RabbitMQ:  "sudo apt-get install --no-install-recommends rabbitmq-server",
+		Mongo:     "pip install secantusdb==" + secantusVersion,
+		Cassandra: "type: scripts/need.sh test",
 	} {
 		_, err := New(kind, Settings{})
 		var missing *MissingError
@@ -99,11 +100,14 @@ func TestFirstVersion(t *testing.T) {
 	}
 }
 
-func TestNeedScriptInstallsTheStandIn(t *testing.T) {
+func TestNeedScriptInstallsWhatNoPackageBrings(t *testing.T) {
 	script, err := os.ReadFile("../../scripts/need.sh")
 	must(t, err)
 	t.Setenv("XDG_CACHE_HOME", "/cache")
-	for _, want := range []string{"version=" + secantusVersion + "\n", strings.TrimPrefix(standInFolder(), "/cache/") + `"`, secantusProgram} {
+	for _, want := range []string{
+		"version=" + secantusVersion + "\n", strings.TrimPrefix(standInFolder(), "/cache/") + `"`, secantusProgram,
+		"version=" + cassandraVersion + " ", strings.TrimSuffix(strings.TrimPrefix(cassandraFolder(), "/cache/"), cassandraVersion) + `$version"`,
+	} {
 		if !strings.Contains(string(script), want) {
 			t.Errorf("scripts/need.sh has no %q", want)
 		}

@@ -12,6 +12,10 @@ import (
 // of quorum queues; the server is the same.
 const RabbitMQClassic = "rabbitmq-classic"
 
+// CommitLogSync is Cassandra's option in a lab.ServiceSpec: "periodic", or "batch", which
+// is what it is without.
+const CommitLogSync, periodic = "commitlog_sync", "periodic"
+
 // Backing has a server afresh for every trial: all of them are up within seconds, and
 // nothing of one trial can be seen in the next.
 type Backing struct {
@@ -29,6 +33,7 @@ func Backings(scratch string) []Backing {
 		{string(MariaDB), MariaDB, scratch}, {string(Postgres), Postgres, scratch},
 		{string(RabbitMQ), RabbitMQ, scratch}, {RabbitMQClassic, RabbitMQ, scratch},
 		{string(NATS), NATS, scratch}, {string(Mongo), Mongo, scratch},
+		{string(Cassandra), Cassandra, scratch},
 	}
 }
 
@@ -61,7 +66,11 @@ func (b Backing) Close() error { return nil }
 
 // Fresh implements lab.Backing.
 func (b Backing) Fresh(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {
-	server, err := New(b.kind, Settings{})
+	sync := spec.Options[CommitLogSync]
+	if b.kind == Cassandra && sync != "" && sync != "batch" && sync != periodic {
+		return nil, fmt.Errorf("option %s of %s is %q: use batch or periodic", CommitLogSync, spec.Name, sync)
+	}
+	server, err := New(b.kind, Settings{Periodic: sync == periodic})
 	if err != nil {
 		return nil, err
 	}

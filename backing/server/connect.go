@@ -21,6 +21,11 @@ func (s *Server) DSN(at, database string) string {
 		return s.address("amqp", at, "/")
 	case NATS:
 		return s.address("nats", at, "")
+	case Cassandra:
+		if s.settings.Periodic {
+			return s.address("cassandra", at, "?commitlog_sync=periodic") // which its client refuses unless told
+		}
+		return s.address("cassandra", at, "")
 	}
 	return s.address("mongodb", at, "/"+database+"?directConnection=true&authSource=admin")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,13 +21,7 @@ const (
 )
 
 // standInFolder is where StandInInstall puts the stand-in for MongoDB.
-func standInFolder() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	return filepath.Join(cache, "cleave", "secantusdb")
-}
+func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") }
 
 // standInInstall is the command that brings the stand-in.
 func standInInstall() string {

@@ -1,13 +1,14 @@
 // Package server says how the servers that backing services need are run: MariaDB,
-// PostgreSQL, RabbitMQ, NATS JetStream and a MongoDB-protocol server. A deployer runs
-// them, as units like any other.
+// PostgreSQL, RabbitMQ, NATS JetStream, a MongoDB-protocol server and Cassandra. A
+// deployer runs them, as units like any other.
 //
 // A server is private to one trial: it keeps everything in the volume of its unit,
 // listens at its own addresses only, has random credentials that stand in files of mode
 // 0600 and never in arguments, and runs with full durability and small caches.
 //
 // The package knows nothing of what is stored: schemas, queues and collections
-// are made by the clients (backing/database, backing/broker, backing/document).
+// are made by the clients (backing/database, backing/broker, backing/document,
+// backing/wide).
 //
 // Entry points: Backings for studies; New for one server; Available for what this host has.
 package server
@@ -28,15 +29,16 @@ type Kind string
 
 // The servers of this package.
 const (
-	MariaDB  Kind = "mariadb"
-	Postgres Kind = "postgres"
-	RabbitMQ Kind = "rabbitmq"
-	NATS     Kind = "nats"
-	Mongo    Kind = "mongo"
+	MariaDB   Kind = "mariadb"
+	Postgres  Kind = "postgres"
+	RabbitMQ  Kind = "rabbitmq"
+	NATS      Kind = "nats"
+	Mongo     Kind = "mongo"
+	Cassandra Kind = "cassandra"
 )
 
 // Kinds lists all of them in the order in which they are shown.
-func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo} }
+func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo, Cassandra} }
 
 // Settings are the knobs of a server. The zero value is fit for a trial on a small
 // machine.
@@ -44,9 +46,13 @@ type Settings struct {
 	// Memory is what the server may use to cache data, in bytes; 0 means 64 MiB.
 	// RabbitMQ and NATS take it as the limit from which they hold publishers back
 	// or keep no more in memory, and get four times as much.
+	// Cassandra keeps as much until it writes it out, in a heap of five times that.
 	Memory int64
 	// Connections is how many clients may be connected; 0 means 200.
 	Connections int
+	// Periodic has Cassandra acknowledge what is not on the disk yet, as it does where
+	// nobody says otherwise: a crash may cost the last ten seconds.
+	Periodic bool
 }
 
 func (s Settings) withDefaults() Settings {
@@ -96,6 +102,8 @@ func programOf(kind Kind) (program, error) {
 		return program{installedNATS, describeNATS, natsReady}, nil
 	case Mongo:
 		return program{installedMongo, describeMongo, mongoReady}, nil
+	case Cassandra:
+		return program{installedCassandra, describeCassandra, cassandraReady}, nil
 	}
 	return program{}, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
 }

@@ -397,7 +397,7 @@ func expectSecretFiles(t *testing.T, instance *Instance) {
 		}
 		return nil
 	}))
-	if holds == 0 && instance.Kind != server.Mongo {
+	if holds == 0 && instance.Kind != server.Mongo && instance.Kind != server.Cassandra {
 		t.Error("no file holds the password: the search is broken")
 	}
 }

@@ -138,6 +138,17 @@ func (i *Instance) Restart(ctx context.Context) error {
 	return i.harmer().Heal(ctx, i.name, lab.FaultKill)
 }
 
+// Pause stops the server in the middle of what it does, until Resume.
+func (i *Instance) Pause() error {
+	_, err := i.harmer().Harm(context.Background(), i.name, lab.FaultPause)
+	return err
+}
+
+// Resume lets a paused server go on.
+func (i *Instance) Resume() error {
+	return i.harmer().Heal(context.Background(), i.name, lab.FaultPause)
+}
+
 func (i *Instance) harmer() lab.Harmer { return i.deployment.(lab.Harmer) }
 
 // Stop ends the server and removes its files. Stopping twice is harmless.

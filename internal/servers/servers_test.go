@@ -60,6 +60,7 @@ func keepers() map[server.Kind]keeper {
 	return map[server.Kind]keeper{
 		server.MariaDB: sqlKeeper{"mysql"}, server.Postgres: sqlKeeper{"pgx"},
 		server.RabbitMQ: rabbitKeeper{}, server.NATS: natsKeeper{}, server.Mongo: mongoKeeper{},
+		server.Cassandra: cassandraKeeper{},
 	}
 }
 

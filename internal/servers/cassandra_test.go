@@ -1,0 +1,55 @@
+package servers
+
+import (
+	"context"
+	"net/url"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+type cassandraKeeper struct{}
+
+// open connects to the node, whatever it thinks of its address.
+func (cassandraKeeper) open(at door) (*gocql.Session, error) {
+	address, err := url.Parse(at.URL())
+	if err != nil {
+		return nil, err
+	}
+	password, _ := address.User.Password()
+	cluster := gocql.NewCluster(address.Host)
+	cluster.DisableInitialHostLookup = true
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
+	return cluster.CreateSession()
+}
+
+func (k cassandraKeeper) write(ctx context.Context, at door, word string) error {
+	session, err := k.open(at)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for _, statement := range []string{
+		"CREATE KEYSPACE IF NOT EXISTS words WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+		"CREATE TABLE IF NOT EXISTS words.words (word TEXT PRIMARY KEY)",
+		"INSERT INTO words.words (word) VALUES ('" + word + "')",
+	} {
+		if err := session.Query(statement).ExecContext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k cassandraKeeper) read(ctx context.Context, at door) ([]string, error) {
+	session, err := k.open(at)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	var words []string
+	rows := session.Query("SELECT word FROM words.words").IterContext(ctx)
+	for word := ""; rows.Scan(&word); {
+		words = append(words, word)
+	}
+	return words, rows.Close()
+}
