@@ -16,11 +16,6 @@ import (
 // opener opens a keyspace of its own: the same one with every call.
 type opener func(options Options) *Store
 
-// eachStore runs a test over every kind of store.
-func eachStore(t *testing.T, test func(t *testing.T, open opener)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, openerOf(t, "sqlite://"+filepath.ToSlash(t.TempDir()), "people")) })
-}
-
 func openerOf(t *testing.T, address, keyspace string) opener {
 	return func(options Options) *Store {
 		t.Helper()
@@ -46,7 +41,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestContract(t *testing.T) {
+func TestSQLite(t *testing.T) {
+	contract(t, openerOf(t, "sqlite://"+filepath.ToSlash(t.TempDir()), "people"))
+}
+
+// contract is what every kind of store promises.
+func contract(t *testing.T, open opener) {
 	promises := []struct {
 		name string
 		test func(t *testing.T, open opener)
@@ -61,11 +61,9 @@ func TestContract(t *testing.T) {
 		{"who waits too long is told", waitingEnds},
 		{"mistakes are named", mistakesAreNamed},
 	}
-	eachStore(t, func(t *testing.T, open opener) {
-		for _, promise := range promises {
-			t.Run(promise.name, func(t *testing.T) { promise.test(t, open) })
-		}
-	})
+	for _, promise := range promises {
+		t.Run(promise.name, func(t *testing.T) { promise.test(t, open) })
+	}
 }
 
 // table is that of one test.
@@ -285,6 +283,7 @@ func TestOpenNamesMistakes(t *testing.T) {
 		"another store":      {"redis://user:secret@h:1", Options{Keyspace: "k"}, "redis://user:xxxxx@h:1"},
 		"no URL":             {"cassandra://user:secret@h:x", Options{Keyspace: "k"}, "its address is not a URL"},
 		"keyspace":           {"sqlite:///tmp", Options{Keyspace: "../k"}, `keyspace "../k"`},
+		"no port":            {"cassandra://u:secret@127.0.0.1", Options{Keyspace: "k"}, "the address has no port"},
 		"no connections":     {"sqlite:///tmp", Options{Keyspace: "k", Connections: -1}, "-1 connections"},
 		"folder that is not": {"sqlite:///dev/null/x", Options{Keyspace: "k"}, "open keyspace k of sqlite:///dev/null/x"},
 	} {

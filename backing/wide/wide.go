@@ -1,7 +1,10 @@
-// Package wide is the client of a wide-column store: records of blobs by their key, in
-// SQLite; Apache Cassandra follows.
+// Package wide is the client of a wide-column store: records of blobs by their key,
+// in Apache Cassandra (CQL through Apache's driver) or in SQLite, with one meaning
+// over both.
 //
-// A record is on the disk when Insert returns.
+// A record is on the disk when Insert returns, in both. A server that acknowledges
+// earlier, as Cassandra does where commitlog_sync is periodic, is refused unless its
+// address asks for that.
 //
 // It starts no server (backing/server does), knows nothing of what the blobs mean and
 // has no secondary indexes.
@@ -84,7 +87,9 @@ const pageSize = 500
 // Open connects and proves that the store answers and keeps what it acknowledges. The
 // address holds a password: keep it out of arguments and messages.
 //
-//	sqlite:///folder   a file for each keyspace
+//	sqlite:///folder                                             a file for each keyspace
+//	cassandra://user:password@host:port
+//	cassandra://user:password@host:port?commitlog_sync=periodic  may lose the last seconds
 func Open(ctx context.Context, address string, options Options) (*Store, error) {
 	if options.Connections == 0 {
 		options.Connections = 8
@@ -107,8 +112,10 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	switch {
 	case u.Scheme == "sqlite" && u.Host == "" && filepath.IsAbs(u.Path):
 		store.driver, err = openSQLite(ctx, u.Path, options)
+	case u.Scheme == "cassandra" && u.Host != "":
+		store.driver, err = openCassandra(ctx, u, options)
 	default:
-		return nil, fmt.Errorf("open wide-column store: its address is %s: use sqlite:///folder", u.Redacted())
+		return nil, fmt.Errorf("open wide-column store: its address is %s: use sqlite:///folder or cassandra://user:password@host:port", u.Redacted())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open keyspace %s of %s: %w", options.Keyspace, u.Redacted(), err)

@@ -1,0 +1,159 @@
+package wide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// cassandra speaks to one node. The driver prepares statements and keeps them.
+type cassandra struct{ session *gocql.Session }
+
+const (
+	// answerWithin bounds a request where its context does not.
+	answerWithin = 10 * time.Second
+	// connectWithin bounds the making of a connection, whatever the context says.
+	connectWithin = 5 * time.Second
+	// lookAgain is how often a node that has gone is looked for.
+	lookAgain = 250 * time.Millisecond
+)
+
+func openCassandra(ctx context.Context, address *url.URL, options Options) (driver, error) {
+	home, err := connectCassandra(ctx, address, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	if err := checkDurable(ctx, home, address); err != nil {
+		return nil, err
+	}
+	err = home.Query(fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %q WITH replication = "+
+		"{'class': 'SimpleStrategy', 'replication_factor': 1}", options.Keyspace)).ExecContext(ctx)
+	if err != nil {
+		return nil, cassandraFailure(err)
+	}
+	session, err := connectCassandra(ctx, address, options.Keyspace, options.Connections)
+	if err != nil {
+		return nil, err
+	}
+	return cassandra{session}, nil
+}
+
+// connectCassandra dials the node of the address, and no other: what a node says of where
+// it and its peers are need not be true from here.
+func connectCassandra(ctx context.Context, address *url.URL, keyspace string, connections int) (*gocql.Session, error) {
+	node, err := (&net.Resolver{}).LookupIPAddr(ctx, address.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		return nil, errors.New("the address has no port: Cassandra's is 9042 where nobody has changed it")
+	}
+	password, _ := address.User.Password()
+	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
+	cluster.Keyspace, cluster.NumConns = keyspace, connections
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
+	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) { return node[0].IP, port })
+	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
+	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
+	cluster.Timeout, cluster.ConnectTimeout, cluster.ReconnectInterval = answerWithin, connectWithin, lookAgain
+	// The node gives times that only rise; those of several clients may not.
+	cluster.DefaultTimestamp = false
+	// Who is alone would wait for others whose request could share a system call.
+	cluster.WriteCoalesceWaitTime = 0
+	session, err := cluster.CreateSession()
+	if err != nil {
+		return nil, fmt.Errorf("is Cassandra running, and are address, name and password right? %w", cassandraFailure(err))
+	}
+	return session, nil
+}
+
+// checkDurable refuses a server that may lose what it has acknowledged, unless the
+// address says that this is meant.
+func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL) error {
+	var sync string
+	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").ScanContext(ctx, &sync)
+	if err != nil {
+		return fmt.Errorf("ask when it writes to disk: %w", cassandraFailure(err))
+	}
+	if sync == "periodic" && address.Query().Get("commitlog_sync") != sync {
+		return errors.New("it acknowledges what is not on the disk yet: set commitlog_sync: batch in cassandra.yaml, " +
+			"or end the address with ?commitlog_sync=periodic where a crash may cost the last seconds")
+	}
+	return nil
+}
+
+func (c cassandra) createTable(ctx context.Context, table Table) error {
+	columns := ""
+	for _, column := range table.Columns {
+		columns += fmt.Sprintf(", %q blob", column)
+	}
+	return cassandraFailure(c.session.Query(fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q uuid PRIMARY KEY%s)",
+		table.Name, keyColumn, columns)).ExecContext(ctx))
+}
+
+func (c cassandra) insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error {
+	arguments := []any{gocql.UUID(key)}
+	for _, value := range values {
+		arguments = append(arguments, value)
+	}
+	return cassandraFailure(c.session.Query("INSERT"+table.insertInto(), arguments...).ExecContext(ctx))
+}
+
+func (c cassandra) get(ctx context.Context, table Table, key [16]byte) ([][]byte, error) {
+	values := make([][]byte, len(table.Columns))
+	err := c.session.Query(table.selectOne(), gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
+	if errors.Is(err, gocql.ErrNotFound) {
+		return nil, nil
+	}
+	return values, cassandraFailure(err)
+}
+
+// page goes on where the server says.
+func (c cassandra) page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error) {
+	rows := c.session.Query(table.selectAll()).PageSize(pageSize).PageState(from).IterContext(ctx)
+	if state := rows.PageState(); len(state) > 0 {
+		next = state
+	}
+	for {
+		r := record{values: make([][]byte, len(table.Columns))}
+		if !rows.Scan(append([]any{(*gocql.UUID)(&r.key)}, destinations(r.values)...)...) {
+			return records, next, cassandraFailure(rows.Close())
+		}
+		records = append(records, r)
+	}
+}
+
+// count fetches all keys: one request that counts them would not end in time for many.
+func (c cassandra) count(ctx context.Context, table Table) (count int64, err error) {
+	keys := c.session.Query(fmt.Sprintf("SELECT %q FROM %q", keyColumn, table.Name)).IterContext(ctx)
+	for key := (gocql.UUID{}); keys.Scan(&key); {
+		count++
+	}
+	return count, cassandraFailure(keys.Close())
+}
+
+func (c cassandra) close() error {
+	c.session.Close()
+	return nil
+}
+
+// cassandraFailure tells a statement that the server finds wrong from a server that does
+// not answer or cannot do its work now.
+func cassandraFailure(err error) error {
+	var answer gocql.RequestError
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &answer) && answer.Code() >= gocql.ErrCodeSyntax:
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
