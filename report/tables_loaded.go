@@ -45,6 +45,11 @@ func (v view) heldTable() table {
 			continue
 		}
 		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
+		if r.Trials == 0 {
+			held = toned("not known", toneMuted)
+			t.add(text(r.Variant), text(strconv.FormatFloat(r.Rate, 'g', 4, 64)+"/s"), held, toned(absent, toneMuted), toned(absent, toneMuted))
+			continue
+		}
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
 		}

@@ -246,6 +246,9 @@ func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 	}
 	held := map[string]bool{} // any rate
 	for _, r := range analysis.Held {
+		if r.Trials == 0 {
+			continue // the generator was the limit
+		}
 		held[r.Variant] = held[r.Variant] || r.Held > 0 || r.Begun >= leastBegun
 	}
 	for _, v := range analysis.Variants {

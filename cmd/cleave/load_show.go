@@ -181,6 +181,15 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 		fmt.Fprintf(w, ", %.4g/s fails", *c.High)
 	}
 	fmt.Fprintf(w, "; objective %s, %d trials\n", c.Objective, len(c.Probes))
+	for _, probe := range slices.Backward(c.Probes) {
+		if c.High != nil && !probe.Pass && probe.Rate == *c.High {
+			fmt.Fprintf(w, "             failed at %.4g/s: %s\n", probe.Rate, strings.Join(probe.Reasons, "; "))
+			break
+		}
+	}
+	if c.Rate != nil {
+		fmt.Fprintf(w, "             the table above is of a load at %.4g/s, which passed\n", *c.Rate)
+	}
 	if c.Reason != "" {
 		fmt.Fprintf(w, "             %s\n", c.Reason)
 	}

@@ -16,14 +16,16 @@ import (
 const mostWrong = 0.01
 
 // heldRates says of every offered rate in how many trials each variant held it. Trials
-// in which the generator was the limit say nothing.
+// in which the generator was the limit say nothing; of a rate with no others nothing is known.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
 	for _, v := range e.variants() {
 		for _, point := range e.study.Points {
+			played := e.lastAttempts(v.Name, point.Name)
 			rate := lab.HeldRate{Variant: v.Name, Point: point.Name}
+			rate.Rate, _ = offeredRate(point, nil)
 			var begun, wrong []float64
-			for _, trial := range e.lastAttempts(v.Name, point.Name) {
+			for _, trial := range played {
 				figures := trial.Audit.Figures
 				offered, asked := figures[lab.FigureOffered]
 				if !asked || figures[lab.FigureLimited] > 0 {
@@ -36,8 +38,8 @@ func (e *experiment) heldRates() []lab.HeldRate {
 					rate.Held++
 				}
 			}
-			if rate.Trials > 0 {
-				rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
+			rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
+			if rate.Rate > 0 && len(played) > 0 {
 				all = append(all, rate)
 			}
 		}
@@ -77,7 +79,7 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 		for _, r := range rates {
 			shown := figure.Number(r.Rate, nil, nil) + "/s"
 			switch {
-			case r.Variant != v.Name:
+			case r.Variant != v.Name || r.Trials == 0:
 			case r.Held == r.Trials:
 				held = append(held, shown)
 			default:

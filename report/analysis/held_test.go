@@ -28,7 +28,7 @@ func TestHeldRates(t *testing.T) {
 		"objective missed": {[]lab.Trial{trial(1, 1, true, figures(1, 0, 0))}, 0, 1, "the objective was missed"},
 		"client limited":   {[]lab.Trial{good, trial(2, 1, false, figures(1, 1, 1))}, 1, 1, ""},
 		"second attempt":   {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0)), trial(1, 2, true, figures(1, 1, 0))}, 1, 1, ""},
-		"never played":     {[]lab.Trial{trial(1, 1, false, nil)}, 0, 0, ""},
+		"nothing known":    {[]lab.Trial{trial(1, 1, false, nil)}, 0, 0, ""},
 	} {
 		e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}, Points: []lab.Point{point}}}, Trials: test.trials})
 		rates := e.heldRates()
