@@ -20,6 +20,8 @@ type document struct {
 	Study, Title, Subtitle string
 	Policy                 string
 	Style, Script, Data    template.HTML
+	Summary                lab.Summary
+	Lead                   *plot // the picture of the first screen; nil: none
 	Answer                 []sentence
 	Sections               []section
 	Variants               []entry
@@ -72,9 +74,29 @@ func newDocument(a lab.Analysis) (document, error) {
 		Style:    template.HTML("<style>" + string(style) + "</style>"),
 		Script:   template.HTML("<script>" + code + "</script>"),
 		Data:     template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) + "</script>"),
+		Summary:  lab.Summary{Sentence: clean(a.Summary.Sentence), Sure: clean(a.Summary.Sure), NotTested: clean(a.Summary.NotTested)},
+		Lead:     v.lead(sections),
 		Answer:   linked(a.Answer, sections),
 		Sections: sections, Variants: glossary(a.Variants), Drawn: code != "",
 	}, nil
+}
+
+// lead is the picture that answers the study's question: the way where it explains one, the
+// time over the rate under load, else the ratios.
+func (v view) lead(sections []section) *plot {
+	for _, id := range []string{"waterfall", "curves", "ratios"} {
+		i := slices.IndexFunc(sections, func(s section) bool { return s.ID == id && len(s.Plots) > 0 })
+		if i < 0 || id == "waterfall" && !v.explains() {
+			continue
+		}
+		first := sections[i].Plots[0]
+		first.ID = "plot-lead"
+		if first.Title == "" {
+			first.Title = sections[i].Finding
+		}
+		return &first
+	}
+	return nil
 }
 
 // largestData is how much data a page holds before single trials of distributions

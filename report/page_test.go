@@ -23,6 +23,19 @@ func html(t *testing.T, a lab.Analysis) string {
 	return out.String()
 }
 
+// The first screen has the sentence, one picture, how sure it is and what was not tested.
+func TestTheFirstScreenComesFirst(t *testing.T) {
+	page := html(t, fixture(t, "shop-under-load.json"))
+	at := 0
+	for _, part := range []string{`<p class="lead">`, `id="plot-lead"`, "How sure.", "Not tested.", `<section id="answer">`} {
+		i := strings.Index(page, part)
+		if i < at {
+			t.Errorf("%s is at %d, after what follows it at %d", part, i, at)
+		}
+		at = i
+	}
+}
+
 func TestPageIsSmallAndLoadsNothing(t *testing.T) {
 	loads := regexp.MustCompile(`(?i)<(link[^>]+href="[^d]|script[^>]+src|img|iframe|object|embed|base)|@import|url\(`)
 	for name, a := range fixtures(t) {

@@ -39,7 +39,11 @@ func (v view) noiseTable() table {
 		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
-		t.add(text(spaced(name)), text(ofRatio(r).times()), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
+		twin := ofRatio(r).times()
+		if r.High != nil && *r.High > 10**r.Low {
+			twin = single(r.Ratio).times() + " (too few blocks)"
+		}
+		t.add(text(spaced(name)), text(twin), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
 	}
 	return t
 }

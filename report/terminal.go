@@ -26,6 +26,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p := printer{colour: o.Colour}
 	v := newView(a)
 	p.head(v)
+	p.summary(v)
 	p.answer(v)
 	if v.explains() {
 		p.table(v.stepsTable(o.Full))
@@ -144,6 +145,17 @@ func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
 	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, margin %s, seed %d",
 		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+}
+
+// summary writes what was found in plain words, how sure that is, and what was not tested.
+func (p *printer) summary(v view) {
+	if v.Summary.Sentence == "" {
+		return
+	}
+	p.title("In short")
+	p.paragraph("  ", clean(v.Summary.Sentence), "1")
+	p.paragraph("  How sure:   ", clean(v.Summary.Sure), "")
+	p.paragraph("  Not tested: ", clean(v.Summary.NotTested), "")
 }
 
 // answer writes the sentences.

@@ -277,7 +277,9 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 	if len(e.study.Metrics) > 0 {
 		what = e.study.Metrics[0].Title
 	}
-	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil {
+	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil && fewBlocks(r) {
+		parts = append(parts, fmt.Sprintf("Whether equal variants are measured alike in %s is not known: too few blocks (%d) with a twin.", what, r.N))
+	} else if ok && r.Low != nil {
 		found := "no bias was found"
 		if bias := e.widestGates(headline).Bias; bias > 0 {
 			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what, stats.Reach(bias))

@@ -111,3 +111,10 @@ func (c contrast) spread() (float64, bool) {
 	half := (math.Log(c.ratio.High) - math.Log(c.ratio.Low)) / 2
 	return half, finite(half)
 }
+
+// fewBlocks reports whether a twin's interval is too wide to say anything: it spans a factor
+// of ten or more.
+func fewBlocks(r lab.Ratio) bool {
+	const wide = 10
+	return r.Low == nil || r.High == nil || *r.High > wide**r.Low
+}

@@ -44,6 +44,18 @@ const wide = 10
 // two writes a number with two significant digits.
 func two(value float64) string { return Fixed(value, 1-magnitude(value)) }
 
+// Rough writes a ratio as people say it, in two digits: "7.5", "15", "0.69"; near 1 in
+// hundredths.
+func Rough(ratio float64) string {
+	switch {
+	case !finite(ratio):
+		return Absent
+	case math.Abs(ratio-1) < 0.1:
+		return Fixed(ratio, 2)
+	}
+	return two(ratio)
+}
+
 // Quantity writes an estimate in a unit that is easy to read:
 // Quantity(0.03266, ..., "s") is "32.7 ms [31.6, 33.7]".
 func Quantity(value float64, low, high *float64, unit string) string {

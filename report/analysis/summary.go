@@ -1,0 +1,349 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// summary is the first screen: what was found in a sentence of plain words, how sure that
+// is, and what was not tested. It is empty where no trial counts.
+func (e *experiment) summary(a lab.Analysis) lab.Summary {
+	if a.Trials.Valid == 0 {
+		return lab.Summary{}
+	}
+	var found string
+	if e.study.Explains() && len(a.Waterfalls) > 0 {
+		found = e.plainWay(a.Waterfalls)
+	} else {
+		found = e.plainComparisons(a)
+		if len(a.Waterfalls) > 0 && found != "" {
+			found = strings.TrimSuffix(found, ".") + e.plainOrigin(a.Waterfalls[0]) + "."
+		}
+	}
+	if found == "" {
+		found = "What was measured does not tell the variants apart."
+	}
+	return lab.Summary{Sentence: e.plainWarnings() + found, Sure: e.howSure(a), NotTested: e.notTested(a)}
+}
+
+// plainWarnings say before all else of whom nothing is known, and who is not steady.
+func (e *experiment) plainWarnings() string {
+	text := ""
+	for _, s := range SilentVariants(e.study, e.in.Trials) {
+		text += fmt.Sprintf("Nothing can be said of %s: none of its trials count. ", s.Variant)
+	}
+	var unsteady []string
+	for _, s := range e.steady {
+		if !s.Steady {
+			unsteady = appendNew(unsteady, s.Variant+" at "+s.Point.Name)
+		}
+	}
+	if len(unsteady) > 0 {
+		text += fmt.Sprintf("Not steady: %s, so that verdicts which hang on how long a trial lasts are withheld. ", some(unsteady))
+	}
+	return text
+}
+
+// plainMetrics are what a sentence in plain words is about: a time, of a load its median
+// to completion or else what the study begins with, the cost in processor time, and the
+// capacity. Those that the study has not are left out.
+func (e *experiment) plainMetrics() []lab.Metric {
+	var chosen []lab.Metric
+	add := func(quantity string, quantile float64, per string) bool {
+		m, known := lab.FindMetric(e.study.AllMetrics(), quantity, quantile, per)
+		if known {
+			chosen = append(chosen, m)
+		}
+		return known
+	}
+	switch first := e.study.AllMetrics()[0]; {
+	case add(lab.CompletionTime, 0.5, ""), add(lab.Elapsed, 0, lab.PerOperation):
+	default:
+		chosen = append(chosen, first)
+	}
+	add(lab.CPU, 0, lab.PerOperation)
+	if chosen[0].Quantity != lab.Capacity {
+		add(lab.Capacity, 0, "")
+	}
+	return chosen
+}
+
+// finding is a ratio that is to be told, with its verdict.
+type finding struct {
+	metric  lab.Metric
+	ratio   float64
+	verdict lab.ComparisonVerdict
+}
+
+// plainFindings tell in words what was found of a variant: "with sync an order takes 2.3 times
+// as long and costs 2.5 times the CPU"; "" where the data decide nothing.
+func (e *experiment) plainFindings(variant string, all []finding) string {
+	var each, whole []string // of an operation, and of the system
+	for _, f := range all {
+		if f.verdict == lab.Undecided {
+			continue
+		}
+		m, same := f.metric, f.verdict == lab.Equivalent
+		times := figure.Rough(f.ratio) + " times "
+		if same {
+			times = ""
+		}
+		tail := ""
+		if m.Quantile > 0.5 {
+			tail = fmt.Sprintf(" (of the slowest %s)", figure.Percent(1-m.Quantile))
+		}
+		switch {
+		case m.Quantity == lab.Capacity && same:
+			whole = append(whole, "the highest rate is the same")
+		case m.Quantity == lab.Capacity:
+			whole = append(whole, "the highest rate is "+times+"as high")
+		case m.Kind == lab.KindRate:
+			whole = append(whole, fmt.Sprintf("%sas many %ss get done", times, e.operation()))
+		case m.Kind == lab.KindTime:
+			each = append(each, "takes "+times+"as long"+tail)
+		case m.Kind == lab.KindCost:
+			often := times + "the "
+			if same {
+				often = "as much "
+			}
+			each = append(each, "costs "+often+cmp.Or(m.Phrase, "processor time"))
+		default:
+			whole = append(whole, fmt.Sprintf("%s is %sas much", m.Title, times))
+		}
+	}
+	if len(each) > 0 {
+		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s %s", article(e.operation()), e.operation(), and(each)))
+	}
+	if len(whole) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("with %s %s", variant, strings.Join(whole, ", and "))
+}
+
+// plainComparisons tells how the variants that ran at most points stand to the baseline.
+func (e *experiment) plainComparisons(a lab.Analysis) string {
+	point := e.fullestPoint()
+	if e.study.Load != nil {
+		point = cmp.Or(e.commonPoint(), point)
+	}
+	var parts []string
+	for _, name := range e.widest() {
+		var found []finding
+		for _, m := range e.plainMetrics() {
+			i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+				return c.Metric == m.Name && c.Variant == name && c.Baseline == e.study.Baseline && (c.Point.Name == point || m.Quantity == lab.Capacity)
+			})
+			if i >= 0 {
+				found = append(found, finding{m, a.Comparisons[i].Ratio.Ratio, a.Comparisons[i].Verdict})
+			}
+		}
+		if text := e.plainFindings(name, found); text != "" && len(parts) < mostNamed {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Compared with %s, %s: %s.", e.study.Baseline, e.plainPlace(point), strings.Join(parts, "; "))
+}
+
+// plainPlace is where a comparison was made: "at 80 orders/s".
+func (e *experiment) plainPlace(point string) string {
+	if at, known := e.study.Point(point); known {
+		if _, open := offeredRate(at, e.counted(e.study.Baseline, point)); open {
+			return "at " + e.rateWords(point)
+		}
+	}
+	return "at " + point
+}
+
+// plainWay tells a whole way and where most of it comes from: of the time that the study
+// begins with, and of its cost.
+func (e *experiment) plainWay(all []lab.Waterfall) string {
+	var told []lab.Waterfall // in the order of the metrics
+	var found []finding
+	for _, m := range e.plainMetrics() {
+		i := slices.IndexFunc(all, func(w lab.Waterfall) bool { return w.Metric == m.Name })
+		if i >= 0 {
+			found, told = append(found, finding{m, all[i].Whole.Ratio, all[i].Verdict}), append(told, all[i])
+		}
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	first := told[0]
+	text := e.plainFindings(first.To, found)
+	if text == "" {
+		return ""
+	}
+	for _, w := range told {
+		if origin := e.plainOrigin(w); origin != "" {
+			text += origin
+			break
+		}
+	}
+	return fmt.Sprintf("Compared with %s, %s: %s.", first.From, e.plainPlace(first.Point.Name), text)
+}
+
+// plainOrigin says which knob, or which two, make the most of a whole: as shares of its
+// logarithm, in which steps add up; "" where no step is decided.
+func (e *experiment) plainOrigin(w lab.Waterfall) string {
+	whole := math.Log(w.Whole.Ratio)
+	if w.Verdict == lab.Undecided || w.Verdict == lab.Equivalent || whole == 0 {
+		return ""
+	}
+	type origin struct {
+		name  string
+		share float64
+	}
+	var origins []origin
+	for _, s := range sortSteps(w).along {
+		name := s.Name
+		if name == "" {
+			name = s.Knob
+		}
+		i := slices.IndexFunc(origins, func(o origin) bool { return o.name == name })
+		if i < 0 {
+			i, origins = len(origins), append(origins, origin{name: name})
+		}
+		origins[i].share += math.Log(s.Ratio.Ratio) / whole
+	}
+	slices.SortStableFunc(origins, func(a, b origin) int { return cmp.Compare(b.share, a.share) })
+	if len(origins) == 0 {
+		return ""
+	}
+	names, share := []string{origins[0].name}, origins[0].share
+	if len(origins) > 1 && share < 0.4 {
+		names, share = append(names, origins[1].name), share+origins[1].share
+	}
+	for i, name := range names {
+		names[i] = e.knobWords(w, name)
+	}
+	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(share), e.what(w), and(names))
+}
+
+// what a waterfall is of, in a word.
+func (e *experiment) what(w lab.Waterfall) string {
+	if m, _ := e.metric(w.Metric); m.Kind == lab.KindCost {
+		return cmp.Or(m.Phrase, "cost")
+	} else if m.Kind == lab.KindTime {
+		return "time"
+	}
+	return "difference"
+}
+
+// knobWords are a knob with its first and last value on a way: "coordination (acid to
+// choreographed)"; a step with a name of its own has that.
+func (e *experiment) knobWords(w lab.Waterfall, name string) string {
+	var first, last string
+	for _, s := range w.Steps {
+		if s.Name != "" || s.Knob != name {
+			continue
+		}
+		change, _, _ := strings.Cut(s.Change, " (")
+		from, to, _ := strings.Cut(change, " -> ")
+		first, last = cmp.Or(first, from), to
+	}
+	if last == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s to %s)", spaced(name), first, last)
+}
+
+// shareWords are a share of a whole.
+func shareWords(share float64) string {
+	switch {
+	case share > 1.1:
+		return "more than all"
+	case share > 0.85:
+		return "nearly all"
+	case share > 0.6:
+		return "most"
+	case share > 0.4:
+		return "half"
+	case share > 0.28:
+		return "a third"
+	}
+	return figure.Percent(share)
+}
+
+// howSure says what the sentence stands on.
+func (e *experiment) howSure(a lab.Analysis) string {
+	headline := e.headline()
+	undecided, all := e.countUndecided(a, headline)
+	what := e.study.AllMetrics()[0].Title
+	if m, known := e.metric(headline); known {
+		what = m.Title
+	}
+	text := fmt.Sprintf("%s, in each of which every variant was played once, in random order; %d of %s counted; intervals of %s. ",
+		count(e.design.Blocks, "block"), a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"), figure.Percent(a.Confidence))
+	if all > 0 {
+		text += fmt.Sprintf("Decided: %d of %s in %s. ", all-undecided, count(all, "comparison"), what)
+	}
+	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil && !fewBlocks(r) {
+		text += fmt.Sprintf("The same variant under a second name came out at %s of itself.", figure.Times(r.Ratio, r.Low, r.High))
+	} else {
+		text += "No variant ran beside its own twin in enough blocks to tell a bias."
+	}
+	return text
+}
+
+// notTested says what bounds the sentence: other hosts and networks, other rates, faults,
+// and the claims that nothing here can test.
+func (e *experiment) notTested(a lab.Analysis) string {
+	parts := []string{"another host than this one"}
+	if e.study.Load != nil {
+		var rates []float64
+		for _, p := range e.study.Points {
+			if rate, open := offeredRate(p, nil); open {
+				rates = append(rates, rate)
+			}
+		}
+		if len(rates) > 0 {
+			parts = append(parts, fmt.Sprintf("rates above %s/s", plain(slices.Max(rates))))
+		}
+		if _, searched := lab.FindMetric(e.study.AllMetrics(), lab.Capacity, 0, ""); !searched {
+			parts = append(parts, "the highest rate of each")
+		}
+		parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(e.study.Load.Duration)))
+	}
+	if len(e.study.Faults) == 0 {
+		parts = append(parts, "what happens when a part fails")
+	}
+	untestable := 0
+	for _, c := range a.Claims {
+		if c.Verdict == lab.ClaimUntestable {
+			untestable++
+		}
+	}
+	if untestable > 0 {
+		parts = append(parts, count(untestable, "claim")+" that this host cannot test")
+	}
+	return capital(strings.Join(parts, ", ")) + "."
+}
+
+// and joins clauses: "a, b and c".
+func and(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// article is "a" or "an".
+func article(noun string) string {
+	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+// spaced shows a name in words.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }

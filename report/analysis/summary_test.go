@@ -1,0 +1,40 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func TestTheFirstScreenIsInPlainWords(t *testing.T) {
+	swings := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
+	silent := followedTrials(2, func(int, int) float64 { return 1 })
+	silent.Plan.Study.Variants = append(silent.Plan.Study.Variants, lab.Variant{Name: "c"})
+	silent.Trials = append(silent.Trials, lab.Trial{Number: 99, Attempt: 1, Block: 1, Variant: "c", Point: silent.Plan.Study.Points[0], Reason: "no"})
+	shown, _ := toSync()
+	for name, test := range map[string]struct {
+		in   Input
+		want []string
+	}{
+		"under load": {shopUnderLoad(), []string{
+			"Compared with monolith, at 80 orders/s: with sync an order takes 2.3 times as long and costs 2.5 times the CPU, and the highest rate is 0.61 times as high; with async"}},
+		"a way": {onTheWay(shown, 7, actAlone), []string{
+			"Compared with monolith, at 40 orders/s: with sync an order takes 3.0 times as long and costs as much processor time; most of the time comes from placement (together to apart)."}},
+		"not steady":  {swings, []string{"Not steady: b at at-100, so that verdicts which hang on how long a trial lasts are withheld."}},
+		"one is mute": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, at 100 operations/s: with b an operation takes 2.0 times as long."}},
+	} {
+		s := Analyse(test.in).Summary
+		for _, want := range test.want {
+			if !strings.Contains(s.Sentence, want) {
+				t.Errorf("%s: %q lacks %q", name, s.Sentence, want)
+			}
+		}
+		if !strings.Contains(s.Sure, "blocks") || !strings.HasPrefix(s.NotTested, "Another host") || strings.Contains(s.Sentence, "[") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if s := Analyse(Input{Plan: silent.Plan}).Summary; s != (lab.Summary{}) {
+		t.Errorf("without a trial: %+v", s)
+	}
+}
