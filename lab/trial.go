@@ -24,10 +24,13 @@ type Trial struct {
 	// ElapsedSeconds: start signal to last finish, on the lead unit's clock.
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	// LifetimeSeconds: spawn of the first unit to exit of the last.
-	LifetimeSeconds float64    `json:"lifetime_seconds"`
-	Metered         Metered    `json:"metered"`
-	Conditions      Conditions `json:"conditions"`
-	Audit           Audit      `json:"audit"`
+	LifetimeSeconds float64 `json:"lifetime_seconds"`
+	// Phases are what the trial's time went to, from its first calibration to its last. Only
+	// PhaseJob is measured.
+	Phases     []Phase    `json:"phases,omitempty"`
+	Metered    Metered    `json:"metered"`
+	Conditions Conditions `json:"conditions"`
+	Audit      Audit      `json:"audit"`
 	// Services are what the backing services really were, by name.
 	Services map[string]string `json:"services,omitempty"`
 	// Measures are what the system itself measures of a trial, by the name of
@@ -42,6 +45,26 @@ type Trial struct {
 	// Faults are what was done to the trial on purpose, in the order of doing.
 	Faults []FaultRecord `json:"faults,omitempty"`
 }
+
+// Phase is a part of a trial.
+type Phase struct {
+	Name    PhaseName `json:"name"`
+	Seconds float64   `json:"seconds"`
+}
+
+// PhaseName names a part of a trial.
+type PhaseName string
+
+// The phases of a trial, in their order. One that fails ends early.
+const (
+	PhaseCalibration PhaseName = "calibration" // of the host; also the last of all
+	PhaseStart       PhaseName = "start"       // backing services, preparations, units
+	PhaseReady       PhaseName = "ready"       // until the lead unit is
+	PhaseJob         PhaseName = "job"         // from mark to mark of the meter
+	PhaseReports     PhaseName = "reports"     // units finish, hand over and report
+	PhaseAudit       PhaseName = "audit"       // and what the system measures itself
+	PhaseStop        PhaseName = "stop"        // until nothing is left
+)
 
 // Values returns the trial's metrics by name. A metric that could not be
 // measured is absent. What the system measured itself replaces what follows

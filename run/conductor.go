@@ -242,15 +242,19 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		Point: setting.point, Seed: planned.Seed, Started: time.Now().UTC(), Operations: setting.layout.Operations,
 		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
+	watch := newStopwatch()
 	observation, err := e.Host.Observe()
 	if err != nil {
 		return trial, nil, fmt.Errorf("observe the host: %w", err)
 	}
+	watch.lap(lab.PhaseCalibration)
 	timeout := time.Duration(e.plan.Study.Design.TrialTimeout * float64(time.Second))
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
-	logs, played, cleanup := e.play(limited, setting, dir, observation, &trial)
+	logs, played, cleanup := e.play(limited, setting, dir, observation, watch, &trial)
 	trial.Conditions = observation.End(trial.Metered.Total.CPUSeconds)
+	watch.lap(lab.PhaseCalibration)
+	trial.Phases = watch.phases
 	if ctx.Err() != nil {
 		return trial, logs, errors.Join(errInterrupted, cleanup)
 	}

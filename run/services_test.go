@@ -88,6 +88,14 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	if want := []string{"fresh", "deploy", "audit", "release", "close", "close"}; !slices.Equal(s.log, want) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
+	var phases []lab.PhaseName
+	for _, phase := range s.saved[0].Phases {
+		phases = append(phases, phase.Name)
+	}
+	want := []lab.PhaseName{lab.PhaseCalibration, lab.PhaseStart, lab.PhaseReady, lab.PhaseJob, lab.PhaseReports, lab.PhaseAudit, lab.PhaseStop, lab.PhaseCalibration}
+	if !slices.Equal(phases, want) {
+		t.Errorf("phases %q, want %q", phases, want)
+	}
 	given := " CLEAVE_SERVICE_DATABASE=mariadb://u:secret@{address:database}/shop"
 	if want := []string{"fill" + given, "one" + given, "theirs ", "database "}; !slices.Equal(s.environment, want) {
 		t.Errorf("environments %q, want %q", s.environment, want)

@@ -14,12 +14,16 @@ import (
 
 // play deploys the setting, runs the job once and tears everything down. played
 // says what spoilt the trial; cleanup is set when something may be left over.
-func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, trial *lab.Trial) (logs map[string]string, played, cleanup error) {
+func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, watch *stopwatch,
+	trial *lab.Trial) (logs map[string]string, played, cleanup error) {
 	services, err := OpenServices(ctx, e.Backings, s.layout, e.Scratch)
 	if err != nil {
 		return nil, err, nil
 	}
-	defer func() { cleanup = errors.Join(cleanup, services.Release()) }()
+	defer func() {
+		cleanup = errors.Join(cleanup, services.Release())
+		watch.lap(lab.PhaseStop)
+	}()
 	layout, err := services.Introduce(s.layout)
 	if err != nil {
 		return nil, err, nil
@@ -29,13 +33,14 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, fullDisk(e.Scratch, err), nil
 	}
+	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services = len(s.layout.Units), services.about()
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
 	var reports []lab.UnitReport
 	if played == nil {
-		reports, played = e.work(ctx, s.layout, deployment, host, trial)
+		reports, played = e.work(ctx, s.layout, deployment, host, watch, trial)
 	}
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
@@ -48,6 +53,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if played == nil {
 		played = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
+	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
 	return deployment.Logs(), played, cleanup
 }
@@ -64,7 +70,8 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 }
 
 // work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab.Deployment, host lab.Observation, trial *lab.Trial) ([]lab.UnitReport, error) {
+func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab.Deployment, host lab.Observation, watch *stopwatch,
+	trial *lab.Trial) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
@@ -72,6 +79,7 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 	if err != nil {
 		return nil, endOr(ctx, deployment, fmt.Errorf("meter: %w", err))
 	}
+	watch.lap(lab.PhaseReady)
 	w := window{deployment: deployment, metering: metering, host: host, faults: e.plan.Study.Faults, injector: e.Injector}
 	if len(w.faults) > 0 {
 		w.targets = targets(deployment, layout, metering)
@@ -79,6 +87,7 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 	finished, records, err := w.job(ctx)
 	trial.Faults = records
 	metered, stopped := metering.Stop()
+	watch.lap(lab.PhaseJob)
 	if err != nil {
 		return nil, endOr(ctx, deployment, err) // what the meter misses for it is no news
 	}
@@ -89,7 +98,9 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
 		return nil, err
 	}
-	return deployment.Reports(ctx)
+	reports, err := deployment.Reports(ctx)
+	watch.lap(lab.PhaseReports)
+	return reports, err
 }
 
 // endOr is how a unit ended, where the meter has lost it before its deployer told: that

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ type tracker struct {
 	next    int // number of the first trial that is not done
 	started time.Time
 	spent   map[key]spent
+	phases  []lab.Phase // sums over all trials
 }
 
 func (t *tracker) begin(plan lab.Plan, done int) { t.plan, t.done = plan, done }
@@ -69,6 +71,13 @@ func (t *tracker) endTrial(trial lab.Trial) {
 	s.total += t.now().Sub(t.started)
 	s.trials++
 	t.spent[k] = s
+	for _, phase := range trial.Phases {
+		at := slices.IndexFunc(t.phases, func(p lab.Phase) bool { return p.Name == phase.Name })
+		if at < 0 {
+			at, t.phases = len(t.phases), append(t.phases, lab.Phase{Name: phase.Name})
+		}
+		t.phases[at].Seconds += phase.Seconds
+	}
 	if trial.Valid || trial.Attempt > t.plan.Study.Design.MaxRepeats {
 		t.done++
 		t.next = trial.Number + 1
@@ -103,6 +112,24 @@ func (t *tracker) left() (left time.Duration, ok bool) {
 func (t *tracker) position(planned lab.PlannedTrial) string {
 	return fmt.Sprintf("block %d/%d, trial %d/%d", planned.Block, t.plan.Study.Design.Blocks, planned.Number, len(t.plan.Trials))
 }
+
+// timeWords says what the trials' time went to: "40 s in trials, 25 s of them measured;
+// calibration 2 s, start 4 s, ...".
+func (t *tracker) timeWords() string {
+	var all, measured float64
+	var rest []string
+	for _, phase := range t.phases {
+		all += phase.Seconds
+		if phase.Name == lab.PhaseJob {
+			measured = phase.Seconds
+		} else {
+			rest = append(rest, fmt.Sprintf("%s %s", phase.Name, seconds(phase.Seconds)))
+		}
+	}
+	return fmt.Sprintf("%s in trials, %s of it measured; %s", seconds(all), seconds(measured), strings.Join(rest, ", "))
+}
+
+func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
 func (t *tracker) leftWords() string {
 	left, ok := t.left()
@@ -150,7 +177,11 @@ func (p *story) TrialEnded(trial lab.Trial) {
 
 func (p *story) Note(text string) { fmt.Fprintln(p.w, text) }
 
-func (p *story) End() {}
+func (p *story) End() {
+	if len(p.phases) > 0 {
+		fmt.Fprintln(p.w, p.timeWords())
+	}
+}
 
 // outcome says in a few words how a trial went.
 func outcome(trial lab.Trial) string {
@@ -190,7 +221,12 @@ func (t *terminal) TrialEnded(trial lab.Trial) {
 
 func (t *terminal) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
 
-func (t *terminal) End() { fmt.Fprint(t.w, clearLine) }
+func (t *terminal) End() {
+	fmt.Fprint(t.w, clearLine)
+	if len(t.phases) > 0 {
+		fmt.Fprintln(t.w, t.timeWords())
+	}
+}
 
 // bar is a progress bar of ten cells.
 func (t *terminal) bar() string {
@@ -223,6 +259,8 @@ type Line struct {
 	Elapsed     float64  `json:"elapsed_seconds,omitempty"`
 	LeftSeconds *float64 `json:"left_seconds,omitempty"`
 	Text        string   `json:"text,omitempty"`
+	// Phases of the trial; at the end of all trials.
+	Phases []lab.Phase `json:"phases,omitempty"`
 }
 
 func (l *lines) write(line Line) {
@@ -241,7 +279,7 @@ func (l *lines) TrialEnded(trial lab.Trial) {
 	l.endTrial(trial)
 	line := Line{
 		Event: "trial", Block: trial.Block, Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant,
-		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds,
+		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds, Phases: trial.Phases,
 	}
 	if left, ok := l.left(); ok {
 		seconds := left.Seconds()
@@ -252,4 +290,4 @@ func (l *lines) TrialEnded(trial lab.Trial) {
 
 func (l *lines) Note(text string) { l.write(Line{Event: "note", Text: text}) }
 
-func (l *lines) End() { l.write(Line{Event: "end"}) }
+func (l *lines) End() { l.write(Line{Event: "end", Phases: l.phases}) }

@@ -28,6 +28,7 @@ func play(t *testing.T, form Form) string {
 		p.TrialEnded(lab.Trial{
 			Number: i + 1, Attempt: number, Block: plan.Trials[i].Block, Variant: "uds", Point: lab.Point{Name: "s1"},
 			Valid: valid, Reason: reason, ElapsedSeconds: 8,
+			Phases: []lab.Phase{{Name: lab.PhaseCalibration, Seconds: 0.5}, {Name: lab.PhaseJob, Seconds: 8}, {Name: lab.PhaseStop, Seconds: 1}, {Name: lab.PhaseCalibration, Seconds: 0.5}},
 		})
 	}
 	attempt(0, 1, true, "")
@@ -47,6 +48,7 @@ block 1/2, trial 2/4: uds at s1 does not count (attempt 1): worker-7 ended, abou
 block 1/2, trial 2/4: uds at s1 8 s, about 20 s left
 block 2/2, trial 3/4: uds at s1 8 s, about 10 s left
 a note
+40 s in trials, 32 s of it measured; calibration 4 s, stop 4 s
 `
 	if got := play(t, Plain); got != want {
 		t.Errorf("plain progress:\n%s\nwant:\n%s", got, want)
@@ -62,10 +64,10 @@ func TestTerminalRedrawsOneLine(t *testing.T) {
 			t.Errorf("terminal progress has no %q:\n%q", want, got)
 		}
 	}
-	if lines := strings.Count(got, "\n"); lines != 3 {
-		t.Errorf("%d lines stay on the terminal, want 3: the head, the spoilt trial and the note", lines)
+	if lines := strings.Count(got, "\n"); lines != 4 {
+		t.Errorf("%d lines stay on the terminal, want 4: the head, the spoilt trial, the note and the time", lines)
 	}
-	if !strings.HasSuffix(got, clearLine) {
+	if !strings.HasSuffix(got, clearLine+"40 s in trials, 32 s of it measured; calibration 4 s, stop 4 s\n") {
 		t.Error("the progress line stays after the end")
 	}
 }
@@ -86,6 +88,9 @@ func TestJSONIsAnObjectALine(t *testing.T) {
 	}
 	if got := strings.Join(events, " "); got != "begin trial trial trial trial note end" {
 		t.Errorf("events %s", got)
+	}
+	if len(last.Phases) != 4 || last.Phases[1].Seconds != 8 {
+		t.Errorf("phases of the last trial are %v", last.Phases)
 	}
 	if last.Done != 3 || last.Trials != 4 || last.LeftSeconds == nil || *last.LeftSeconds != 10 {
 		t.Errorf("last trial %+v, want 3 of 4 done and 10 s left", last)
