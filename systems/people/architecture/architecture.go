@@ -1,0 +1,246 @@
+// Package architecture says in which ways people can be built: which kinds of records
+// share a unit with the gateway or with each other, what carries the calls between
+// units, on how many hosts they are, and how and where records are kept. An architecture
+// is data: a name for a set of knobs, each of which can also be turned alone. It starts
+// nothing.
+//
+// Entry points: All, New.
+package architecture
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// The architectures, after section 4.1.2 of the study. In which deployment they are the
+// study's A1 to A4, its variants say.
+const (
+	Monolith         = "monolith"
+	Services         = "services"
+	ServicesTwoHosts = "services-two-hosts"
+)
+
+// The knobs.
+const (
+	KnobPlacement = "placement"
+	KnobHosts     = "hosts"
+	KnobCalls     = "calls"
+	KnobStore     = "store"
+	KnobDatabase  = "database"
+	KnobCipher    = "cipher"
+	KnobPool      = "pool"
+	KnobInFlight  = "in_flight"
+)
+
+// Values of knobs.
+const (
+	together  = "together"
+	apart     = "apart"
+	oneHost   = "one"
+	twoHosts  = "two"
+	HTTP      = "http"
+	GRPC      = "grpc"
+	SQLite    = "sqlite"
+	Cassandra = "cassandra"
+	shared    = "shared"
+	own       = "own"
+)
+
+// The names of units.
+const (
+	UnitGateway = "gateway"
+	UnitAll     = people.Name
+)
+
+// Unit is one process: the kinds of records that it keeps. The first of a design has the
+// gateway.
+type Unit struct {
+	Name  string
+	Kinds []people.Kind
+}
+
+// Design is one way to build people.
+type Design struct {
+	Units    []Unit
+	TwoHosts bool   // the gateway and the database on one host, all other units on another
+	Calls    string // HTTP or GRPC; of no consequence in one unit
+	Store    string // kind of the database
+	Own      bool   // every kind of records has a database of its own
+	Cipher   string
+	Pool     int // connections to the database, and of the gateway to each other unit
+	InFlight int // requests that are open at once, in the gateway and at a database
+}
+
+// knobs are what can be turned, with the value of most architectures first.
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)"},
+		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)"},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go"},
+		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
+		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records"},
+		{Name: KnobCipher, Values: []string{seal.GCM, seal.ECB}, Summary: "mode of AES-128: gcm, or ecb, which the JVM takes where a program names none"},
+		{Name: KnobPool, Values: []string{"8"}, Free: true, Summary: "connections to the database, and of the gateway to each service over HTTP, 1 to 1000"},
+		{Name: KnobInFlight, Values: []string{"1024"}, Free: true, Summary: "requests that may be open at once: the gateway refuses more, a database client lets them wait; 1 to 100000"},
+	}
+}
+
+// preset is an architecture as a set of knobs.
+type preset struct {
+	name, summary string
+	settings      map[string]string
+}
+
+func presets() []preset {
+	return []preset{
+		{Monolith, "gateway, persons, addresses and profiles in one unit", map[string]string{KnobPlacement: together}},
+		{Services, "a unit each for gateway, persons, addresses and profiles", nil},
+		{ServicesTwoHosts, "the same, gateway and database on one host and the services on another", map[string]string{KnobHosts: twoHosts}},
+	}
+}
+
+// All lists the architectures with their knobs, their own value first.
+func All() []lab.Architecture {
+	var all []lab.Architecture
+	for _, p := range presets() {
+		a := lab.Architecture{Name: p.name, Summary: p.summary, Knobs: knobs()}
+		for i, k := range a.Knobs {
+			if set := p.settings[k.Name]; set != "" {
+				others := slices.DeleteFunc(k.Values, func(v string) bool { return v == set })
+				a.Knobs[i].Values = append([]string{set}, others...)
+			}
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// Settings are all knobs of an architecture with some of them turned. The error names
+// what there is not.
+func Settings(name string, turned map[string]string) (map[string]string, error) {
+	i := slices.IndexFunc(presets(), func(p preset) bool { return p.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("people has no architecture %q: use %s, %s or %s", name, Monolith, Services, ServicesTwoHosts)
+	}
+	settings := map[string]string{}
+	var mistakes []error
+	for _, k := range knobs() {
+		settings[k.Name] = k.Values[0]
+		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
+		}
+	}
+	for _, knob := range slices.Sorted(maps.Keys(turned)) {
+		if _, known := settings[knob]; !known {
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
+		}
+	}
+	maps.Copy(settings, presets()[i].settings)
+	maps.Copy(settings, turned)
+	return settings, errors.Join(mistakes...)
+}
+
+// New is the design of an architecture with some knobs turned.
+func New(name string, turned map[string]string) (Design, error) {
+	settings, err := Settings(name, turned)
+	if err != nil {
+		return Design{}, err
+	}
+	d := Design{
+		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Store: settings[KnobStore],
+		Own: settings[KnobDatabase] == own, Cipher: settings[KnobCipher],
+	}
+	var mistakes [4]error
+	d.Units, mistakes[0] = place(settings[KnobPlacement])
+	d.Pool, mistakes[1] = number(settings, KnobPool, 1000)
+	d.InFlight, mistakes[2] = number(settings, KnobInFlight, 100_000)
+	if d.TwoHosts && len(d.Units) == 1 {
+		mistakes[3] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts, twoHosts, KnobPlacement)
+	}
+	if err := errors.Join(mistakes[:]...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// place puts the gateway and the kinds of records into units, the gateway's first.
+func place(text string) ([]Unit, error) {
+	left := []string{UnitGateway}
+	for _, kind := range people.Kinds() {
+		left = append(left, string(kind))
+	}
+	groups := text
+	switch text {
+	case together:
+		groups = strings.Join(left, "+")
+	case apart:
+		groups = strings.Join(left, ",")
+	}
+	var units []Unit
+	add := func(parts []string) {
+		unit := Unit{Name: strings.Join(parts, "-")}
+		for _, part := range parts {
+			if part != UnitGateway {
+				unit.Kinds = append(unit.Kinds, people.Kind(part))
+			}
+		}
+		if !slices.Contains(parts, UnitGateway) {
+			units = append(units, unit)
+			return
+		}
+		unit.Name = UnitGateway
+		if len(unit.Kinds) == len(people.Kinds()) {
+			unit.Name = UnitAll
+		}
+		units = slices.Insert(units, 0, unit)
+	}
+	for group := range strings.SplitSeq(groups, ",") {
+		parts := strings.Split(group, "+")
+		for _, part := range parts {
+			i := slices.Index(left, part)
+			if i < 0 {
+				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of gateway, persons, addresses and profiles", text, part, together, apart)
+			}
+			left = slices.Delete(left, i, i+1)
+		}
+		add(parts)
+	}
+	if len(left) > 0 {
+		add(left)
+	}
+	return units, nil
+}
+
+// number reads a whole number from 1 on.
+func number(settings map[string]string, knob string, highest int) (int, error) {
+	n, err := strconv.Atoi(settings[knob])
+	if err != nil || n < 1 || n > highest {
+		return 0, fmt.Errorf("%s is %q: use 1 to %d", knob, settings[knob], highest)
+	}
+	return n, nil
+}
+
+// Hosting is the unit that keeps records of a kind.
+func (d Design) Hosting(kind people.Kind) Unit {
+	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Kinds, kind) })
+	return d.Units[i] // place puts every kind into one
+}
+
+// Front is the unit with the gateway.
+func (d Design) Front() Unit { return d.Units[0] }
+
+// DatabaseOf names the database with the records of a kind.
+func (d Design) DatabaseOf(kind people.Kind) string {
+	if d.Own {
+		return string(kind)
+	}
+	return people.Name
+}

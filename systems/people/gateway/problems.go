@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/cleave-lab/cleave/systems/people"
+)
+
+// Kinds of problems that only this interface has.
+const (
+	kindNoRoute   people.ProblemKind = "no-such-resource"
+	kindTooLarge  people.ProblemKind = "body-too-large"
+	kindMediaType people.ProblemKind = "unsupported-media-type"
+)
+
+// document is a failure as clients see it (RFC 9457).
+type document struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// meaningOf is how a kind shows over HTTP.
+func meaningOf(kind people.ProblemKind) (status int, title string) {
+	switch kind {
+	case people.InvalidArgument:
+		return http.StatusBadRequest, "The request breaks a rule of this interface"
+	case people.NotFound:
+		return http.StatusNotFound, "There is no such record"
+	case people.TooBusy, people.Unavailable, people.Cancelled:
+		return http.StatusServiceUnavailable, "The system cannot answer now"
+	case people.DeadlineExceeded:
+		return http.StatusGatewayTimeout, "The time for this request was up"
+	case people.Tampered, people.WrongKey, people.Truncated:
+		return http.StatusInternalServerError, "The record cannot be opened"
+	case kindNoRoute:
+		return http.StatusNotFound, "There is no such resource"
+	case kindTooLarge:
+		return http.StatusRequestEntityTooLarge, "The body is too large"
+	case kindMediaType:
+		return http.StatusUnsupportedMediaType, "The body is not JSON"
+	}
+	return http.StatusInternalServerError, "The system failed"
+}
+
+// TypeOf is the type of a problem as clients see it.
+func TypeOf(kind people.ProblemKind) string { return "urn:cleave:people:" + string(kind) }
+
+// refuse answers with a failure. Its cause stays inside.
+func (g *gateway) refuse(w http.ResponseWriter, err error) {
+	problem := people.ProblemOf(err)
+	status, title := meaningOf(problem.Kind)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	if status == http.StatusInternalServerError {
+		g.Complain(problem)
+	}
+	writeJSON(w, status, "application/problem+json", document{TypeOf(problem.Kind), title, status, problem.Detail})
+}

@@ -1,0 +1,160 @@
+// Package records is the component that keeps records: it makes their ids, seals them
+// and stores them, and opens what it fetches. It knows neither who asks nor in which
+// unit it is.
+//
+// Entry points: New, Open for its stores; Register and NewClient put a binding between
+// it and its callers.
+package records
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/peoplepb"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// Keeper is who keeps records, here or in another unit.
+type Keeper interface {
+	Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error)
+	Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error)
+}
+
+// Table is where records of a kind are.
+func Table(kind people.Kind) wide.Table {
+	return wide.Table{Name: string(kind), Columns: []string{"sealed"}}
+}
+
+// Records keeps records of some kinds.
+type Records struct {
+	stores map[people.Kind]*wide.Store
+	sealer *seal.Sealer
+}
+
+var _ Keeper = (*Records)(nil)
+
+// New keeps records in these stores, which know the tables of their kinds.
+func New(stores map[people.Kind]*wide.Store, sealer *seal.Sealer) *Records {
+	return &Records{stores, sealer}
+}
+
+// Create stores a record under an id that it makes.
+func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
+	kind := people.Kind(in.GetKind())
+	store, err := r.store(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := kind.Check(in.GetValues()); err != nil {
+		return nil, err
+	}
+	text, err := proto.Marshal(&peoplepb.Content{Values: in.GetValues()})
+	if err != nil {
+		return nil, people.Problemf(people.InvalidArgument, "the record cannot be encoded")
+	}
+	id := uuid.New()
+	if err := store.Insert(ctx, Table(kind).Name, id, r.sealer.Seal(about(kind, id), text)); err != nil {
+		return nil, problem(err)
+	}
+	return &peoplepb.CreateResponse{Id: id.String()}, nil
+}
+
+// Fetch returns the record of an id.
+func (r *Records) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error) {
+	kind := people.Kind(in.GetKind())
+	store, err := r.store(kind)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.Parse(in.GetId())
+	if err != nil || id.String() != in.GetId() { // other spellings name the same record
+		return nil, people.Problemf(people.InvalidArgument, "the id is no UUID in lower case, such as %s", uuid.Nil)
+	}
+	found, err := store.Get(ctx, Table(kind).Name, id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	values, err := Unseal(r.sealer, kind, id, found)
+	return &peoplepb.FetchResponse{Values: values}, err
+}
+
+func (r *Records) store(kind people.Kind) (*wide.Store, error) {
+	store := r.stores[kind]
+	if store == nil {
+		return nil, people.Problemf(people.InvalidArgument, "there are no records of the kind %q here", kind)
+	}
+	return store, nil
+}
+
+// Unseal opens what is stored of a record.
+func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte) ([]string, error) {
+	if len(stored) != len(Table(kind).Columns) {
+		return nil, people.Problemf(people.Truncated, "a column of the record is missing")
+	}
+	text, err := sealer.Open(about(kind, id), stored[0])
+	if err != nil {
+		return nil, problem(err)
+	}
+	var content peoplepb.Content
+	if err := proto.Unmarshal(text, &content); err != nil {
+		return nil, people.Problemf(people.Tampered, "the record was opened and cannot be read")
+	}
+	return content.GetValues(), nil
+}
+
+// about is what a sealed record belongs to.
+func about(kind people.Kind, id [16]byte) []byte {
+	return append([]byte(kind+" "), id[:]...)
+}
+
+// problem says what the errors of store and sealer mean for who asks. The causes hold
+// nothing of a record.
+func problem(err error) error {
+	kinds := []struct {
+		err    error
+		kind   people.ProblemKind
+		detail string
+	}{
+		{wide.ErrNotFound, people.NotFound, "there is no such record"},
+		{wide.ErrTooLarge, people.InvalidArgument, "the record is too large"},
+		{wide.ErrUnavailable, people.Unavailable, "the database does not answer; try again"},
+		{seal.ErrTruncated, people.Truncated, "what is stored lacks its end"},
+		{seal.ErrOtherKey, people.WrongKey, "the record was sealed with another key"},
+		{seal.ErrTampered, people.Tampered, "what is stored was changed"},
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return &people.Problem{Kind: k.kind, Detail: k.detail, Cause: err}
+		}
+	}
+	return people.ProblemOf(err)
+}
+
+// Register serves a keeper's calls on a binding.
+func Register(binding grpc.ServiceRegistrar, keeper Keeper) {
+	peoplepb.RegisterRecordsServer(binding, struct {
+		Keeper
+		peoplepb.UnsafeRecordsServer
+	}{Keeper: keeper})
+}
+
+// NewClient is the keeper at the other end of a binding.
+func NewClient(binding grpc.ClientConnInterface) Keeper {
+	return client{peoplepb.NewRecordsClient(binding)}
+}
+
+type client struct{ calls peoplepb.RecordsClient }
+
+func (c client) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
+	return c.calls.Create(ctx, in)
+}
+
+func (c client) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error) {
+	return c.calls.Fetch(ctx, in)
+}
