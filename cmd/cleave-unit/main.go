@@ -11,6 +11,8 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigunit"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/peopleunit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shopunit"
 	"github.com/cleave-lab/cleave/unit"
@@ -49,6 +51,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{big.Name, bigunit.Run},
+		{people.Name, peopleunit.Run},
 		{shop.Name, shopunit.Run},
 		{natsName, runNATS},
 	}

@@ -121,7 +121,7 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	}
 	var names []string
 	for _, a := range info.Architectures {
-		if possible(info, lab.Variant{Architecture: a.Name}) == nil {
+		if possible(info, lab.Variant{Architecture: a.Name, Deployment: f.deployment()}) == nil {
 			names = append(names, a.Name)
 		}
 	}

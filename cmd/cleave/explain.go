@@ -25,7 +25,8 @@ ratios of the steps multiply to the ratio of the whole. Without --quick the same
 knobs are also turned in another order, which shows where the order of the steps
 changes the answer. The systems that can be explained:
 ` + explanations() + `
---from and --to take an architecture, and knobs to be turned in it:
+--from and --to take an architecture, and knobs to be turned in it, the deployment
+among them where it is to change on the way:
   --to "sync binding=grpc replicas=2"
 
 Both are stock by default, as a good team deploys them. --tuned goes on from the last

@@ -161,7 +161,14 @@ func (f *explainFlags) variant(info lab.SystemInfo, onBackings standing, flag, t
 		if !set {
 			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
 		}
+		if knob == "deployment" { // no knob of an architecture
+			v.Deployment = value
+			continue
+		}
 		v.Knobs[knob] = value
+	}
+	if !slices.Contains(lab.Deployments(), v.Deployment) {
+		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment, strings.Join(lab.Deployments(), ", "))
 	}
 	var err error
 	if onBackings == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
+	peoplesystem "github.com/cleave-lab/cleave/systems/people/system"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
 
@@ -19,6 +20,7 @@ type conditions struct {
 func systems(c conditions) []lab.System {
 	return []lab.System{
 		big.System{},
+		peoplesystem.System{Generator: c.generator, Load: c.load},
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 	}
 }

@@ -22,6 +22,7 @@ type Attempt[N any] struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`
 	Outcome   string `json:"outcome"`
+	Status    string `json:"status"` // of the protocol, where there was an answer
 	Intended  int64  `json:"intended_ns"`
 	Sent      int64  `json:"sent_ns"`
 	Finished  int64  `json:"finished_ns"`

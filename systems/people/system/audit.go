@@ -1,0 +1,216 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/peopleunit"
+	"github.com/cleave-lab/cleave/systems/people/records"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// What an audit counts.
+const (
+	countCreated   = "created" // acknowledged
+	countStored    = "stored"
+	countLost      = "lost"      // acknowledged, and not stored, or not found when it was fetched
+	countChanged   = "changed"   // stored, or answered, otherwise than created
+	countDoubled   = "doubled"   // created once and stored more than once
+	countMadeUp    = "made_up"   // stored, and never asked for, or refused
+	countReadable  = "readable"  // stored in plain text
+	countRefused   = "refused"   // the client knows that it was not stored
+	countUnknown   = "unknown"   // the client does not know
+	countRecovered = "recovered" // of these, stored
+)
+
+// broken are the counts that must be zero.
+func broken() []string {
+	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
+}
+
+// Audit implements lab.System: of a trial that was not played to its end nothing can be
+// said.
+func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
+	return unknown(errors.New("the trial was not played to its end"))
+}
+
+func unknown(err error) lab.Audit {
+	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+}
+
+// AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
+// database holds, which it opens with the key of the trial.
+func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	load, err := s.base().Report(left.Reports)
+	if err != nil {
+		return unknown(err)
+	}
+	j := &judge{counts: map[string]int64{}, created: map[people.Kind]map[string]*created{}}
+	for _, kind := range people.Kinds() {
+		j.created[kind] = map[string]*created{}
+	}
+	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
+		return unknown(err)
+	}
+	if err := j.read(ctx, v, left); err != nil {
+		return unknown(err)
+	}
+	return s.base().With(j.verdict(), people.Name, p, load)
+}
+
+// noted is what the scenario notes of a creation.
+type noted struct {
+	Tag string `json:"tag"`
+	ID  string `json:"id"`
+}
+
+// created is a record that a client asked for.
+type created struct {
+	id     string // empty: the client was not told
+	end    string
+	stored int
+}
+
+// judge gathers what it finds.
+type judge struct {
+	created  map[people.Kind]map[string]*created // by tag
+	counts   map[string]int64
+	problems []string
+}
+
+// shownPerRule bounds the problems that are told one by one.
+const shownPerRule = 5
+
+func (j *judge) breach(count, format string, args ...any) {
+	j.counts[count]++
+	if j.counts[count] <= shownPerRule {
+		j.problems = append(j.problems, count+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// take takes a line of the history in. The generator has compared every answer with what
+// was created.
+func (j *judge) take(a loaded.Attempt[noted]) {
+	for _, kind := range people.Kinds() {
+		switch {
+		case a.Operation == createOf(kind):
+			j.created[kind][a.Noted.Tag] = &created{id: a.Noted.ID, end: a.End}
+			j.counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
+		case a.Operation == fetchOf(kind) && a.Status == "404":
+			j.breach(countLost, "line %d of the history: what was created was not found", a.Line)
+		case a.Operation == fetchOf(kind) && a.Status == "200" && a.End == loaded.EndedFail:
+			j.breach(countChanged, "line %d of the history: the answer was not what was created", a.Line)
+		}
+	}
+}
+
+// read reads all that is stored.
+func (j *judge) read(ctx context.Context, v lab.Variant, left lab.Leftover) error {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return err
+	}
+	sealer, err := seal.New(design.Cipher, keyOf(left.Seed))
+	if err != nil {
+		return err
+	}
+	for _, kind := range people.Kinds() {
+		if err := j.readKind(ctx, kind, design.DatabaseOf(kind), sealer, left.Addresses[peopleunit.ServiceDatabase]); err != nil {
+			return fmt.Errorf("read %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func (j *judge) readKind(ctx context.Context, kind people.Kind, database string, sealer *seal.Sealer, address string) (err error) {
+	store, err := wide.Open(ctx, address, wide.Options{Keyspace: database})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := store.CreateTables(ctx, records.Table(kind)); err != nil {
+		return err
+	}
+	err = store.Each(ctx, records.Table(kind).Name, func(key [16]byte, stored [][]byte) error {
+		j.record(kind, uuid.UUID(key).String(), sealer, key, stored)
+		return nil
+	})
+	for tag, c := range j.created[kind] {
+		switch {
+		case c.end == loaded.EndedOK && c.stored == 0:
+			j.breach(countLost, "%s %s (%s) was acknowledged and is not stored", kind, c.id, tag)
+		case c.end == loaded.EndedInfo && c.stored > 0:
+			j.counts[countRecovered]++
+		case c.end == loaded.EndedFail && c.stored > 0:
+			j.breach(countMadeUp, "one of %s (%s) was refused and is stored", kind, tag)
+		}
+		if c.stored > 1 {
+			j.breach(countDoubled, "one of %s (%s) is stored %d times", kind, tag, c.stored)
+		}
+	}
+	return err
+}
+
+// record judges one that is stored.
+func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
+	j.counts[countStored]++
+	values, err := records.Unseal(sealer, kind, key, stored)
+	if err != nil {
+		j.breach(countChanged, "%s %s cannot be opened: %v", kind, id, people.ProblemOf(err).Kind)
+		return
+	}
+	properties := kind.Properties()
+	first := valueOf(properties[0], "")
+	if len(values) != len(properties) || len(values[0]) != len(first)+tagLength {
+		j.breach(countChanged, "%s %s is no record of its kind", kind, id)
+		return
+	}
+	tag := values[0][len(first):]
+	for i, property := range properties {
+		if values[i] != valueOf(property, tag) {
+			j.breach(countChanged, "%s of %s %s is not what was created", property, kind, id)
+		}
+	}
+	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
+		j.breach(countReadable, "%s %s is stored in plain text", kind, id)
+	}
+	c := j.created[kind][tag]
+	switch {
+	case c == nil:
+		j.breach(countMadeUp, "nobody has asked for %s %s", kind, id)
+		return
+	case c.id != "" && c.id != id && c.stored == 0 && c.end == loaded.EndedOK:
+		j.breach(countChanged, "%s %s is stored as %s", kind, c.id, id)
+	}
+	c.stored++
+}
+
+// verdict adds up.
+func (j *judge) verdict() lab.Audit {
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: j.problems}
+	for _, count := range broken() {
+		if more := j.counts[count] - shownPerRule; more > 0 {
+			audit.Problems = append(audit.Problems, fmt.Sprintf("%s: and %d more", count, more))
+		}
+		if j.counts[count] > 0 {
+			audit.Verdict = lab.AuditInvalid
+		}
+	}
+	if j.counts[countCreated] == 0 && audit.Verdict == lab.AuditValid {
+		audit.Verdict = lab.AuditUnknown
+		audit.Problems = append(audit.Problems, "no record was acknowledged: nothing was tested")
+	}
+	slices.Sort(audit.Problems)
+	return audit
+}

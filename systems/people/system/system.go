@@ -1,0 +1,261 @@
+// Package system is people as a system under test: which units a variant consists of,
+// what work it is given, how a trial is audited and measured. It starts nothing and
+// sends nothing.
+//
+// Entry points: System, with a generator and the load of the study.
+package system
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/peopleunit"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// Factors of points, beside those that say how the system is loaded.
+const (
+	Records = "records" // so many are created and fetched, as fast as it is answered
+	Case    = "case"    // the study's test case: 1 persons, 2 addresses, 3 profiles, 4 all of them
+)
+
+// everyKind is the test case of all kinds.
+const everyKind = 4
+
+// System is people under the load of a study.
+type System struct {
+	Generator lab.Generator
+	Load      lab.Load
+}
+
+var (
+	_ lab.System      = System{}
+	_ lab.Measurer    = System{}
+	_ lab.LiveAuditor = System{}
+	_ lab.Checkable   = System{}
+	_ lab.Explainable = System{}
+	_ lab.Backed      = System{}
+)
+
+// base is what people has in common with other systems under load.
+func (s System) base() loaded.Base {
+	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Records}
+}
+
+// Describe implements lab.System.
+func (s System) Describe() lab.SystemInfo {
+	return lab.SystemInfo{
+		Name: people.Name, Operation: "request",
+		Summary:       "persons, addresses and profiles: created and fetched, hashed and encrypted before they are stored",
+		Architectures: architecture.All(),
+		Parameters: append(s.base().Parameters(Records), lab.Parameter{
+			Name: Case, Summary: "test case: 1 persons, 2 addresses, 3 profiles, 4 all at once (4)", Min: 1, Max: everyKind, Optional: true,
+		}),
+		Metrics: metrics(), Restartable: true,
+		Check: func(v lab.Variant) error {
+			design, err := architecture.New(v.Architecture, v.Knobs)
+			if err == nil && design.TwoHosts && v.Deployment != lab.DockerHost {
+				return fmt.Errorf("architecture %s: two hosts are two networks of containers: deploy with %s", v.Architecture, lab.DockerHost)
+			}
+			return err
+		},
+		Changes: changes,
+	}
+}
+
+const (
+	// readyTimeout is how long the units may take to be ready, in seconds.
+	readyTimeout = 60
+	// descriptors are open in one process at most: connections of clients, units and
+	// databases.
+	descriptors = 8192
+)
+
+// The hosts, where there is more than one.
+const (
+	hostFront    = "front"    // of the gateway and the database
+	hostServices = "services" // of all other units
+	hostClient   = "client"   // of the generator
+)
+
+// Layout implements lab.System.
+func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout := lab.Layout{
+		Lead: lab.RoleGenerator, Descriptors: descriptors,
+		Services: []lab.ServiceSpec{{Name: peopleunit.ServiceDatabase, Kind: design.Store}},
+	}
+	prepare, err := process("prepare", peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs})
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout.Prepare = []lab.UnitSpec{prepare}
+	for stage, u := range design.Units {
+		unit, err := process(u.Name, peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
+		if err != nil {
+			return lab.Layout{}, err
+		}
+		unit.Listens, unit.Node = true, hostServices
+		unit.Files = map[string][]byte{peopleunit.KeyFile: []byte(hex.EncodeToString(keyOf(seed)))}
+		if stage == 0 {
+			unit.Node = hostFront
+			for _, other := range design.Units[1:] {
+				unit.Peers = append(unit.Peers, other.Name)
+			}
+		} else {
+			unit.Stage = 1 // the gateway ends first
+		}
+		layout.Units = append(layout.Units, unit)
+	}
+	job := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	if job.Scenario, err = scenario(p); err != nil {
+		return lab.Layout{}, err
+	}
+	generator, err := s.base().Unit(job, p, design.Front().Name)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	generator.Node = hostClient
+	layout.Units = append(layout.Units, generator)
+	layout.Prepare[0].Node, layout.Services[0].Node = hostFront, hostFront
+	if !design.TwoHosts {
+		onOneHost(&layout)
+	}
+	return layout, nil
+}
+
+// onOneHost takes all parts of a layout from their hosts.
+func onOneHost(layout *lab.Layout) {
+	layout.Prepare[0].Node, layout.Services[0].Node = "", ""
+	for i := range layout.Units {
+		layout.Units[i].Node = ""
+	}
+}
+
+// process is one process of people.
+func process(name string, job peopleunit.Job) (lab.UnitSpec, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
+	}
+	return lab.UnitSpec{Name: name, Role: name, Args: []string{people.Name, string(text)}}, nil
+}
+
+// keyOf is the key of a trial's records. It comes from the seed, so that the audit can
+// open what is stored, and protects nothing once the trial is over.
+func keyOf(seed uint64) []byte {
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "), seed))
+	return hash[:seal.KeySize]
+}
+
+// object is JSON.
+type object = map[string]any
+
+// scenario is what clients do, as cleave-scenario/1: each creates a record of a kind and
+// fetches it, which must be what was created. In case 4 every kind is as likely.
+func scenario(p lab.Point) (json.RawMessage, error) {
+	kinds := people.Kinds()
+	if level, set := p.Level(Case); set && level != everyKind {
+		if level < 1 || level > everyKind || level != float64(int(level)) {
+			return nil, fmt.Errorf("point %s: there is no test case %g: use 1 to %d", p, level, everyKind)
+		}
+		kinds = kinds[int(level)-1 : int(level)]
+	}
+	var flows []object
+	for _, kind := range kinds {
+		record := object{}
+		for _, property := range kind.Properties() {
+			record[property] = valueOf(property, "${tag}")
+		}
+		flows = append(flows, object{"name": kind, "steps": []object{
+			{
+				"name": createOf(kind), "request": fmt.Sprintf("POST /%s", kind), "json": record,
+				"expect": object{"status": "201"}, "extract": object{"id": object{"json": "id"}}, "note": []string{"tag", "id"},
+			},
+			{"name": fetchOf(kind), "request": fmt.Sprintf("GET /%s/${id}", kind), "expect": object{"status": "200", "json": record}},
+		}})
+	}
+	return json.Marshal(object{
+		"schema": "cleave-scenario/1", "name": people.Name, "cookies": false,
+		"values": object{"tag": object{"text": object{"length": tagLength}}}, "flows": flows,
+	})
+}
+
+// tagLength is how many letters and digits tell a record from all others.
+const tagLength = 16
+
+// valueOf is a property of the record with a tag.
+func valueOf(property, tag string) string { return property + " " + tag }
+
+// The operations of the scenario.
+func createOf(kind people.Kind) string { return "create " + string(kind) }
+func fetchOf(kind people.Kind) string  { return "fetch " + string(kind) }
+
+// CheckPoint implements lab.Checkable.
+func (s System) CheckPoint(operations int, over float64) lab.Point {
+	return s.base().CheckPoint(operations, over)
+}
+
+// CheckTable implements lab.Checkable.
+func (s System) CheckTable() lab.CheckTable {
+	return lab.CheckTable{
+		Most: loaded.MaxCount,
+		Columns: []lab.CheckColumn{
+			{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored}, {Title: "lost", Count: countLost},
+			{Title: "changed", Count: countChanged}, {Title: "doubled", Count: countDoubled}, {Title: "readable", Count: countReadable},
+			{Title: "requests/s", Metric: "goodput"},
+		},
+		Faults: []lab.CheckColumn{
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+		},
+	}
+}
+
+// OnBackings implements lab.Backed.
+func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
+	turned := map[string]string{}
+	for _, kind := range kinds {
+		if kind != architecture.SQLite && kind != architecture.Cassandra {
+			return nil, fmt.Errorf("people has no use for the backing %q: use %s or %s", kind, architecture.SQLite, architecture.Cassandra)
+		}
+		if other := cmp.Or(turned[architecture.KnobStore], kind); other != kind {
+			return nil, fmt.Errorf("%s and %s are both for the records: choose one", other, kind)
+		}
+		turned[architecture.KnobStore] = kind
+	}
+	settings, err := architecture.Settings(v.Architecture, v.Knobs)
+	if err == nil && turned[architecture.KnobStore] == settings[architecture.KnobStore] {
+		return nil, nil
+	}
+	return turned, err
+}
+
+// changes are the knobs in which two variants differ, none where one cannot be built.
+func changes(from, to lab.Variant) []lab.KnobChange {
+	before, errBefore := architecture.Settings(from.Architecture, from.Knobs)
+	after, errAfter := architecture.Settings(to.Architecture, to.Knobs)
+	if errBefore != nil || errAfter != nil {
+		return nil
+	}
+	var all []lab.KnobChange
+	if from.Deployment != to.Deployment {
+		all = append(all, lab.KnobChange{Knob: knobDeployment, From: from.Deployment, To: to.Deployment})
+	}
+	for _, k := range architecture.All()[0].Knobs { // all architectures have the same
+		if before[k.Name] != after[k.Name] {
+			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
+		}
+	}
+	return all
+}
