@@ -82,8 +82,7 @@ const (
 // The hosts, where there is more than one.
 const (
 	hostFront    = "front"    // of the gateway and the database
-	hostServices = "services" // of all other units
-	hostClient   = "client"   // of the generator
+	hostServices = "services" // of all other units; the generator is on the conductor's
 )
 
 // Layout implements lab.System.
@@ -126,7 +125,6 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	generator.Node = hostClient
 	layout.Units = append(layout.Units, generator)
 	layout.Prepare[0].Node, layout.Services[0].Node = hostFront, hostFront
 	if !design.TwoHosts {
