@@ -82,6 +82,37 @@ func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 	}
 }
 
+func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,", "  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
+	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := func(deployment string) error {
+		if deployment == lab.DockerHost {
+			return errors.New("no daemon")
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		options study.Options
+		reason  string
+	}{
+		"no containers":             {study.Options{Missing: missing}, "no daemon"},
+		"containers":                {study.Options{}, ""},
+		"processes in their places": {study.Options{Missing: missing, Deployment: lab.Process}, ""},
+	} {
+		s, err := file.Resolve(c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, there := s.Variant("b")
+		if there != (c.reason == "") || len(s.Absent) > 1 && s.Absent[1].Reason != c.reason || len(s.Variants)+len(s.Absent) != 3 {
+			t.Errorf("%s: variants %v, absent %v", name, s.Variants, s.Absent)
+		}
+	}
+}
+
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
 	full, err := file.Resolve(study.Options{})

@@ -29,6 +29,9 @@ type Options struct {
 	// Knobs returns the knobs to be turned in a variant besides its own, which they
 	// replace; nil: none.
 	Knobs func(lab.Variant) (map[string]string, error)
+	// Missing says what this host lacks for a deployment; nil: it has all. Optional
+	// variants are left out for it.
+	Missing func(deployment string) error
 }
 
 // TwinSuffix marks the second name of a variant in an A/A pair.
@@ -72,6 +75,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			s.Variants[i].Deployment = o.Deployment
 		}
 	}
+	f.leaveOut(&s, o.Missing)
 	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
 		return s, err
 	}
@@ -79,6 +83,24 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	s.Trends = chooseTrends(s)
 	f.takeSteps(&s)
 	return s, nil
+}
+
+// leaveOut takes out the optional variants that cannot be deployed as they are to be.
+func (f *File) leaveOut(s *lab.Study, missing func(deployment string) error) {
+	s.Absent = slices.Clone(s.Absent)
+	s.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v lab.Variant) bool {
+		var err error
+		if f.optional[v.Name] && missing != nil {
+			err = missing(v.Deployment)
+		}
+		if f.optional[v.Name] && f.info.Check != nil {
+			err = cmp.Or(err, f.info.Check(v))
+		}
+		if err != nil {
+			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err)})
+		}
+		return err != nil
+	})
 }
 
 // hasten is a load with what the quick profile sets. Without one there is nothing

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -24,6 +25,14 @@ func registerDeploy(command *cobra.Command, into *deployFlag) {
 
 // deployment is that of variants that no study file names.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
+
+// missing says what this host lacks for a deployment; nil: nothing.
+func missing(deployment string) error {
+	if deployment == lab.DockerHost || deployment == lab.DockerBridge {
+		return docker.Missing()
+	}
+	return nil
+}
 
 // String implements pflag.Value.
 func (d *deployFlag) String() string { return string(*d) }

@@ -225,6 +225,7 @@ func planOf(path string, data []byte, flags *experimentFlags, options study.Opti
 	if options.Knobs, err = backed(file.Study.System, flags.backings); err != nil {
 		return lab.Plan{}, err
 	}
+	options.Missing = missing
 	return expand(file, options, flags.quick)
 }
 

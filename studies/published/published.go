@@ -21,6 +21,9 @@ var rego2021 []byte
 //go:embed costa2022.json
 var costa2022 []byte
 
+//go:embed flygare2017.json
+var flygare2017 []byte
+
 // Study is everything that one study printed.
 type Study struct {
 	Schema string `json:"schema"`
@@ -98,13 +101,15 @@ const (
 )
 
 // Names lists the studies whose figures are held.
-func Names() []string { return []string{"costa2022", "rego2021"} }
+func Names() []string { return []string{"costa2022", "flygare2017", "rego2021"} }
 
 // Load returns the named study, or an error that lists the ones there are.
 func Load(name string) (*Study, error) {
 	switch name {
 	case "costa2022":
 		return Parse(costa2022)
+	case "flygare2017":
+		return Parse(flygare2017)
 	case "rego2021":
 		return Parse(rego2021)
 	}
@@ -156,7 +161,7 @@ func (f Figure) Seconds() (float64, bool) {
 	return 0, false
 }
 
-// InOurs is how many of our units (s, 1/s, 1) one of the figure's unit is; false
+// InOurs is how many of our units (s, 1/s, 1, B) one of the figure's unit is; false
 // where it is none of ours.
 func (f Figure) InOurs() (float64, bool) {
 	if seconds, isTime := f.Seconds(); isTime {
@@ -169,6 +174,8 @@ func (f Figure) InOurs() (float64, bool) {
 		return 0.01, true
 	case "count", "ratio", "x", "1":
 		return 1, true
+	case "GiB":
+		return 1 << 30, true
 	}
 	return 0, false
 }
