@@ -66,7 +66,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err := j.read(ctx, v, left); err != nil {
 		return unknown(err)
 	}
-	return s.base().With(j.verdict(), people.Name, p, load)
+	return s.base().With(j.verdict(), "system", p, load)
 }
 
 // noted is what the scenario notes of a creation.
@@ -182,9 +182,7 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 			j.breach(countChanged, "%s of %s %s is not what was created", property, kind, id)
 		}
 	}
-	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
-		j.breach(countReadable, "%s %s is stored in plain text", kind, id)
-	}
+	j.holdsTag(kind, id, tag, stored)
 	c := j.created[kind][tag]
 	switch {
 	case c == nil:
@@ -194,6 +192,13 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 		j.breach(countChanged, "%s %s is stored as %s", kind, c.id, id)
 	}
 	c.stored++
+}
+
+// holdsTag looks for what is in every property of a record where it must not be read.
+func (j *judge) holdsTag(kind people.Kind, id, tag string, stored [][]byte) {
+	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
+		j.breach(countReadable, "%s %s is stored in plain text", kind, id)
+	}
 }
 
 // verdict adds up.

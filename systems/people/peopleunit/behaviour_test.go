@@ -1,0 +1,366 @@
+package peopleunit
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/records"
+)
+
+// system is people, joined and serving in this process.
+type system struct {
+	url, database, folder string
+	design                architecture.Design
+	key                   []byte
+
+	mu         sync.Mutex
+	complaints strings.Builder
+}
+
+// start joins every unit of a design; the gateway, the first, begins when the others
+// listen.
+func start(t *testing.T, name string, knobs map[string]string, folder string, key []byte) *system {
+	t.Helper()
+	design, err := architecture.New(name, knobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &system{design: design, folder: folder, database: "sqlite://" + folder, key: key}
+	addresses := map[string]string{}
+	ctx, stop := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	t.Cleanup(func() { stop(); serving.Wait() })
+	for i := len(design.Units) - 1; i >= 0; i-- {
+		unit := design.Units[i].Name
+		u, err := Open(ctx, design, unit, Place{Database: s.database, Key: key, Complain: s.complain,
+			Peer: func(name string) (string, error) { return addresses[name], nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses[unit] = listener.Addr().String()
+		serving.Go(func() {
+			if err := u.Serve(ctx, listener); err != nil {
+				t.Errorf("unit %s: %v", unit, err)
+			}
+			if err := u.Close(); err != nil {
+				t.Errorf("close unit %s: %v", unit, err)
+			}
+		})
+	}
+	s.url = "http://" + addresses[design.Front().Name]
+	return s
+}
+
+func (s *system) complain(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintln(&s.complaints, err)
+}
+
+// ask sends a request and returns the answer.
+func (s *system) ask(t *testing.T, method, path, contentType, body string) (status int, mediaType, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", contentType)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header.Get("Content-Type"), string(text)
+}
+
+// secretText is in every value that the tests store.
+const secretText = "Kierkegaard"
+
+// recordOf is a record as clients write it.
+func recordOf(kind people.Kind) map[string]string {
+	record := map[string]string{}
+	for _, property := range kind.Properties() {
+		record[property] = property + " " + secretText + " ÆØÅ"
+	}
+	return record
+}
+
+// create creates a record and returns its id.
+func (s *system) create(t *testing.T, kind people.Kind) string {
+	t.Helper()
+	body, err := json.Marshal(recordOf(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, answer := s.ask(t, "POST", "/"+string(kind), "application/json", string(body))
+	var made struct{ ID string }
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusCreated {
+		t.Fatalf("create one of %s: %d %s", kind, status, answer)
+	}
+	return made.ID
+}
+
+// refuses asks for what must be refused with a problem of that type.
+func (s *system) refuses(t *testing.T, what string, want people.ProblemKind, wantStatus int, method, path, contentType, body string) {
+	t.Helper()
+	status, mediaType, answer := s.ask(t, method, path, contentType, body)
+	var problem struct {
+		Type   string
+		Status int
+		Detail string
+	}
+	err := json.Unmarshal([]byte(answer), &problem)
+	if err != nil || status != wantStatus || problem.Status != status || mediaType != "application/problem+json" ||
+		problem.Type != "urn:cleave:people:"+string(want) || problem.Detail == "" {
+		t.Errorf("%s: %d %s %s, want %d and the type %s", what, status, mediaType, answer, wantStatus, want)
+	}
+	if strings.Contains(answer, secretText) || strings.Contains(answer, hex.EncodeToString(s.key)) {
+		t.Errorf("%s: the answer tells what is secret: %s", what, answer)
+	}
+}
+
+// builds are the ways to build people that all behave alike.
+func builds() map[string]map[string]string {
+	return map[string]map[string]string{
+		"monolith":       {},
+		"services":       {},
+		"services, grpc": {architecture.KnobCalls: architecture.GRPC}, "services, own databases": {architecture.KnobDatabase: "own"},
+		"services, ecb": {architecture.KnobCipher: "ecb"}, "services, pairs": {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
+		"services-two-hosts": {},
+	}
+}
+
+// eachBuild runs a test on every way to build people.
+func eachBuild(t *testing.T, run func(t *testing.T, s *system)) {
+	for name, knobs := range builds() {
+		t.Run(name, func(t *testing.T) {
+			architecture, _, _ := strings.Cut(name, ",")
+			run(t, start(t, architecture, knobs, t.TempDir(), bytes.Repeat([]byte{7}, 16)))
+		})
+	}
+}
+
+func TestWhatIsCreatedIsFetched(t *testing.T) {
+	eachBuild(t, func(t *testing.T, s *system) {
+		for _, kind := range people.Kinds() {
+			id := s.create(t, kind)
+			status, _, answer := s.ask(t, "GET", "/"+string(kind)+"/"+id, "", "")
+			got := map[string]string{}
+			if err := json.Unmarshal([]byte(answer), &got); err != nil {
+				t.Fatal(err)
+			}
+			want := recordOf(kind)
+			want["id"] = id
+			if status != http.StatusOK || !maps.Equal(got, want) {
+				t.Errorf("%s: %d %v, want %v", kind, status, got, want)
+			}
+		}
+		for path, want := range map[string]string{"/": "<h1>People</h1>", "/page.js": "profiles:", "/page.css": "form", "/health": "up"} {
+			if status, _, answer := s.ask(t, "GET", path, "", ""); status != http.StatusOK || !strings.Contains(answer, want) {
+				t.Errorf("%s: %d %s", path, status, answer)
+			}
+		}
+		s.holdsNothingReadable(t)
+	})
+}
+
+// holdsNothingReadable looks for what is secret in all files of the database, and in what
+// was complained of.
+func (s *system) holdsNothingReadable(t *testing.T) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(s.folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(secretText)) || bytes.Contains(text, s.key) {
+			t.Errorf("%s has what is secret in it", path)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files: %v", files, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text := s.complaints.String(); strings.Contains(text, secretText) || strings.Contains(text, hex.EncodeToString(s.key)) {
+		t.Errorf("complaints tell what is secret: %s", text)
+	}
+}
+
+func TestWhatIsNoRequestIsRefused(t *testing.T) {
+	eachBuild(t, func(t *testing.T, s *system) {
+		const asJSON = "application/json"
+		unknown := "/persons/" + uuid.Nil.String()
+		s.refuses(t, "an unknown id", people.NotFound, 404, "GET", unknown, "", "")
+		s.refuses(t, "no UUID", people.InvalidArgument, 400, "GET", "/persons/17", "", "")
+		s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET", "/persons/"+strings.ToUpper(uuid.New().String()), "", "")
+		s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons), "", "")
+		s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
+		s.refuses(t, "another method", "no-such-resource", 404, "DELETE", unknown, "", "")
+		s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
+		s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b"} {}`)
+		s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":1,"lastName":"b"}`)
+		s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+secretText+`"}`)
+		s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b","age":"7"}`)
+		s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"","lastName":"b"}`)
+		s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
+		s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)
+		s.refuses(t, "no media type", "unsupported-media-type", 415, "POST", "/persons", "text/plain", "{}")
+	})
+}
+
+func TestWhatCannotBeOpenedSaysWhy(t *testing.T) {
+	eachBuild(t, func(t *testing.T, s *system) {
+		for _, kind := range people.Kinds() {
+			store, err := wide.Open(t.Context(), s.database, wide.Options{Keyspace: s.design.DatabaseOf(kind)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			table := records.Table(kind)
+			if err := store.CreateTables(t.Context(), table); err != nil {
+				t.Fatal(err)
+			}
+			spoil := func(change func(sealed []byte) []byte) string {
+				id := uuid.MustParse(s.create(t, kind))
+				found, err := store.Get(t.Context(), table.Name, id)
+				if err == nil {
+					err = store.Insert(t.Context(), table.Name, id, change(bytes.Clone(found[0])))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return fmt.Sprintf("/%s/%s", kind, id)
+			}
+			tampered := spoil(func(sealed []byte) []byte { sealed[len(sealed)-1] ^= 1; return sealed })
+			truncated := spoil(func(sealed []byte) []byte { return sealed[:len(sealed)/2] })
+			other := s.create(t, kind)
+			moved := spoil(func([]byte) []byte {
+				found, err := store.Get(t.Context(), table.Name, uuid.MustParse(other))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found[0]
+			})
+			s.refuses(t, "a tampered record", people.Tampered, 500, "GET", tampered, "", "")
+			s.refuses(t, "a record in the place of another", people.Tampered, 500, "GET", moved, "", "")
+			s.refuses(t, "a truncated record", people.Truncated, 500, "GET", truncated, "", "")
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		id := s.create(t, people.Profiles)
+		again := start(t, architecture.Monolith, map[string]string{
+			architecture.KnobDatabase: map[bool]string{true: "own", false: "shared"}[s.design.Own], architecture.KnobCipher: s.design.Cipher,
+		}, s.folder, bytes.Repeat([]byte{8}, 16))
+		again.refuses(t, "another key", people.WrongKey, 500, "GET", "/profiles/"+id, "", "")
+		again.holdsNothingReadable(t)
+		s.holdsNothingReadable(t)
+		if again.complaints.Len() == 0 {
+			t.Error("nobody was told that a record cannot be opened")
+		}
+	})
+}
+
+// TestMoreThanMayBeOpenAreRefused holds one request open by a body that does not end.
+func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
+	s := start(t, architecture.Monolith, map[string]string{architecture.KnobInFlight: "1"}, t.TempDir(), make([]byte, 16))
+	body, begin := io.Pipe()
+	held := make(chan error, 1)
+	go func() {
+		response, err := http.Post(s.url+"/persons", "application/json", body)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		held <- err
+	}()
+	if _, err := io.WriteString(begin, "{"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		status, _, answer := s.ask(t, "GET", "/persons/"+uuid.Nil.String(), "", "")
+		if status == http.StatusServiceUnavailable && strings.Contains(answer, string(people.TooBusy)) {
+			break
+		}
+		if status != http.StatusNotFound { // the held request has not arrived yet
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	if err := begin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyUsersAtOnce: a thousand are served over 8 connections.
+func TestManyUsersAtOnce(t *testing.T) {
+	s := start(t, architecture.Services, nil, t.TempDir(), make([]byte, 16))
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
+	defer client.CloseIdleConnections()
+	var users sync.WaitGroup
+	for range 1000 {
+		users.Go(func() {
+			response, err := client.Post(s.url+"/persons", "application/json", strings.NewReader(`{"firstName":"a","lastName":"b"}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if response.StatusCode != http.StatusCreated {
+				t.Errorf("status %d", response.StatusCode)
+			}
+			if err := response.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	users.Wait()
+}
+
+func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CLEAVE_DIR", dir)
+	if _, err := readKey(); err == nil {
+		t.Error("a key that is not there is read")
+	}
+	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false, "cafecafecafecafecafecafecafecafx": false} {
+		if err := os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readKey()
+		if (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && strings.Contains(err.Error(), strings.TrimSpace(text)) && len(text) > 4 {
+			t.Errorf("the error shows the key: %v", err)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package system
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/peoplepb"
+	"github.com/cleave-lab/cleave/systems/people/peopleunit"
+	"github.com/cleave-lab/cleave/systems/people/records"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// generator keeps the job that it was given, and reports what it was told to.
+type generator struct {
+	job    lab.LoadJob
+	report lab.LoadReport
+}
+
+func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	g.job = job
+	return lab.UnitSpec{Program: "load"}, nil
+}
+
+func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
+
+func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
+
+func variant(name, deployment string, knobs map[string]string) lab.Variant {
+	return lab.Variant{Name: name, System: people.Name, Architecture: name, Deployment: deployment, Knobs: knobs}
+}
+
+func TestLayoutsOfArchitectures(t *testing.T) {
+	for name, want := range map[string]string{
+		architecture.Monolith:         "people@ generator@",
+		architecture.Services:         "gateway@ persons@ addresses@ profiles@ generator@",
+		architecture.ServicesTwoHosts: "gateway@front persons@services addresses@services profiles@services generator@",
+	} {
+		g := &generator{}
+		layout, err := System{Generator: g}.Layout(variant(name, lab.DockerHost, nil), point(map[string]float64{lab.FactorUsers: 3}), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := hex.EncodeToString(keyOf(5))
+		var units []string
+		for _, u := range layout.Units {
+			units = append(units, u.Name+"@"+u.Node)
+			if strings.Contains(strings.Join(slices.Concat(u.Args, u.Env), " "), key) {
+				t.Errorf("%s: the key is in the arguments or the environment of %s", name, u.Name)
+			}
+			if has := string(u.Files[peopleunit.KeyFile]) == key; has != (u.Name != lab.RoleGenerator) {
+				t.Errorf("%s: %s has the key: %t", name, u.Name, has)
+			}
+		}
+		if got := strings.Join(units, " "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if layout.Services[0].Node != layout.Units[0].Node || layout.Prepare[0].Node != layout.Units[0].Node {
+			t.Errorf("%s: the database is on %q, and prepared on %q", name, layout.Services[0].Node, layout.Prepare[0].Node)
+		}
+		if g.job.Users != 3 || g.job.Unit != layout.Units[0].Name || layout.Lead != lab.RoleGenerator {
+			t.Errorf("%s: job %+v", name, g.job)
+		}
+	}
+}
+
+func TestTwoHostsNeedADeploymentThatHasThem(t *testing.T) {
+	check := System{}.Describe().Check
+	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false, lab.Process: false, "": false} {
+		if err := check(variant(architecture.ServicesTwoHosts, deployment, nil)); (err == nil) != possible {
+			t.Errorf("%q: %v", deployment, err)
+		}
+	}
+}
+
+func TestCasesAreTheKindsOfRecords(t *testing.T) {
+	for level, want := range map[float64]string{1: "persons", 2: "addresses", 3: "profiles", 4: "persons addresses profiles"} {
+		text, err := scenario(point(map[string]float64{Case: level}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s struct{ Flows []struct{ Name string } }
+		if err := json.Unmarshal(text, &s); err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, f := range s.Flows {
+			kinds = append(kinds, f.Name)
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("case %g: %s, want %s", level, got, want)
+		}
+	}
+	if _, err := scenario(point(map[string]float64{Case: 1.5})); err == nil {
+		t.Error("there is a case 1.5")
+	}
+}
+
+// trial is what a trial of one person leaves behind.
+type trial struct {
+	history []string
+	stored  map[string][]byte // sealed, by id
+}
+
+const firstID, tag = "11111111-1111-4111-8111-111111111111", "abcdefghijklmnop"
+
+// sealed is a person as units store it.
+func sealed(t *testing.T, id, tag string) []byte {
+	t.Helper()
+	s, err := seal.New(seal.GCM, keyOf(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, property := range people.Persons.Properties() {
+		values = append(values, valueOf(property, tag))
+	}
+	text, err := proto.Marshal(&peoplepb.Content{Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := uuid.MustParse(id)
+	return s.Seal(append([]byte("persons "), key[:]...), text)
+}
+
+func attempted(operation, end, status, id, tag string) string {
+	return fmt.Sprintf(`{"operation":%q,"end":%q,"status":%q,"noted":{"id":%q,"tag":%q}}`, operation, end, status, id, tag)
+}
+
+// leave writes it where the audit looks.
+func (tr trial) leave(t *testing.T) lab.Leftover {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := "sqlite://" + t.TempDir()
+	store, err := wide.Open(t.Context(), address, wide.Options{Keyspace: people.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := records.Table(people.Persons)
+	err = store.CreateTables(t.Context(), table)
+	for id, text := range tr.stored {
+		if err == nil {
+			err = store.Insert(t.Context(), table.Name, uuid.MustParse(id), text)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return lab.Leftover{Dir: dir, Seed: 7, Addresses: map[string]string{peopleunit.ServiceDatabase: address}, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+}
+
+// TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
+// breaks a rule.
+func TestTheAuditFindsWhatIsWrong(t *testing.T) {
+	const otherID = "22222222-2222-4222-8222-222222222222"
+	for name, c := range map[string]struct {
+		spoil   func(tr *trial)
+		verdict lab.AuditVerdict
+		count   string
+	}{
+		"all is right":         {func(*trial) {}, lab.AuditValid, ""},
+		"lost":                 {func(tr *trial) { tr.stored = nil }, lab.AuditInvalid, countLost},
+		"not found":            {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "404", "", "") }, lab.AuditInvalid, countLost},
+		"a wrong answer":       {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "200", "", "") }, lab.AuditInvalid, countChanged},
+		"an answer that never": {func(tr *trial) { tr.history[1] = attempted("fetch persons", "info", "503", "", "") }, lab.AuditValid, ""},
+		"tampered":             {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
+		"in plain text":        {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) }, lab.AuditInvalid, countChanged},
+		"stored twice":         {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid, countDoubled},
+		"under another id":     {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} }, lab.AuditInvalid, countChanged},
+		"from nowhere":         {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") }, lab.AuditInvalid, countMadeUp},
+		"refused and stored":   {func(tr *trial) { tr.history[0] = attempted("create persons", "fail", "400", "", tag) }, lab.AuditInvalid, countMadeUp},
+		"unknown and stored":   {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) }, lab.AuditUnknown, countRecovered},
+		"nothing was tested":   {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
+		"a torn history":       {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
+	} {
+		tr := trial{
+			history: []string{attempted("create persons", "ok", "201", firstID, tag), attempted("fetch persons", "ok", "200", "", "")},
+			stored:  map[string][]byte{firstID: sealed(t, firstID, tag)},
+		}
+		c.spoil(&tr)
+		s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
+		got := s.AuditLive(t.Context(), variant(architecture.Monolith, lab.Process, nil), point(map[string]float64{Records: 1}), tr.leave(t))
+		if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
+			t.Errorf("%s: %s %v %v, want %s and one %s", name, got.Verdict, got.Counts, got.Problems, c.verdict, c.count)
+		}
+	}
+	if got := (System{}).Audit(lab.Variant{}, lab.Point{}, nil); got.Verdict != lab.AuditUnknown {
+		t.Errorf("a trial that was not played to its end is %s", got.Verdict)
+	}
+}
+
+func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
+	j := &judge{counts: map[string]int64{}, created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
+	sealer, err := seal.New(seal.GCM, keyOf(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := uuid.MustParse(firstID)
+	j.record(people.Persons, firstID, sealer, key, [][]byte{sealed(t, firstID, tag)})
+	if j.counts[countReadable] != 0 || len(j.problems) > 0 {
+		t.Errorf("%v", j.problems)
+	}
+	j.holdsTag(people.Persons, firstID, tag, [][]byte{[]byte("name: " + tag)})
+	if j.counts[countReadable] != 1 {
+		t.Error("plain text is not found")
+	}
+}
+
+func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
+	use := func(cpu float64, memory int64) lab.Usage {
+		return lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
+	}
+	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
+		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30), "database": use(4, 40),
+	}}
+	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5, Measures: map[string]float64{"goodput": 9}}}}
+	measure := func(p lab.Point) map[string]float64 {
+		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered, lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Values
+	}
+	got := measure(point(map[string]float64{lab.FactorUsers: 2}))
+	for name, want := range map[string]float64{
+		"memory": 100, "memory_front": 50, "memory_services": 50, "memory_database": 40, "peak_memory": 200, "cpu_per_operation": 2, "goodput": 9, "error_share": 0.375,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %g, want %g", name, got[name], want)
+		}
+	}
+	if front, all := got["cpu_share_front"], got["cpu_share"]; all <= 0 || front*2 != all {
+		t.Errorf("CPU shares %g of %g", front, all)
+	}
+	if got := measure(point(map[string]float64{Records: 2})); got["goodput"] != 0.5 {
+		t.Errorf("goodput of a counted load is %g, want what was right in the metered time", got["goodput"])
+	}
+}
+
+func TestWaysTakeOneStepAtATime(t *testing.T) {
+	steps := func(from, to lab.Variant) string {
+		stops, steps, err := System{}.Ways(from, to)
+		if err != nil {
+			return err.Error()
+		}
+		var all []string
+		for i, s := range steps {
+			all = append(all, fmt.Sprint(s.Changes[0]))
+			if len(s.Changes) > 1 {
+				all[i] += " with " + s.Changes[1].String()
+			}
+			if s.Before != stops[i].Name || s.Variant != stops[i+1].Name {
+				t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name, stops[i+1].Name)
+			}
+		}
+		last := stops[len(stops)-1]
+		if got := changes(last, to); len(got) > 0 {
+			t.Errorf("the way ends before %v", got)
+		}
+		return strings.Join(all, ", ")
+	}
+	monolith, services := variant(architecture.Monolith, lab.Process, nil), variant(architecture.Services, lab.Process, nil)
+	a2 := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
+	grpc := variant(architecture.Services, lab.Process, map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
+	for _, c := range []struct {
+		from, to lab.Variant
+		want     string
+	}{
+		{monolith, services, "placement together -> apart"},
+		{monolith, a2, "deployment process -> docker-host, placement together -> apart, deployment docker-host -> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
+		{services, grpc, "calls http -> grpc, pool 8 -> 9"},
+		{a2, services, "hosts two -> one with deployment docker-host -> process"},
+		{services, services, "services and services are the same: nothing is to be explained"},
+	} {
+		if got := steps(c.from, c.to); got != c.want {
+			t.Errorf("from %s to %s: %s, want %s", c.from.Name, c.to.Name, got, c.want)
+		}
+	}
+}
+
+func TestBackingsOfPeople(t *testing.T) {
+	s, v := System{}, variant(architecture.Monolith, lab.Process, nil)
+	if got, err := s.OnBackings(v, []string{"cassandra"}); err != nil || got[architecture.KnobStore] != "cassandra" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := s.OnBackings(v, []string{"sqlite"}); err != nil || len(got) > 0 {
+		t.Errorf("what it has already: %v, %v", got, err)
+	}
+	for _, kinds := range [][]string{{"mongo"}, {"sqlite", "cassandra"}} {
+		if got, err := s.OnBackings(v, kinds); err == nil {
+			t.Errorf("%v: %v", kinds, got)
+		}
+	}
+}
