@@ -247,9 +247,6 @@ func changes(from, to lab.Variant) []lab.KnobChange {
 		return nil
 	}
 	var all []lab.KnobChange
-	if from.Deployment != to.Deployment {
-		all = append(all, lab.KnobChange{Knob: knobDeployment, From: from.Deployment, To: to.Deployment})
-	}
 	for _, k := range architecture.All()[0].Knobs { // all architectures have the same
 		if before[k.Name] != after[k.Name] {
 			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
