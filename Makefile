@@ -103,6 +103,10 @@ bench-meter: ## measure what the meter itself costs (2 minutes)
 bench-load: ## compare the load engine with its peers (35 minutes, two idle cores)
 	go run ./load/bench -out results/bench/load.json
 
+.PHONY: bench-people
+bench-people: ## compare people with its own statements, and time its encryption (a minute, two idle cores)
+	go run ./systems/people/bench -out results/bench/people.json
+
 .PHONY: bench-shop
 bench-shop: build ## compare the shop's architectures and bindings with what sets the mark (12 minutes, two idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json

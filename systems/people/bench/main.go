@@ -1,0 +1,147 @@
+// Command bench measures what people costs beside the least that it could: persons
+// created and fetched over HTTP at the monolith, against the same statements at the
+// client of the same store with the same concurrency, in SQLite and, where it is
+// installed, in Cassandra; and what sealing a profile costs.
+//
+// Each row is played in rounds, in each of which every side runs once, in random order; a
+// ratio is that of the rounds, with its 95 % interval. It prints all figures and writes
+// them as JSON to the file named by -out.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/seal"
+)
+
+// options are the settings of a run.
+type options struct {
+	out                      string
+	rounds, records, clients int
+	seed                     uint64
+}
+
+func main() {
+	if play := trials.Part(os.Args[1:]); play != nil {
+		exitOn(play())
+		return
+	}
+	var o options
+	flag.StringVar(&o.out, "out", "results/bench/people.json", "`file` for the figures as JSON")
+	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
+	flag.IntVar(&o.records, "records", 4000, "persons that are created and fetched per trial")
+	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exitOn(bench(ctx, o))
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-people:", err)
+		os.Exit(1)
+	}
+}
+
+// bench plays all rows, prints their figures and writes the file.
+func bench(ctx context.Context, o options) error {
+	if o.rounds < 2 || o.records < 1 || o.clients < 1 {
+		return errors.New("give at least 2 -rounds, 1 record and 1 client")
+	}
+	all, err := playSeal(o)
+	if err != nil {
+		return err
+	}
+	for _, store := range []string{architecture.SQLite, architecture.Cassandra} {
+		some, err := playStore(ctx, store, o)
+		if err != nil && store != architecture.SQLite && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s (seed %d): %w", store, o.seed, err)
+		}
+		all = append(all, some...)
+	}
+	return figures.Publish(os.Stdout, o.out, all)
+}
+
+// playSeal measures what hashing and encrypting a profile costs.
+func playSeal(o options) ([]figures.Figure, error) {
+	about, text := []byte("profiles 0123456789abcdef"), []byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
+	var all []figures.Figure
+	for _, mode := range []string{seal.GCM, seal.ECB} {
+		sealer, err := seal.New(mode, make([]byte, seal.KeySize))
+		if err != nil {
+			return nil, err
+		}
+		var seconds []float64
+		for range o.rounds {
+			result := testing.Benchmark(func(b *testing.B) {
+				for b.Loop() {
+					sealer.Seal(about, text)
+				}
+			})
+			seconds = append(seconds, result.T.Seconds()/float64(result.N))
+		}
+		figure := figures.Median("seal a profile of 320 bytes, "+mode, "s", lab.LowerIsBetter, seconds)
+		if mode == seal.GCM {
+			figure = figure.To(figures.Goal{Must: 3e-6, Stretch: 1.5e-6})
+		}
+		all = append(all, figure)
+	}
+	return all, nil
+}
+
+// playStore compares the monolith with the statements that it makes, over one store.
+func playStore(ctx context.Context, store string, o options) (all []figures.Figure, err error) {
+	dir, err := os.MkdirTemp("", "cleave-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
+		return nil, err
+	}
+	address := "sqlite://" + filepath.Join(dir, "files")
+	if store != architecture.SQLite {
+		instance, err := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, instance.Stop()) }()
+		address = instance.URL()
+	}
+	w := work{options: o, address: address}
+	says := func(rate float64) string { return fmt.Sprintf("%.0f requests per second", rate) }
+	played, err := figures.Play(ctx, figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr},
+		figures.Side[float64]{Name: "monolith on " + store, Play: w.monolith, Says: says},
+		figures.Side[float64]{Name: "statements on " + store, Play: w.statements, Says: says})
+	if err != nil {
+		return nil, err
+	}
+	ratio, err := figures.Ratio("monolith / its statements on "+store+", requests per second", lab.HigherIsBetter, played[0], played[1])
+	return []figures.Figure{
+		figures.Median("monolith on "+store, "1/s", lab.HigherIsBetter, played[0]),
+		figures.Median("statements on "+store, "1/s", lab.HigherIsBetter, played[1]),
+		ratio.To(figures.Goal{Must: 0.8, Stretch: 0.9}),
+	}, err
+}
