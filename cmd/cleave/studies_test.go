@@ -58,16 +58,18 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 // TestTheQuickProfileLeavesEveryClaimAPoint: every claim whose variants can be built has a
 // point left in the quick profile.
 func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
-	s := builtIn(t, "costa2022", study.Options{Quick: true})
-	for _, c := range s.Claims {
-		if c.Variant == "async-dfs" || c.Against == "async-dfs" {
-			continue
-		}
-		ran := slices.ContainsFunc(s.Points, func(p lab.Point) bool {
-			return len(c.Points) == 0 || slices.Contains(c.Points, p.Name)
-		})
-		if !ran {
-			t.Errorf("claim %s is about %v, of which the quick profile plays none", c.ID, c.Points)
+	for _, name := range []string{"costa2022", "flygare2017"} {
+		s := builtIn(t, name, study.Options{Quick: true})
+		for _, c := range s.Claims {
+			if c.Variant == "async-dfs" || c.Against == "async-dfs" {
+				continue
+			}
+			ran := slices.ContainsFunc(s.Points, func(p lab.Point) bool {
+				return len(c.Points) == 0 || slices.Contains(c.Points, p.Name)
+			})
+			if !ran {
+				t.Errorf("%s: claim %s is about %v, of which the quick profile plays none", name, c.ID, c.Points)
+			}
 		}
 	}
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestKeysAndRecordsOfPeopleAreReadNowhere plays every architecture, with a kill of every
+// unit in the middle, and looks for keys and plain text in all that it shows, in the
+// result folder, and in the process list meanwhile.
+func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
+	dir := t.TempDir()
+	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600", "--fault", "kill:every-unit", "--json", "out.json")
+	command.Dir = dir
+	var shown bytes.Buffer
+	command.Stdout, command.Stderr = &shown, &shown
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := watchCommandLines(t, command.Process.Pid)
+	if err := command.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, shown.Bytes())
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "results", "check", "latest", "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan lab.Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		t.Fatal(err)
+	}
+	secrets := []*regexp.Regexp{regexp.MustCompile(`(firstName|street|userName) [A-Za-z0-9]{16}`)}
+	for _, trial := range plan.Trials {
+		key := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "), trial.Seed))
+		secrets = append(secrets, regexp.MustCompile(hex.EncodeToString(key[:16])))
+	}
+	expectNone := func(where string, text []byte) {
+		for _, secret := range secrets {
+			if found := secret.Find(text); found != nil {
+				t.Errorf("%s holds %s", where, found)
+			}
+		}
+	}
+	expectNone("what is shown", shown.Bytes())
+	for line := range lines() {
+		expectNone("a command line", []byte(line))
+	}
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		expectNone(path, text)
+		return err
+	})
+	if err != nil || files < 3 {
+		t.Errorf("%d files: %v", files, err)
+	}
+}
