@@ -120,13 +120,18 @@ const firstID, tag = "11111111-1111-4111-8111-111111111111", "abcdefghijklmnop"
 // sealed is a person as units store it.
 func sealed(t *testing.T, id, tag string) []byte {
 	t.Helper()
-	s, err := seal.New(seal.GCM, keyOf(7))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var values []string
 	for _, property := range people.Persons.Properties() {
 		values = append(values, valueOf(property, tag))
+	}
+	return sealedAs(t, id, values)
+}
+
+func sealedAs(t *testing.T, id string, values []string) []byte {
+	t.Helper()
+	s, err := seal.New(seal.GCM, keyOf(7))
+	if err != nil {
+		t.Fatal(err)
 	}
 	text, err := proto.Marshal(&peoplepb.Content{Values: values})
 	if err != nil {
@@ -183,6 +188,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"a wrong answer":       {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "200", "", "") }, lab.AuditInvalid, countChanged},
 		"an answer that never": {func(tr *trial) { tr.history[1] = attempted("fetch persons", "info", "503", "", "") }, lab.AuditValid, ""},
 		"tampered":             {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
+		"another last name":    {func(tr *trial) { tr.stored[firstID] = sealedAs(t, firstID, []string{valueOf("firstName", tag), "Byron"}) }, lab.AuditInvalid, countChanged},
 		"in plain text":        {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) }, lab.AuditInvalid, countChanged},
 		"stored twice":         {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid, countDoubled},
 		"under another id":     {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} }, lab.AuditInvalid, countChanged},
