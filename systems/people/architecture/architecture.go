@@ -34,6 +34,7 @@ const (
 	KnobHosts     = "hosts"
 	KnobCalls     = "calls"
 	KnobStore     = "store"
+	KnobCommitLog = "commit_log"
 	KnobDatabase  = "database"
 	KnobCipher    = "cipher"
 	KnobPool      = "pool"
@@ -50,6 +51,8 @@ const (
 	GRPC      = "grpc"
 	SQLite    = "sqlite"
 	Cassandra = "cassandra"
+	batch     = "batch"
+	Periodic  = "periodic"
 	shared    = "shared"
 	own       = "own"
 )
@@ -73,6 +76,7 @@ type Design struct {
 	TwoHosts bool   // the gateway and the database on one host, all other units on another
 	Calls    string // HTTP or GRPC; of no consequence in one unit
 	Store    string // kind of the database
+	Periodic bool   // Cassandra acknowledges before it has written
 	Own      bool   // every kind of records has a database of its own
 	Cipher   string
 	Pool     int // connections to the database, and of the gateway to each other unit
@@ -86,6 +90,7 @@ func knobs() []lab.Knob {
 		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)"},
 		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go"},
 		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
+		{Name: KnobCommitLog, Values: []string{batch, Periodic}, Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the study ran it"},
 		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records"},
 		{Name: KnobCipher, Values: []string{seal.GCM, seal.ECB}, Summary: "mode of AES-128: gcm, or ecb, which the JVM takes where a program names none"},
 		{Name: KnobPool, Values: []string{"8"}, Free: true, Summary: "connections to the database, and of the gateway to each service over HTTP, 1 to 1000"},
@@ -156,7 +161,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Store: settings[KnobStore],
-		Own: settings[KnobDatabase] == own, Cipher: settings[KnobCipher],
+		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own, Cipher: settings[KnobCipher],
 	}
 	var mistakes [4]error
 	d.Units, mistakes[0] = place(settings[KnobPlacement])

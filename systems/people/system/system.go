@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -94,6 +95,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	layout := lab.Layout{
 		Lead: lab.RoleGenerator, Descriptors: descriptors,
 		Services: []lab.ServiceSpec{{Name: peopleunit.ServiceDatabase, Kind: design.Store}},
+	}
+	if design.Store == architecture.Cassandra && design.Periodic {
+		layout.Services[0].Options = map[string]string{server.CommitLogSync: architecture.Periodic}
 	}
 	prepare, err := process("prepare", peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs})
 	if err != nil {

@@ -188,15 +188,17 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"a wrong answer":       {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "200", "", "") }, lab.AuditInvalid, countChanged},
 		"an answer that never": {func(tr *trial) { tr.history[1] = attempted("fetch persons", "info", "503", "", "") }, lab.AuditValid, ""},
 		"tampered":             {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
-		"another last name":    {func(tr *trial) { tr.stored[firstID] = sealedAs(t, firstID, []string{valueOf("firstName", tag), "Byron"}) }, lab.AuditInvalid, countChanged},
-		"in plain text":        {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) }, lab.AuditInvalid, countChanged},
-		"stored twice":         {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid, countDoubled},
-		"under another id":     {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} }, lab.AuditInvalid, countChanged},
-		"from nowhere":         {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") }, lab.AuditInvalid, countMadeUp},
-		"refused and stored":   {func(tr *trial) { tr.history[0] = attempted("create persons", "fail", "400", "", tag) }, lab.AuditInvalid, countMadeUp},
-		"unknown and stored":   {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) }, lab.AuditUnknown, countRecovered},
-		"nothing was tested":   {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
-		"a torn history":       {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
+		"another last name": {func(tr *trial) {
+			tr.stored[firstID] = sealedAs(t, firstID, []string{valueOf("firstName", tag), "Byron"})
+		}, lab.AuditInvalid, countChanged},
+		"in plain text":      {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) }, lab.AuditInvalid, countChanged},
+		"stored twice":       {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid, countDoubled},
+		"under another id":   {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} }, lab.AuditInvalid, countChanged},
+		"from nowhere":       {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") }, lab.AuditInvalid, countMadeUp},
+		"refused and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "fail", "400", "", tag) }, lab.AuditInvalid, countMadeUp},
+		"unknown and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) }, lab.AuditUnknown, countRecovered},
+		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
+		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 	} {
 		tr := trial{
 			history: []string{attempted("create persons", "ok", "201", firstID, tag), attempted("fetch persons", "ok", "200", "", "")},
