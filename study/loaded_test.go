@@ -273,3 +273,19 @@ func TestMistakesInSteps(t *testing.T) {
 		}
 	}
 }
+
+// The scale of a study under load is that of its load's length: else it would do nothing.
+func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
+	file := parseKiosk(t, "")
+	whole, err := file.Resolve(study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := file.Resolve(study.Options{Scale: new(0.5)})
+	if err != nil || half.Load.Duration != whole.Load.Duration/2 || half.Load.WarmUp != whole.Load.WarmUp {
+		t.Errorf("half of %+v is %+v, %v", whole.Load, half.Load, err)
+	}
+	if _, err := file.Resolve(study.Options{Scale: new(1e-6)}); err == nil || !strings.Contains(err.Error(), "which makes loads of") {
+		t.Errorf("a load of next to nothing: %v", err)
+	}
+}

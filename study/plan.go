@@ -55,6 +55,10 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	}
 	if o.Scale != nil {
 		s.Design.Scale = *o.Scale
+		var err error
+		if s.Load, err = scaled(s.Load, *o.Scale); err != nil {
+			return s, Problems{{File: f.Path, Message: err.Error()}}
+		}
 	}
 	if o.Blocks != nil {
 		s.Design.Blocks = *o.Blocks
@@ -101,6 +105,21 @@ func (f *File) leaveOut(s *lab.Study, missing func(deployment string) error) {
 		}
 		return err != nil
 	})
+}
+
+// scaled is a load of another length. The unrecorded load before it stays as it is.
+func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
+	const shortest = 1.0                                  // seconds
+	if load == nil || !(scale > 0 && scale <= maxScale) { // which is refused later
+		return load, nil
+	}
+	changed := *load
+	changed.Duration, changed.RampUp, changed.Effort.Duration = scale*load.Duration, scale*load.RampUp, scale*load.Effort.Duration
+	if changed.Duration < shortest || changed.Duration > Longest.Seconds() {
+		return nil, fmt.Errorf("scale is %g, which makes loads of %g s of %g s: use one from %g to %.3g", scale, changed.Duration, load.Duration,
+			shortest/load.Duration, min(maxScale, Longest.Seconds()/load.Duration))
+	}
+	return &changed, nil
 }
 
 // hasten is a load with what the quick profile sets. Without one there is nothing

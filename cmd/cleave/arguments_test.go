@@ -52,17 +52,18 @@ run broken-run                                   | broken-run is a folder
 report broken-run                                | is no result folder
 report ''                                        | is no result folder
 report pipe                                      | is no result folder
-reproduce rego2021 --plan --sets ''              | --sets is empty
+reproduce rego2021 --plan --sets ''              | --points is empty
 reproduce nosuch                                 | no built-in study "nosuch"
 rnu own.yaml                                     | there is no command "rnu" (did you mean "run"?)
 help nosuch                                      | there is no command "nosuch"
-list extra                                       | unknown command "extra"
+list extra                                       | there is no system "extra"
 init system ''                                   | no such file
 init system missing/x.yaml                       | missing/x.yaml: no such file or directory: give another path
 init system pipe --force                         | no such device or address
 init bogus                                       | no file to begin with for "bogus"
 load ''                                          | no such file
 load URL                                         | no load: give --rate
+load URL -c -1                                   | none may be negative
 load URL -r 0                                    | out of range
 load URL -r -1                                   | out of range
 load URL -r NaN                                  | out of range

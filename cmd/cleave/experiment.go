@@ -48,12 +48,18 @@ type experimentFlags struct {
 	compares  bool // the study is a comparison of systems that others wrote
 }
 
-func (f *experimentFlags) register(command *cobra.Command, pointsName string) {
+func (f *experimentFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.quick, "quick", false, "play the study's quick profile")
-	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial (1 is full)")
+	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial, or the length of its load (1 is full)")
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
-	flags.StringSliceVar(&f.points, pointsName, nil, "play only these points, for example s1,s5")
+	flags.StringSliceVar(&f.points, "points", nil, "play only these points, for example s1,s5")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "sets" { // what reproduce called them once
+			name = "points"
+		}
+		return pflag.NormalizedName(name)
+	})
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
 	f.looks.register(flags)
@@ -125,7 +131,7 @@ measured one, and says of each published claim whether the data support it.`,
 			return a.study(command, args[0]+".yaml", data, &flags)
 		},
 	}
-	flags.register(command, "sets")
+	flags.register(command)
 	return command
 }
 
@@ -152,7 +158,7 @@ order with the same seeds, into a new folder.`,
 			return a.study(command, args[0], data, &flags)
 		},
 	}
-	flags.register(command, "points")
+	flags.register(command)
 	return command
 }
 

@@ -30,14 +30,25 @@ type listedStudy struct {
 func (a app) listCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:     "list",
-		Short:   "list studies, systems with their architectures and knobs, and metrics",
-		Example: "  cleave list",
-		Args:    arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		Use:     "list [SYSTEM]",
+		Short:   "list studies and systems; of a system its knobs, parameters and metrics",
+		Example: "  cleave list\n  cleave list shop",
+		Args:    arguments(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := takeInventory()
 			if err != nil {
 				return err
+			}
+			if len(args) > 0 {
+				i := slices.IndexFunc(all.Systems, func(s lab.SystemInfo) bool { return s.Name == args[0] })
+				if i < 0 {
+					return withCode(exitBadPlan, "there is no system %q: cleave list names them all", args[0])
+				}
+				if asJSON {
+					return writeJSON(a.out, all.Systems[i])
+				}
+				a.showSystem(all.Systems[i])
+				return nil
 			}
 			if asJSON {
 				return writeJSON(a.out, all)
@@ -74,26 +85,56 @@ func takeInventory() (inventory, error) {
 	return all, nil
 }
 
+// showInventory is one screen: what there is, by name.
 func (a app) showInventory(all inventory) {
-	fmt.Fprintln(a.out, "Studies")
+	fmt.Fprintln(a.out, "Studies (cleave reproduce NAME)")
 	for _, s := range all.Studies {
-		fmt.Fprintf(a.out, "  %-18s %s\n  %-18s points %s\n", s.Name, s.Title, "", strings.Join(s.Points, ", "))
+		fmt.Fprintf(a.out, "  %-12s %s\n  %-12s points %s\n", s.Name, s.Title, "", strings.Join(s.Points, ", "))
 	}
+	fmt.Fprintln(a.out, "\nSystems and their architectures (cleave list SYSTEM: all knobs, parameters and metrics)")
 	for _, system := range all.Systems {
-		fmt.Fprintf(a.out, "\nSystem %s: %s\n", system.Name, system.Summary)
+		var names []string
 		for _, architecture := range system.Architectures {
-			fmt.Fprintf(a.out, "  %-18s %s\n", architecture.Name, architecture.Summary)
-			for _, knob := range architecture.Knobs {
-				fmt.Fprintf(a.out, "  %-18s %s: %s (%s)\n", "", knob.Name, strings.Join(knob.Values, ", "), knob.Summary)
+			names = append(names, architecture.Name)
+		}
+		fmt.Fprintf(a.out, "  %-12s %s\n  %-12s %s\n", system.Name, system.Summary, "", strings.Join(names, ", "))
+	}
+}
+
+// showSystem is all that can be named of a system.
+func (a app) showSystem(system lab.SystemInfo) {
+	fmt.Fprintf(a.out, "System %s: %s\n", system.Name, system.Summary)
+	var knobs []lab.Knob // of all architectures
+	for _, architecture := range system.Architectures {
+		fmt.Fprintf(a.out, "  %-18s %s\n", architecture.Name, architecture.Summary)
+		var own []string
+		for _, knob := range architecture.Knobs {
+			i := slices.IndexFunc(knobs, func(k lab.Knob) bool { return k.Name == knob.Name })
+			if i < 0 {
+				knobs = append(knobs, knob)
+			}
+			if i < 0 || knobs[i].Values[0] != knob.Values[0] {
+				own = append(own, knob.Name+"="+knob.Values[0])
 			}
 		}
-		fmt.Fprintln(a.out, "  parameters")
-		for _, p := range system.Parameters {
-			fmt.Fprintf(a.out, "  %-18s %s, %g to %g\n", p.Name, p.Summary, p.Min, p.Max)
+		if len(own) > 0 {
+			fmt.Fprintf(a.out, "  %-18s   %s\n", "", strings.Join(own, " "))
 		}
 	}
-	fmt.Fprintln(a.out, "\nMetrics")
-	for _, metric := range all.Metrics {
+	fmt.Fprintln(a.out, "Knobs, and how they stand unless an architecture above says otherwise")
+	for _, knob := range knobs {
+		fmt.Fprintf(a.out, "  %-18s %s\n  %-18s   %s\n", knob.Name, strings.Join(knob.Values, ", "), "", knob.Summary)
+	}
+	fmt.Fprintln(a.out, "Parameters")
+	for _, p := range system.Parameters {
+		fmt.Fprintf(a.out, "  %-18s %s, %g to %g\n", p.Name, p.Summary, p.Min, p.Max)
+	}
+	fmt.Fprintln(a.out, "Metrics")
+	metrics := system.Metrics
+	if len(metrics) == 0 {
+		metrics = lab.JobMetrics()
+	}
+	for _, metric := range metrics {
 		fmt.Fprintf(a.out, "  %-32s %s (%s)\n", metric.Name, metric.Title, metric.Unit)
 	}
 }

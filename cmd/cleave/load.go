@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/secret"
 )
@@ -40,7 +43,8 @@ are not followed. An operation without --expect-body, --expect-json or
 		Example: `  cleave load http://127.0.0.1:8080/ -r 5000 -d 30s --expect-body '"ok":true'
   cleave load http://127.0.0.1:8080/ -u 64 --think 100ms --ramp-up 5s
   cleave load http://127.0.0.1:8080/ --steps 60/m:60/m:5:1m --json load.json
-  cleave load http://127.0.0.1:8080/ -r 100 --search --objective 'p99<50ms'
+  cleave load http://127.0.0.1:8080/ -c 64
+  cleave load http://127.0.0.1:8080/ --search --objective 'p99<50ms'
   cleave load shop.yaml --target https://127.0.0.1:8443 --ca ca.pem --jtl shop.jtl
   cleave load grpc://127.0.0.1:9090/shop.Orders/Create --body '{"item":7}' -r 50
   cleave load shop.yaml --agent 'ssh a cleave agent' --agent 'ssh b cleave agent'`,
@@ -186,6 +190,11 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		}
 		fmt.Fprintf(r.story, "%g/s %s\n", rate, verdict)
 	}}
+	if r.flags.rate == "" && r.spec.Load.Users > 0 {
+		if err := r.findFirstRate(ctx); err != nil {
+			return trial.Outcome{}, err
+		}
+	}
 	if r.crew != nil {
 		quest.Play = func(ctx context.Context, rate float64, seed uint64) (trial.Outcome, error) {
 			crew := *r.crew
@@ -195,6 +204,30 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		}
 	}
 	return r.trial.Search(ctx, quest)
+}
+
+// findFirstRate makes the load open: at a quarter of the pace at which a few users, each of
+// whom waits for answers, get theirs in a second.
+func (r *loadRun) findFirstRate(ctx context.Context) error {
+	const part = 4
+	spec := r.spec
+	spec.Load.Duration = scenario.Duration(time.Second)
+	closed, err := spec.Prepare(ctx)
+	if err != nil {
+		return err
+	}
+	outcome, err := closed.Play(ctx, trial.Hooks{})
+	if err != nil {
+		return err
+	}
+	rate := max(1, math.Round(outcome.Summary.AchievedRate/part))
+	fmt.Fprintf(r.story, "%d users get %.4g/s done: the search begins at %g/s\n", r.spec.Load.Users, outcome.Summary.AchievedRate, rate)
+	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals}, rate)
+	r.trial, err = r.spec.Prepare(ctx)
+	if r.crew != nil {
+		r.crew.Job.Spec.Load = r.spec.Load
+	}
+	return err
 }
 
 // leastAchieved is the share of the offered rate below which a load was not

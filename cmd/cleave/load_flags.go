@@ -129,7 +129,7 @@ func (f *loadFlags) whereFlags() group {
 	set.StringVar(&f.target, "target", "", "`URL` instead of the scenario's target")
 	set.StringVar(&f.unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
 	set.StringVar(&f.allow, "allow", "", "`file` with other targets and their owners' consent (docs/consent.md)")
-	set.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections, "open loop: size of the pool of connections")
+	set.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections, "open loop: size of the pool of connections; without a rate: that many users")
 	set.IntVar(&f.streams, "streams", 0, "flows at a time on a connection of HTTP/2 or gRPC (default 32)")
 	set.BoolVar(&f.noKeepAlive, "no-keep-alive", false, "a new connection for every flow")
 	set.DurationVar(&f.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")

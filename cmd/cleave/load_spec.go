@@ -73,8 +73,8 @@ func (f *loadFlags) limit() (objective.Objective, error) {
 	if !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution) {
 		return objective.Objective{}, fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution, search.FinestResolution, search.CoarsestResolution)
 	}
-	if f.search && (f.objective == "" || f.rate == "") {
-		return objective.Objective{}, errors.New("--search needs --objective, and --rate to begin with")
+	if f.search && f.objective == "" {
+		return objective.Objective{}, errors.New("--search needs --objective: the highest rate that meets it is looked for")
 	}
 	if f.search && f.abort {
 		return objective.Objective{}, errors.New("--abort belongs to one load: a --search plays every trial to its end")
@@ -151,6 +151,9 @@ func splitHeader(text string) (name, value string, err error) {
 	return strings.TrimSpace(name), strings.TrimSpace(value), nil
 }
 
+// firstUsers are those of the load from which a search without a rate learns where to begin.
+const firstUsers = 8
+
 // load is the load of the flags: one model on the command line replaces that of the
 // scenario; the rest is changed one by one.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
@@ -194,8 +197,14 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 			*one.field = scenario.Duration(one.value)
 		}
 	}
-	if !chosen && own == nil {
-		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users for a closed one"))
+	switch {
+	case chosen || own != nil:
+	case f.search:
+		l.Users = firstUsers // whose pace the search begins below
+	case f.given("connections"):
+		l.Users = f.connections
+	default:
+		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users (-c) for a closed one"))
 	}
 	return l, errors.Join(mistakes...)
 }
