@@ -107,6 +107,10 @@ func (s *Server) cassandraConfiguration() []byte {
 		"disk_failure_policy: die",
 		"commit_failure_policy: die",
 		"auto_snapshot: false",
+		// A disk that others use, too, may take seconds, where Cassandra gives up a write
+		// after two of them and carries it out nevertheless. Other servers wait.
+		"read_request_timeout: 8000ms",
+		"write_request_timeout: 8000ms",
 		// Size.
 		"commitlog_segment_size: 8MiB",
 		"commitlog_total_space: 64MiB",
