@@ -24,7 +24,7 @@ func TestCassandra(t *testing.T) {
 }
 
 // start starts a server that ends with the test, or skips the test.
-func start(t *testing.T, settings server.Settings) *servers.Instance {
+func start(t testing.TB, settings server.Settings) *servers.Instance {
 	t.Helper()
 	instance, err := servers.Start(context.Background(), server.Cassandra, t.TempDir(), settings)
 	var missing *server.MissingError

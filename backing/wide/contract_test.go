@@ -16,7 +16,7 @@ import (
 // opener opens a keyspace of its own: the same one with every call.
 type opener func(options Options) *Store
 
-func openerOf(t *testing.T, address, keyspace string) opener {
+func openerOf(t testing.TB, address, keyspace string) opener {
 	return func(options Options) *Store {
 		t.Helper()
 		options.Keyspace = keyspace
@@ -27,14 +27,14 @@ func openerOf(t *testing.T, address, keyspace string) opener {
 	}
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
