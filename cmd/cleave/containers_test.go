@@ -46,6 +46,9 @@ func TestTheSameRunsInContainers(t *testing.T) {
 			exitFine, []string{"async         valid", "2 of 2"}},
 		{"a user's server that a bridge does not reach", "check shop --architecture monolith --backing mariadb --deploy docker-bridge", exitMissingPart,
 			[]string{"database (mariadb) listens on this host's loopback", "docker-host"}},
+		{"services on a bridge", "check people --architecture services --operations 200 --deploy docker-bridge", exitFine, []string{"services      valid    200"}},
+		{"two hosts", "check people --operations 200 --deploy docker-host", exitFine,
+			[]string{"monolith            valid    200", "services            valid    200", "services-two-hosts  valid    200"}},
 		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 planned trials counted"}},
 		{"no such deployment", "run big.yaml --deploy swarm", exitBadPlan, []string{`there is no deployment "swarm"`, "docker-bridge"}},
 	} {

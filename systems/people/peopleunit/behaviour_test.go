@@ -34,15 +34,21 @@ type system struct {
 	complaints strings.Builder
 }
 
-// start joins every unit of a design; the gateway, the first, begins when the others
-// listen.
+// start is startAt over SQLite in a folder.
 func start(t *testing.T, name string, knobs map[string]string, folder string, key []byte) *system {
+	t.Helper()
+	return startAt(t, name, knobs, "sqlite://"+folder, folder, key)
+}
+
+// startAt joins every unit of a design; the gateway, the first, begins when the others
+// listen. folder is where the database keeps its files.
+func startAt(t *testing.T, name string, knobs map[string]string, database, folder string, key []byte) *system {
 	t.Helper()
 	design, err := architecture.New(name, knobs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{design: design, folder: folder, database: "sqlite://" + folder, key: key}
+	s := &system{design: design, folder: folder, database: database, key: key}
 	addresses := map[string]string{}
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -165,28 +171,28 @@ func eachBuild(t *testing.T, run func(t *testing.T, s *system)) {
 	}
 }
 
-func TestWhatIsCreatedIsFetched(t *testing.T) {
-	eachBuild(t, func(t *testing.T, s *system) {
-		for _, kind := range people.Kinds() {
-			id := s.create(t, kind)
-			status, _, answer := s.ask(t, "GET", "/"+string(kind)+"/"+id, "", "")
-			got := map[string]string{}
-			if err := json.Unmarshal([]byte(answer), &got); err != nil {
-				t.Fatal(err)
-			}
-			want := recordOf(kind)
-			want["id"] = id
-			if status != http.StatusOK || !maps.Equal(got, want) {
-				t.Errorf("%s: %d %v, want %v", kind, status, got, want)
-			}
+func TestWhatIsCreatedIsFetched(t *testing.T) { eachBuild(t, createsAndFetches) }
+
+func createsAndFetches(t *testing.T, s *system) {
+	for _, kind := range people.Kinds() {
+		id := s.create(t, kind)
+		status, _, answer := s.ask(t, "GET", "/"+string(kind)+"/"+id, "", "")
+		got := map[string]string{}
+		if err := json.Unmarshal([]byte(answer), &got); err != nil {
+			t.Fatal(err)
 		}
-		for path, want := range map[string]string{"/": "<h1>People</h1>", "/page.js": "profiles:", "/page.css": "form", "/health": "up"} {
-			if status, _, answer := s.ask(t, "GET", path, "", ""); status != http.StatusOK || !strings.Contains(answer, want) {
-				t.Errorf("%s: %d %s", path, status, answer)
-			}
+		want := recordOf(kind)
+		want["id"] = id
+		if status != http.StatusOK || !maps.Equal(got, want) {
+			t.Errorf("%s: %d %v, want %v", kind, status, got, want)
 		}
-		s.holdsNothingReadable(t)
-	})
+	}
+	for path, want := range map[string]string{"/": "<h1>People</h1>", "/page.js": "profiles:", "/page.css": "form", "/health": "up"} {
+		if status, _, answer := s.ask(t, "GET", path, "", ""); status != http.StatusOK || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s", path, status, answer)
+		}
+	}
+	s.holdsNothingReadable(t)
 }
 
 // holdsNothingReadable looks for what is secret in all files of the database, and in what
@@ -215,78 +221,78 @@ func (s *system) holdsNothingReadable(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefused(t *testing.T) {
-	eachBuild(t, func(t *testing.T, s *system) {
-		const asJSON = "application/json"
-		unknown := "/persons/" + uuid.Nil.String()
-		s.refuses(t, "an unknown id", people.NotFound, 404, "GET", unknown, "", "")
-		s.refuses(t, "no UUID", people.InvalidArgument, 400, "GET", "/persons/17", "", "")
-		s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET", "/persons/"+strings.ToUpper(uuid.New().String()), "", "")
-		s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons), "", "")
-		s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
-		s.refuses(t, "another method", "no-such-resource", 404, "DELETE", unknown, "", "")
-		s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
-		s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b"} {}`)
-		s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":1,"lastName":"b"}`)
-		s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+secretText+`"}`)
-		s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b","age":"7"}`)
-		s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"","lastName":"b"}`)
-		s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
-		s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)
-		s.refuses(t, "no media type", "unsupported-media-type", 415, "POST", "/persons", "text/plain", "{}")
-	})
+func TestWhatIsNoRequestIsRefused(t *testing.T) { eachBuild(t, refusesNonsense) }
+
+func refusesNonsense(t *testing.T, s *system) {
+	const asJSON = "application/json"
+	unknown := "/persons/" + uuid.Nil.String()
+	s.refuses(t, "an unknown id", people.NotFound, 404, "GET", unknown, "", "")
+	s.refuses(t, "no UUID", people.InvalidArgument, 400, "GET", "/persons/17", "", "")
+	s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET", "/persons/"+strings.ToUpper(uuid.New().String()), "", "")
+	s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons), "", "")
+	s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
+	s.refuses(t, "another method", "no-such-resource", 404, "DELETE", unknown, "", "")
+	s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
+	s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b"} {}`)
+	s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":1,"lastName":"b"}`)
+	s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+secretText+`"}`)
+	s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b","age":"7"}`)
+	s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"","lastName":"b"}`)
+	s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
+	s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)
+	s.refuses(t, "no media type", "unsupported-media-type", 415, "POST", "/persons", "text/plain", "{}")
 }
 
-func TestWhatCannotBeOpenedSaysWhy(t *testing.T) {
-	eachBuild(t, func(t *testing.T, s *system) {
-		for _, kind := range people.Kinds() {
-			store, err := wide.Open(t.Context(), s.database, wide.Options{Keyspace: s.design.DatabaseOf(kind)})
+func TestWhatCannotBeOpenedSaysWhy(t *testing.T) { eachBuild(t, tellsWhatIsSpoiled) }
+
+func tellsWhatIsSpoiled(t *testing.T, s *system) {
+	for _, kind := range people.Kinds() {
+		store, err := wide.Open(t.Context(), s.database, wide.Options{Keyspace: s.design.DatabaseOf(kind)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := records.Table(kind)
+		if err := store.CreateTables(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
+		spoil := func(change func(sealed []byte) []byte) string {
+			id := uuid.MustParse(s.create(t, kind))
+			found, err := store.Get(t.Context(), table.Name, id)
+			if err == nil {
+				err = store.Insert(t.Context(), table.Name, id, change(bytes.Clone(found[0])))
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			table := records.Table(kind)
-			if err := store.CreateTables(t.Context(), table); err != nil {
+			return fmt.Sprintf("/%s/%s", kind, id)
+		}
+		tampered := spoil(func(sealed []byte) []byte { sealed[len(sealed)-1] ^= 1; return sealed })
+		truncated := spoil(func(sealed []byte) []byte { return sealed[:len(sealed)/2] })
+		other := s.create(t, kind)
+		moved := spoil(func([]byte) []byte {
+			found, err := store.Get(t.Context(), table.Name, uuid.MustParse(other))
+			if err != nil {
 				t.Fatal(err)
 			}
-			spoil := func(change func(sealed []byte) []byte) string {
-				id := uuid.MustParse(s.create(t, kind))
-				found, err := store.Get(t.Context(), table.Name, id)
-				if err == nil {
-					err = store.Insert(t.Context(), table.Name, id, change(bytes.Clone(found[0])))
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				return fmt.Sprintf("/%s/%s", kind, id)
-			}
-			tampered := spoil(func(sealed []byte) []byte { sealed[len(sealed)-1] ^= 1; return sealed })
-			truncated := spoil(func(sealed []byte) []byte { return sealed[:len(sealed)/2] })
-			other := s.create(t, kind)
-			moved := spoil(func([]byte) []byte {
-				found, err := store.Get(t.Context(), table.Name, uuid.MustParse(other))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return found[0]
-			})
-			s.refuses(t, "a tampered record", people.Tampered, 500, "GET", tampered, "", "")
-			s.refuses(t, "a record in the place of another", people.Tampered, 500, "GET", moved, "", "")
-			s.refuses(t, "a truncated record", people.Truncated, 500, "GET", truncated, "", "")
-			if err := store.Close(); err != nil {
-				t.Error(err)
-			}
+			return found[0]
+		})
+		s.refuses(t, "a tampered record", people.Tampered, 500, "GET", tampered, "", "")
+		s.refuses(t, "a record in the place of another", people.Tampered, 500, "GET", moved, "", "")
+		s.refuses(t, "a truncated record", people.Truncated, 500, "GET", truncated, "", "")
+		if err := store.Close(); err != nil {
+			t.Error(err)
 		}
-		id := s.create(t, people.Profiles)
-		again := start(t, architecture.Monolith, map[string]string{
-			architecture.KnobDatabase: map[bool]string{true: "own", false: "shared"}[s.design.Own], architecture.KnobCipher: s.design.Cipher,
-		}, s.folder, bytes.Repeat([]byte{8}, 16))
-		again.refuses(t, "another key", people.WrongKey, 500, "GET", "/profiles/"+id, "", "")
-		again.holdsNothingReadable(t)
-		s.holdsNothingReadable(t)
-		if again.complaints.Len() == 0 {
-			t.Error("nobody was told that a record cannot be opened")
-		}
-	})
+	}
+	id := s.create(t, people.Profiles)
+	again := startAt(t, architecture.Monolith, map[string]string{
+		architecture.KnobDatabase: map[bool]string{true: "own", false: "shared"}[s.design.Own], architecture.KnobCipher: s.design.Cipher,
+	}, s.database, s.folder, bytes.Repeat([]byte{8}, 16))
+	again.refuses(t, "another key", people.WrongKey, 500, "GET", "/profiles/"+id, "", "")
+	again.holdsNothingReadable(t)
+	s.holdsNothingReadable(t)
+	if again.complaints.Len() == 0 {
+		t.Error("nobody was told that a record cannot be opened")
+	}
 }
 
 // TestMoreThanMayBeOpenAreRefused holds one request open by a body that does not end.

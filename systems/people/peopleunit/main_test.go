@@ -1,0 +1,47 @@
+package peopleunit
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+)
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
+
+// TestOnCassandra is the behaviour over a real server, and over its crash.
+func TestOnCassandra(t *testing.T) {
+	instance, err := servers.Start(context.Background(), server.Cassandra, t.TempDir(), server.Settings{})
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := instance.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := startAt(t, architecture.Services, map[string]string{architecture.KnobStore: architecture.Cassandra}, instance.URL(), instance.Volume(), []byte("this is some key"))
+	t.Run("created and fetched", func(t *testing.T) { createsAndFetches(t, s) })
+	t.Run("refused", func(t *testing.T) { refusesNonsense(t, s) })
+	t.Run("spoiled", func(t *testing.T) { tellsWhatIsSpoiled(t, s) })
+	id := s.create(t, "profiles")
+	if err := errors.Join(instance.Kill(), instance.Restart(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	for { // the client looks for the server that was away
+		status, _, answer := s.ask(t, "GET", "/profiles/"+id, "", "")
+		if status == 200 {
+			break
+		}
+		if status != 503 && status != 504 {
+			t.Fatalf("after the server's crash: %d %s", status, answer)
+		}
+	}
+}

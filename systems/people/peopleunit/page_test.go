@@ -1,0 +1,71 @@
+package peopleunit
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+)
+
+// TestThePageCreatesAndFetches fills in every form of the page in Chromium.
+func TestThePageCreatesAndFetches(t *testing.T) {
+	if os.Getenv("CLEAVE_SKIP_CHROMIUM") != "" {
+		t.Skip("CLEAVE_SKIP_CHROMIUM is set: the page is not tested in a browser")
+	}
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("chromium is not installed: install it with `apt-get install chromium`, or set CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
+	}
+	folder, err := os.MkdirTemp("", "cleave-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // processes of the browser write into it for a moment after it has ended
+		for os.RemoveAll(folder) != nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	s := start(t, architecture.Services, nil, t.TempDir(), []byte("this is some key"))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(folder), chromedp.Env("TMPDIR="+folder))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	run := func(actions ...chromedp.Action) {
+		t.Helper()
+		if err := chromedp.Run(ctx, actions...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(chromedp.Navigate(s.url), chromedp.WaitVisible("#create-profiles button"))
+	for _, kind := range people.Kinds() {
+		var id, fetched, refused string
+		for _, property := range kind.Properties() {
+			run(chromedp.SendKeys("#create-"+string(kind)+"-"+property, property+" <b>&"))
+		}
+		run(chromedp.Click("#create-"+string(kind)+" button"), chromedp.WaitVisible("#create-"+string(kind)+" output.done"),
+			chromedp.Text("#create-"+string(kind)+" output", &id))
+		field := "#fetch-" + string(kind) + "-id"
+		run(chromedp.SendKeys(field, id), chromedp.Click("#fetch-"+string(kind)+" button"),
+			chromedp.WaitVisible("#fetch-"+string(kind)+" output.done"), chromedp.Text("#fetch-"+string(kind)+" output", &fetched))
+		for _, property := range kind.Properties() {
+			if !strings.Contains(fetched, property+": "+property+" <b>&") {
+				t.Errorf("%s: %s is not in %q", kind, property, fetched)
+			}
+		}
+		run(chromedp.SetValue(field, "17"), chromedp.Click("#fetch-"+string(kind)+" button"),
+			chromedp.WaitVisible("#fetch-"+string(kind)+" output.failed"), chromedp.Text("#fetch-"+string(kind)+" output", &refused))
+		if !strings.Contains(refused, "no UUID") {
+			t.Errorf("%s: an id that is none: %q", kind, refused)
+		}
+	}
+}
