@@ -9,10 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/cleave-lab/cleave/backing/wide"
@@ -70,6 +73,49 @@ func (w work) statements(ctx context.Context, _ uint64) (rate float64, err error
 		return err
 	})
 }
+
+// driver plays the same straight at Cassandra's driver, with as many connections as the
+// monolith has.
+func (w work) driver(ctx context.Context, _ uint64) (float64, error) {
+	address, err := url.Parse(w.address)
+	if err != nil {
+		return 0, errors.New("the address of the server is not a URL") // err has its password in it
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		return 0, fmt.Errorf("the port of the server: %w", err)
+	}
+	password, _ := address.User.Password()
+	cluster := gocql.NewCluster(address.Hostname())
+	cluster.Port, cluster.NumConns, cluster.Timeout = port, pool, time.Minute
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
+	cluster.DisableInitialHostLookup = true
+	session, err := cluster.CreateSession()
+	if err != nil {
+		return 0, fmt.Errorf("connect to the server: %w", err)
+	}
+	defer session.Close()
+	for _, statement := range []string{
+		"CREATE KEYSPACE IF NOT EXISTS bare WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+		"CREATE TABLE IF NOT EXISTS bare.persons (id uuid PRIMARY KEY, sealed blob)",
+	} {
+		if err := session.Query(statement).ExecContext(ctx); err != nil {
+			return 0, fmt.Errorf("make the table: %w", err)
+		}
+	}
+	sealed := bytes.Repeat([]byte{7}, sealedBytes)
+	return w.rate(ctx, func(ctx context.Context) error {
+		id := gocql.UUID(uuid.New())
+		if err := session.Query("INSERT INTO bare.persons (id, sealed) VALUES (?, ?)", id, sealed).ExecContext(ctx); err != nil {
+			return err
+		}
+		var found []byte
+		return session.Query("SELECT sealed FROM bare.persons WHERE id = ?", id).ScanContext(ctx, &found)
+	})
+}
+
+// pool is how many connections a unit has to its database by itself.
+const pool = 8
 
 // monolith has clients ask the gateway, in this process, over HTTP.
 func (w work) monolith(ctx context.Context, _ uint64) (rate float64, err error) {
