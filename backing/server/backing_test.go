@@ -60,3 +60,30 @@ func TestNATSConfigurationIsUnderstood(t *testing.T) {
 		t.Errorf("understood %+v, want %+v", theirs, want)
 	}
 }
+
+// TestCassandraSyncsAsAsked: before it acknowledges unless somebody wants otherwise, which
+// the address tells its clients.
+func TestCassandraSyncsAsAsked(t *testing.T) {
+	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic", "never": ""} {
+		fresh, err := Backing{"cassandra", Cassandra, ""}.Fresh(t.Context(),
+			lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: asked}}, "")
+		var missing *MissingError
+		if errors.As(err, &missing) {
+			t.Skip(err)
+		}
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), `option commitlog_sync of store is "never": use batch or periodic`) {
+				t.Errorf("%q: error = %v", asked, err)
+			}
+			continue
+		}
+		must(t, err)
+		unit, _ := fresh.Server()
+		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
+			t.Errorf("%q: the configuration does not say %s", asked, want)
+		}
+		if says := strings.HasSuffix(fresh.Address("h:1"), "?commitlog_sync=periodic"); says != (want == "periodic") {
+			t.Errorf("%q: the address says periodic: %v", asked, says)
+		}
+	}
+}
