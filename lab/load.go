@@ -138,7 +138,7 @@ type LoadReport struct {
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
 	// Measures are named quantities in seconds or operations per second: of
-	// response_time_p50, _p90, _p95, _p99, _mean, service_time_p50, _p99, goodput and
+	// response_time_p50, _p90, _p95, _p99, _p999, _mean, service_time_p50, _p99, goodput and
 	// capacity those that could be measured.
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.

@@ -173,6 +173,7 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 	}
 	set("response_time_p50", s.ResponseTime.P50)
 	set("response_time_p90", s.ResponseTime.P90)
+	set("response_time_p999", s.ResponseTime.P999)
 	set("response_time_p95", s.ResponseTime.P95)
 	set("response_time_p99", s.ResponseTime.P99)
 	set("response_time_mean", s.ResponseTime.Mean)

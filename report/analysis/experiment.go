@@ -187,7 +187,7 @@ func (e *experiment) noteZeros() {
 				}
 			}
 		}
-		if zeros > 0 {
+		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) { // no errors at all are no news
 			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.", metric.Name, zeros, all)
 		}
 	}

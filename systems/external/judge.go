@@ -119,8 +119,11 @@ func Metrics(points []lab.Point) []lab.Metric {
 
 // metrics are those for these kinds of points.
 func metrics(open, closed, search bool) []lab.Metric {
-	p99 := lab.Metric{Name: "response_time_p99", Title: "99th percentile of the response time", Unit: "s", Better: lab.LowerIsBetter,
-		Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator}
+	response := func(name, title string, quantile float64) lab.Metric {
+		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
+	}
+	p99 := response("p99", "99th percentile of the", 0.99)
 	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter,
 		Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}
 	var all, last []lab.Metric
@@ -140,13 +143,13 @@ func metrics(open, closed, search bool) []lab.Metric {
 	all = append(all,
 		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
-		lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5, Source: lab.FromGenerator},
-		lab.Metric{Name: "response_time_mean", Title: "mean response time", Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindTime, Quantity: lab.ResponseTime, Source: lab.FromGenerator})
+		response("p50", "median", 0.5), response("mean", "mean", 0))
 	return append(append(all, last...),
 		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter,
-			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
+			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
+		response("p90", "90th percentile of the", 0.9), response("p95", "95th percentile of the", 0.95), response("p999", "99.9th percentile of the", 0.999),
+		lab.Metric{Name: FigureErrorShare, Title: "share of operations that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
+			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator})
 }
 
 // capacity is what a search finds.
@@ -173,6 +176,9 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 		names = append(names, metric.Name)
 	}
 	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Course: r.Course}
+	if r.Sent > 0 {
+		found.Values[FigureErrorShare] = errorShare(r)
+	}
 	used, watched := metered.Roles[RoleSystem]
 	if !watched {
 		return found, nil // it runs somewhere else
