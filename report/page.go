@@ -90,6 +90,12 @@ func (v view) lead(sections []section) *plot {
 			continue
 		}
 		first := sections[i].Plots[0]
+		decided := slices.IndexFunc(sections[i].Plots, func(p plot) bool {
+			return id == "waterfall" && v.Waterfalls[p.Index].Verdict != lab.Undecided
+		})
+		if decided > 0 {
+			first = sections[i].Plots[decided] // the one that the sentence is about
+		}
 		first.ID = "plot-lead"
 		if first.Title == "" {
 			first.Title = sections[i].Finding
