@@ -38,7 +38,6 @@ type System struct {
 }
 
 var (
-	_ lab.System      = System{}
 	_ lab.Measurer    = System{}
 	_ lab.LiveAuditor = System{}
 	_ lab.Checkable   = System{}
@@ -80,44 +79,40 @@ const (
 	descriptors = 8192
 )
 
-// The hosts, where there is more than one.
-const (
-	hostFront    = "front"    // of the gateway and the database
-	hostServices = "services" // of all other units; the generator is on the conductor's
-)
-
-// Layout implements lab.System.
+// Layout implements lab.System. Where there are two hosts, the gateway and the database
+// are on one and all other units on the other; the generator is on the conductor's.
 func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	layout := lab.Layout{
-		Lead: lab.RoleGenerator, Descriptors: descriptors,
-		Services: []lab.ServiceSpec{{Name: peopleunit.ServiceDatabase, Kind: design.Store}},
+	front, behind := "", ""
+	if design.TwoHosts {
+		front, behind = "front", "services"
 	}
+	database := lab.ServiceSpec{Name: peopleunit.ServiceDatabase, Kind: design.Store, Node: front}
 	if design.Store == architecture.Cassandra && design.Periodic {
-		layout.Services[0].Options = map[string]string{server.CommitLogSync: architecture.Periodic}
+		database.Options = map[string]string{server.CommitLogSync: architecture.Periodic}
 	}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors, Services: []lab.ServiceSpec{database}}
 	prepare, err := process("prepare", peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs})
 	if err != nil {
 		return lab.Layout{}, err
 	}
+	prepare.Node = front
 	layout.Prepare = []lab.UnitSpec{prepare}
-	for stage, u := range design.Units {
+	for i, u := range design.Units {
 		unit, err := process(u.Name, peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
 		if err != nil {
 			return lab.Layout{}, err
 		}
-		unit.Listens, unit.Node = true, hostServices
+		unit.Listens, unit.Node, unit.Stage = true, behind, 1
 		unit.Files = map[string][]byte{peopleunit.KeyFile: []byte(hex.EncodeToString(keyOf(seed)))}
-		if stage == 0 {
-			unit.Node = hostFront
+		if i == 0 { // the gateway ends first
+			unit.Node, unit.Stage = front, 0
 			for _, other := range design.Units[1:] {
 				unit.Peers = append(unit.Peers, other.Name)
 			}
-		} else {
-			unit.Stage = 1 // the gateway ends first
 		}
 		layout.Units = append(layout.Units, unit)
 	}
@@ -126,23 +121,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	generator, err := s.base().Unit(job, p, design.Front().Name)
-	if err != nil {
-		return lab.Layout{}, err
-	}
 	layout.Units = append(layout.Units, generator)
-	layout.Prepare[0].Node, layout.Services[0].Node = hostFront, hostFront
-	if !design.TwoHosts {
-		onOneHost(&layout)
-	}
-	return layout, nil
-}
-
-// onOneHost takes all parts of a layout from their hosts.
-func onOneHost(layout *lab.Layout) {
-	layout.Prepare[0].Node, layout.Services[0].Node = "", ""
-	for i := range layout.Units {
-		layout.Units[i].Node = ""
-	}
+	return layout, err
 }
 
 // process is one process of people.
@@ -236,10 +216,7 @@ func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, er
 		}
 		turned[architecture.KnobStore] = kind
 	}
-	settings, err := architecture.Settings(v.Architecture, v.Knobs)
-	if err == nil && turned[architecture.KnobStore] == settings[architecture.KnobStore] {
-		return nil, nil
-	}
+	_, err := architecture.Settings(v.Architecture, v.Knobs)
 	return turned, err
 }
 

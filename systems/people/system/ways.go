@@ -10,10 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
-// knobDeployment is what a step calls a change of the deployment, which is no knob of an
-// architecture.
-const knobDeployment = "deployment"
-
 // Explanation implements lab.Explainable: from the study's monolith to its services, as
 // processes. --from and --to take a deployment too.
 func (s System) Explanation() lab.Explanation {
@@ -119,5 +115,5 @@ func (w *way) deployed(deployment string) []lab.KnobChange {
 		return nil
 	}
 	w.at.Deployment = deployment
-	return []lab.KnobChange{{Knob: knobDeployment, From: from, To: deployment}}
+	return []lab.KnobChange{{Knob: "deployment", From: from, To: deployment}}
 }
