@@ -73,6 +73,7 @@ lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
 	bin/tools/staticcheck ./...
 	bin/tools/errcheck -ignoretests -exclude tools/errcheck-exclude.txt ./...
 	cd $(WEB) && npm run --silent lint
+	scripts/people-page.sh check
 	shellcheck $(SCRIPTS)
 
 # Linters and generators are built from their own module, so that go.mod stays
@@ -85,11 +86,12 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
 
 .PHONY: generate
-generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc ## write all generated files anew
+generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc $(WEB)/node_modules/.package-lock.json ## write all generated files anew
 	@scripts/need.sh generate
 	go run ./docs/schema/generate
 	PATH="$$PWD/bin/tools:$$PATH" protoc --go_out=. --go_opt=paths=source_relative \
 	  --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
+	scripts/people-page.sh
 
 .PHONY: bench-big
 bench-big: build ## compare our bindings with their peers on the Big benchmark

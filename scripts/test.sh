@@ -11,6 +11,9 @@ raceless='/(internal|docs|tools|cmd)(/|$)|/bench$'
 # What the detector finds in nats-server is not ours: some tests of this package leave it out.
 twice='/backing/server/jetstream$'
 
+# The longest begin first, so that nothing waits for them alone in the end.
+longest='/(systems/shop/assembly|deploy/docker)$'
+
 concurrent=" "
 while read -r package folder; do
   if grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
@@ -34,7 +37,11 @@ while read -r package uses; do
     plain+=("$package")
     continue
   fi
-  racing+=("$package")
+  if [[ $package =~ $longest ]]; then
+    racing=("$package" "${racing[@]}")
+  else
+    racing+=("$package")
+  fi
   if [[ $package =~ $twice ]]; then
     plain+=("$package")
   fi

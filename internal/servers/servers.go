@@ -11,6 +11,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
 	}
-	if testing.Testing() && testing.Short() {
+	if testing.Testing() && flag.Parsed() && testing.Short() { // a part of a test program reads no flags
 		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for", Install: "make test"}
 	}
 	described, err := server.New(kind, settings)

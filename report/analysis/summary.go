@@ -281,8 +281,12 @@ func (e *experiment) howSure(a lab.Analysis) string {
 	if m, known := e.metric(headline); known {
 		what = m.Title
 	}
-	text := fmt.Sprintf("%s, in each of which every variant was played once, in random order; %d of %s counted; intervals of %s. ",
-		count(e.design.Blocks, "block"), a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"), figure.Percent(a.Confidence))
+	blocks := count(e.design.Blocks, "block") + ", in each of which every variant was played once"
+	if a.Trials.Spared > 0 {
+		blocks = "up to " + count(e.design.Blocks, "block") + ", in each of which all that was not decided yet was played once"
+	}
+	text := fmt.Sprintf("%s, in random order; %d of %s counted; intervals of %s. ",
+		blocks, a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"), figure.Percent(a.Confidence))
 	if all > 0 {
 		text += fmt.Sprintf("Decided: %d of %s in %s. ", all-undecided, count(all, "comparison"), what)
 	}

@@ -1,0 +1,60 @@
+// The page of people: for every kind of records a form that creates one, and one that
+// fetches one by its id. It does what any client of the interface can do.
+
+const kinds: Record<string, string[]> = {
+  persons: ["firstName", "lastName"],
+  addresses: ["street", "number", "postcode", "city", "country"],
+  profiles: [
+    "userName", "email", "phone", "birthday", "language",
+    "occupation", "company", "website", "interests", "about",
+  ],
+};
+
+/** ask sends a request and returns its answer; a failure throws what the server says. */
+async function ask(method: string, path: string, body?: object): Promise<Record<string, string>> {
+  const answer = await fetch(path, {
+    method,
+    ...(body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
+  });
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.detail);
+  return said;
+}
+
+/** form shows inputs, and what work returns of what was put in. */
+function form(
+  name: string,
+  labels: string[],
+  doing: string,
+  work: (given: Record<string, string>) => Promise<string>,
+): HTMLFormElement {
+  const made = document.createElement("form");
+  made.id = name;
+  for (const label of labels) {
+    const input = Object.assign(document.createElement("input"), { name: label, id: `${name}-${label}`, required: true });
+    made.append(Object.assign(document.createElement("label"), { textContent: label, htmlFor: input.id }), input);
+  }
+  const shown = document.createElement("output");
+  made.append(Object.assign(document.createElement("button"), { textContent: doing }), shown);
+  made.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      shown.textContent = await work(Object.fromEntries(new FormData(made)) as Record<string, string>);
+      shown.className = "done";
+    } catch (failure) {
+      shown.textContent = (failure as Error).message;
+      shown.className = "failed";
+    }
+  });
+  return made;
+}
+
+for (const [kind, properties] of Object.entries(kinds)) {
+  const heading = Object.assign(document.createElement("h2"), { textContent: kind });
+  const create = form(`create-${kind}`, properties, "Create", async (record) => (await ask("POST", `/${kind}`, record))["id"] ?? "");
+  const fetching = form(`fetch-${kind}`, ["id"], "Fetch", async (given) => {
+    const record = await ask("GET", `/${kind}/${encodeURIComponent(given["id"] ?? "")}`);
+    return properties.map((property) => `${property}: ${record[property]}`).join("\n");
+  });
+  document.querySelector("main")?.append(heading, create, fetching);
+}
