@@ -45,9 +45,9 @@ test: ## install what is missing, then lint and run all tests
 	scripts/test.sh
 
 .PHONY: check
-check: ## lint, and run all tests that need no server, without the race detector (minutes)
+check: ## lint, and run the tests that need no server, but for those of whole trials, without the race detector (minutes)
 	$(MAKE) --no-print-directory lint web-test
-	go run ./internal/tally -short -timeout=10m ./...
+	go run ./internal/tally -short -timeout=10m $$(go list ./... | grep -v /cmd/cleave$$)
 
 .PHONY: web-test
 web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report
@@ -73,7 +73,7 @@ lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
 	bin/tools/staticcheck ./...
 	bin/tools/errcheck -ignoretests -exclude tools/errcheck-exclude.txt ./...
 	cd $(WEB) && npm run --silent lint
-	scripts/people-page.sh check
+	scripts/page-script.sh systems/people/gateway check
 	shellcheck $(SCRIPTS)
 
 # Linters and generators are built from their own module, so that go.mod stays
@@ -91,7 +91,7 @@ generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc $(WEB)/node_modul
 	go run ./docs/schema/generate
 	PATH="$$PWD/bin/tools:$$PATH" protoc --go_out=. --go_opt=paths=source_relative \
 	  --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
-	scripts/people-page.sh
+	scripts/page-script.sh systems/people/gateway
 
 .PHONY: bench-big
 bench-big: build ## compare our bindings with their peers on the Big benchmark

@@ -148,11 +148,11 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Await(within(t), lab.EventFinished); err == nil || !strings.Contains(err.Error(), "ready") {
-		t.Fatalf("the lead's first word: %v", err)
+	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := d.Await(within(t), lab.EventFinished); err == nil || !strings.Contains(err.Error(), "unit shop ended: signal: killed") {
 		t.Errorf("Await: %v, want the death that nobody planned", err)

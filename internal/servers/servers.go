@@ -58,12 +58,13 @@ type Instance struct {
 
 // Start starts a server in a new folder below dir, which is made where it is missing, and
 // returns when a client can work with it. A program that is not installed is a
-// *server.MissingError; so is every one to a test with -short.
+// *server.MissingError; so is every one but NATS to a test with -short.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
 	}
-	if testing.Testing() && flag.Parsed() && testing.Short() { // a part of a test program reads no flags
+	// A part of a test program reads no flags, and NATS is in the program.
+	if testing.Testing() && flag.Parsed() && testing.Short() && kind != server.NATS {
 		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for", Install: "make test"}
 	}
 	described, err := server.New(kind, settings)

@@ -226,6 +226,9 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short no server is looked for: make test")
+	}
 	file := t.TempDir() + "/file"
 	must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
