@@ -1,15 +1,14 @@
 package shop
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Kind says what a caller can make of a failure. Bindings carry it unchanged.
-type Kind string
+// Kind says what a caller can make of a failure.
+type Kind = rpc.Kind
 
 // The kinds of problems.
 const (
@@ -47,47 +46,19 @@ func Kinds() []Kind {
 }
 
 // Problem is the error that crosses between components.
-type Problem struct {
-	Kind   Kind
-	Detail string // for people; holds no secrets
-	Cause  error  // stays on this side of a binding; nil where there is none
-}
-
-// Error implements error.
-func (p *Problem) Error() string {
-	if p.Cause != nil {
-		return fmt.Sprintf("%s: %s: %v", p.Kind, p.Detail, p.Cause)
-	}
-	return fmt.Sprintf("%s: %s", p.Kind, p.Detail)
-}
-
-// Unwrap returns the cause.
-func (p *Problem) Unwrap() error { return p.Cause }
+type Problem = rpc.Problem
 
 // Problemf makes a problem without a cause.
 func Problemf(kind Kind, format string, args ...any) *Problem {
 	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// ProblemOf makes a problem of any error: itself where it is one, else by what
-// the error says of itself. Its detail then says nothing about the inside of the
-// shop; the cause does. It is nil for nil.
+// ProblemOf makes a problem of any error; see rpc.ProblemOf. It is nil for nil.
 func ProblemOf(err error) *Problem {
-	var problem *Problem
-	var part interface{ Unavailable() bool }
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &problem):
-		return problem
-	case errors.Is(err, context.DeadlineExceeded):
-		return &Problem{Kind: DeadlineExceeded, Detail: "the time for this request was up", Cause: err}
-	case errors.Is(err, context.Canceled):
-		return &Problem{Kind: Cancelled, Detail: "the caller gave up", Cause: err}
-	case errors.As(err, &part) && part.Unavailable():
-		return &Problem{Kind: Unavailable, Detail: "a part of the shop does not answer; try again", Cause: err}
 	}
-	return &Problem{Kind: Internal, Detail: "the shop failed to carry this out", Cause: err}
+	return rpc.ProblemOf(err, "a part of the shop does not answer; try again", "the shop failed to carry this out")
 }
 
 // IsKind reports whether an error is a problem of that kind.

@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 	"github.com/cleave-lab/cleave/systems/people/records"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 //go:embed page.html page.js page.css
@@ -185,17 +186,5 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: requestTimeout + 10*time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err), server.Close())
-	}
-	return nil
+	return unit.ServeHTTP(ctx, listener, server, requestTimeout)
 }

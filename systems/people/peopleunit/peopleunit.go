@@ -25,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/binding/grpcgo"
 	"github.com/cleave-lab/cleave/binding/nethttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -253,16 +254,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		server = grpcgo.NewServer(maxMessage, people.Faults{})
 	}
 	records.Register(server, u.own)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	return errors.Join(server.Shutdown(limited), <-served)
+	return rpc.Serve(ctx, listener, server, drain)
 }
 
 // Close closes the unit's connections. It serves no more.

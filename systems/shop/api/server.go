@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // The limits of a connection. A client who is slower than these is cut off.
@@ -35,18 +35,5 @@ const drainTimeout = RequestTimeout
 // Serve serves on the listener until ctx ends, then takes no new requests,
 // finishes those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := NewServer(handler)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err), server.Close())
-	}
-	return nil
+	return unit.ServeHTTP(ctx, listener, NewServer(handler), drainTimeout)
 }

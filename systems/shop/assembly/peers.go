@@ -113,16 +113,7 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 		return errors.Join(err, listener.Close())
 	}
 	hosted.offer(server)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	return errors.Join(server.Shutdown(limited), <-served)
+	return rpc.Serve(ctx, listener, server, drain)
 }
 
 func (u *unit) listen(ctx context.Context) (net.Listener, error) {

@@ -19,12 +19,7 @@ type Faults struct{}
 var _ rpc.Faults = Faults{}
 
 // Encode implements rpc.Faults.
-func (Faults) Encode(err error) rpc.Fault {
-	problem := shop.ProblemOf(err)
-	return rpc.Fault{Kind: string(problem.Kind), Detail: problem.Detail}
-}
+func (Faults) Encode(err error) rpc.Fault { return shop.ProblemOf(err).Fault() }
 
 // Decode implements rpc.Faults.
-func (Faults) Decode(fault rpc.Fault, cause error) error {
-	return &shop.Problem{Kind: shop.Kind(fault.Kind), Detail: fault.Detail, Cause: cause}
-}
+func (Faults) Decode(fault rpc.Fault, cause error) error { return rpc.ProblemFrom(fault, cause) }

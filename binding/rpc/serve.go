@@ -1,0 +1,26 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// Serve serves a binding on the listener until ctx ends, and then the calls in
+// flight, for which they have so long.
+func Serve(ctx context.Context, listener net.Listener, server interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+}, drain time.Duration) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	return errors.Join(server.Shutdown(limited), <-served)
+}
