@@ -1,0 +1,79 @@
+// Package airline is a small airline after Acme Air, the application that Ueda, Nakaike
+// and Ohara cut into services in 2016: customers log in, look for flights, book and
+// cancel them. It is written once in each of three languages; this is the Go
+// implementation, which runs as one unit or as four.
+//
+// Here is the vocabulary: what is stored and sent, why something is refused (Problem),
+// and the data that every airline begins with (Data). It knows no database, no socket
+// and no architecture.
+//
+// api describes the public interface, behaviour is the suite that holds implementations
+// in any language to it; store keeps, service decides, web speaks HTTP, and airlineunit
+// joins these to a unit.
+package airline
+
+import "time"
+
+// Name is the name of the system in study files.
+const Name = "airline"
+
+// Address is where a customer lives.
+type Address struct {
+	Street   string `json:"street"`
+	City     string `json:"city"`
+	Postcode string `json:"postcode"`
+	Country  string `json:"country"`
+}
+
+// Contact is what customers may change of themselves.
+type Contact struct {
+	Phone   string
+	Address Address
+}
+
+// Customer is what everybody may know of a customer who is the customer.
+type Customer struct {
+	Login     string  `json:"login"`
+	FirstName string  `json:"firstName"`
+	LastName  string  `json:"lastName"`
+	Phone     string  `json:"phone"`
+	Miles     int     `json:"miles"`
+	Address   Address `json:"address"`
+}
+
+// Account is a customer with the hash of the password (see PasswordHash).
+type Account struct {
+	Customer Customer `json:"customer"`
+	Password string   `json:"password"`
+}
+
+// Session is a login that still counts.
+type Session struct {
+	Login   string    `json:"login"`
+	Expires time.Time `json:"expires"`
+}
+
+// Flight is one flight on one day.
+type Flight struct {
+	ID      string    `json:"id"`
+	From    string    `json:"from"`
+	To      string    `json:"to"`
+	Departs time.Time `json:"departs"`
+	Minutes int       `json:"minutes"` // in the air
+	Price   int       `json:"price"`   // cents
+}
+
+// Booking is a seat of a customer on a flight.
+type Booking struct {
+	ID     string `json:"id"` // 32 hexadecimal digits
+	Login  string `json:"login"`
+	Flight string `json:"flight"`
+	Booked string `json:"booked"` // see BookedLayout
+}
+
+// BookedLayout is how a booking says when it was made: RFC 3339 with milliseconds, in
+// UTC, so that texts are in the order of time.
+const BookedLayout = "2006-01-02T15:04:05.000Z"
+
+// MaxText is the longest text in a request, in characters.
+const MaxText = 256

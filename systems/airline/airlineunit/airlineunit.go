@@ -1,0 +1,185 @@
+// Package airlineunit is the airline's part of the unit program: it joins what a unit
+// has with its store, the units that it asks, and the channel that a deployer gives it.
+// A unit is told by its environment what to be, as those in other languages are.
+//
+// Entry points: Run for the unit program; Read and Open, whoever joins units by hand.
+package airlineunit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+	"github.com/cleave-lab/cleave/systems/airline/store"
+	"github.com/cleave-lab/cleave/systems/airline/web"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// BookingsFile is the file that a unit with bookings hands over in the end: one booking
+// a line, as JSON.
+const BookingsFile = "bookings.jsonl"
+
+// Run is a unit of the airline until it is told to stop: by command, by SIGTERM, or
+// because the conductor is gone. The job says nothing: the environment does.
+func Run(channel *unit.Channel, _ string) error {
+	settings, err := Read(os.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	u, err := Open(ctx, settings, func(err error) { fmt.Fprintf(os.Stderr, "%s: %v\n", settings.Unit, err) })
+	if err != nil {
+		return err
+	}
+	return errors.Join(u.run(ctx, stop, channel), u.Close())
+}
+
+// run serves until the unit is told to stop.
+func (u *Unit) run(ctx context.Context, stop func(), channel *unit.Channel) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", u.address, err)
+	}
+	commanded := make(chan error, 1)
+	go func() {
+		commanded <- channel.Await(lab.CommandStop)
+		stop()
+	}()
+	if err := u.Serve(ctx, listener); err != nil {
+		return err
+	}
+	select {
+	case err := <-commanded:
+		if err != nil {
+			return err
+		}
+		return u.report(channel)
+	default: // SIGTERM: nobody waits for a report
+		return nil
+	}
+}
+
+// report hands over what the audit compares with what customers were told.
+func (u *Unit) report(channel *unit.Channel) error {
+	if u.parts.Bookings != nil {
+		dir, err := unit.Dir()
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, BookingsFile)
+		if err := u.writeBookings(path); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		if err := channel.HandOver(path); err != nil {
+			return err
+		}
+	}
+	return channel.Report(struct{}{})
+}
+
+func (u *Unit) writeBookings(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(file)
+	err = u.parts.Bookings.Each(context.Background(), func(b airline.Booking) error { return encoder.Encode(b) })
+	return errors.Join(err, file.Close())
+}
+
+// Unit is a unit that is joined.
+type Unit struct {
+	address string
+	store   store.Store
+	parts   web.Parts
+	clients []*web.Client
+}
+
+// Open joins a unit; what it stores is loaded then. Failures of the airline itself are
+// complained of.
+func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) {
+	opened, err := openStore(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	u := &Unit{address: s.Address, store: opened, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
+	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
+	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
+		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
+	}
+	if has(UnitCustomers) {
+		u.parts.Customers = &service.Customers{Store: opened}
+	}
+	if has(UnitFlights) {
+		u.parts.Flights = &service.Flights{Store: opened}
+	}
+	if has(UnitAuth) {
+		u.parts.Auth = &service.Auth{Store: opened, Credentials: u.parts.Customers, Lasts: time.Duration(s.SessionSeconds) * time.Second}
+		u.parts.Sessions = u.parts.Auth
+	}
+	if has(UnitBookings) {
+		u.parts.Bookings = &service.Bookings{Store: opened, Flights: u.parts.Flights}
+	}
+	u.connect(s)
+	return u, nil
+}
+
+// connect puts clients of other units where this one has no such part.
+func (u *Unit) connect(s Settings) {
+	for _, peer := range s.asks() {
+		client := web.NewClient(s.Peers[peer], s.Pool)
+		u.clients = append(u.clients, client)
+		switch peer {
+		case UnitAuth:
+			u.parts.Sessions = client
+		case UnitCustomers:
+			u.parts.Auth.Credentials = client
+		case UnitFlights:
+			u.parts.Bookings.Flights = client
+		}
+	}
+	if s.Key == nil {
+		return
+	}
+	signer := service.NewSigner(s.Key)
+	u.parts.Sessions = signer
+	if u.parts.Auth != nil {
+		u.parts.Auth.Signer = signer
+	}
+}
+
+// openStore opens the store that the settings name.
+func openStore(_ context.Context, s Settings) (store.Store, error) {
+	if s.Database != "" {
+		return nil, errors.New("AIRLINE_STORE is mongodb: not built yet")
+	}
+	return store.OpenEmbedded(s.Folder)
+}
+
+// Handler answers what the unit is asked over HTTP.
+func (u *Unit) Handler() http.Handler { return web.NewHandler(u.parts) }
+
+// Serve answers until ctx ends, and then what is under way.
+func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
+	return web.Serve(ctx, listener, u.Handler())
+}
+
+// Close closes what the unit uses. It serves no more.
+func (u *Unit) Close() error {
+	for _, client := range u.clients {
+		client.Close()
+	}
+	return u.store.Close()
+}

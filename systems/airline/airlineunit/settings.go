@@ -1,0 +1,161 @@
+package airlineunit
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+// The units. UnitMonolith has what all others have together.
+const (
+	UnitMonolith  = "monolith"
+	UnitAuth      = "auth"
+	UnitCustomers = "customers"
+	UnitFlights   = "flights"
+	UnitBookings  = "bookings"
+)
+
+// Values of settings.
+const (
+	embedded = "embedded"
+	mongodb  = "mongodb"
+	ask      = "ask"
+	token    = "token"
+	on       = "on"
+	off      = "off"
+)
+
+// serviceDatabase is what the units call the server that keeps everything, where one
+// does.
+const serviceDatabase = "database"
+
+// Settings are what a unit is told by its environment, the same in all implementations.
+type Settings struct {
+	Unit           string
+	Address        string            // to listen on
+	Peers          map[string]string // host:port by unit
+	Folder         string            // of the embedded store
+	Database       string            // URL of the server; empty: the embedded store
+	Data           airline.Data
+	SessionSeconds int
+	Key            []byte // of signed sessions; nil: auth is asked
+	Pool           bool   // connections to other units are kept
+}
+
+// keySize is the length of the key of signed sessions, in bytes.
+const keySize = 32
+
+// Read reads the settings. get is os.Getenv; errors name all variables that have a wrong
+// value.
+func Read(get func(string) string) (Settings, error) {
+	r := reader{get: get}
+	s := Settings{
+		Unit:    r.one("AIRLINE_UNIT", UnitMonolith, UnitAuth, UnitCustomers, UnitFlights, UnitBookings),
+		Address: r.needed("CLEAVE_ADDRESS"), Peers: map[string]string{},
+		Data: airline.Data{
+			Customers: r.number("AIRLINE_CUSTOMERS", 200, 1, 1_000_000), Airports: r.number("AIRLINE_AIRPORTS", 14, 2, airline.MaxAirports),
+			Days: r.number("AIRLINE_DAYS", 30, 1, 366), Flights: r.number("AIRLINE_FLIGHTS", 2, 1, 99), FirstDay: r.date("AIRLINE_FIRST_DAY", "2026-01-01"),
+		},
+		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
+		Pool:           r.one("AIRLINE_POOL", on, off) == on,
+	}
+	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
+		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))
+	} else {
+		s.Folder = r.needed("AIRLINE_DATA")
+	}
+	if r.one("AIRLINE_SESSIONS", ask, token) == token {
+		s.Key = r.key("AIRLINE_KEY")
+	}
+	for _, peer := range s.asks() {
+		s.Peers[peer] = r.needed(lab.PeerVariable(peer))
+	}
+	return s, errors.Join(r.mistakes...)
+}
+
+// asks are the units that this one asks.
+func (s Settings) asks() []string {
+	peers := map[string][]string{
+		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth}, UnitBookings: {UnitAuth, UnitFlights},
+	}[s.Unit]
+	if s.Key == nil {
+		return peers
+	}
+	return slices.DeleteFunc(peers, func(peer string) bool { return peer == UnitAuth })
+}
+
+// reader reads variables and collects what is wrong with them.
+type reader struct {
+	get      func(string) string
+	mistakes []error
+}
+
+// one is one of some values, of which the first is meant where none is set.
+func (r *reader) one(name string, values ...string) string {
+	value := r.get(name)
+	if value == "" {
+		return values[0]
+	}
+	if !slices.Contains(values, value) {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use %s", name, value, strings.Join(values, ", ")))
+	}
+	return value
+}
+
+func (r *reader) needed(name string) string {
+	value := r.get(name)
+	if value == "" {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is not set", name))
+	}
+	return value
+}
+
+func (r *reader) number(name string, meant, least, most int) int {
+	value := r.get(name)
+	if value == "" {
+		return meant
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use %d to %d", name, value, least, most))
+	}
+	return n
+}
+
+func (r *reader) date(name, meant string) time.Time {
+	value := r.get(name)
+	if value == "" {
+		value = meant
+	}
+	date, err := time.Parse(time.DateOnly, value)
+	if err != nil {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use a date such as %s", name, value, meant))
+	}
+	return date
+}
+
+// key reads a key from the file that a variable names.
+func (r *reader) key(name string) []byte {
+	path := r.needed(name)
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s: %w", name, err))
+		return nil
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != keySize { // err would show a part of it
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: the file has not %d bytes in hexadecimal", name, path, keySize))
+	}
+	return key
+}

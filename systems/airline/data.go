@@ -1,0 +1,116 @@
+package airline
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Data says how much an airline begins with. What there is follows from it by rule, the
+// same in all implementations.
+type Data struct {
+	Customers int
+	Airports  int // the first so many, MaxAirports at most
+	Days      int
+	Flights   int // on each segment, each day
+	FirstDay  time.Time
+}
+
+// MaxAirports is how many airports there are.
+const MaxAirports = 30
+
+// DayLayout is how flights' ids have their day.
+const DayLayout = "20060102"
+
+// AllAirports are the airports of this data, by their codes.
+func (d Data) AllAirports() []string {
+	return strings.Fields("AMS ATH ATL BKK BOM CDG DEL DFW DXB FCO FRA GRU HKG HND IST " +
+		"JFK LAX LHR MAD MEX MIA MUC NRT ORD PEK SFO SIN SYD YYZ ZRH")[:d.Airports]
+}
+
+// AllFlights are the flights of this data: on every day each segment, which is any two
+// airports, has the same number of them.
+func (d Data) AllFlights() iter.Seq[Flight] {
+	return func(yield func(Flight) bool) {
+		airports := d.AllAirports()
+		for i, from := range airports {
+			for j, to := range airports {
+				for day := range d.Days {
+					for k := range d.Flights {
+						if i != j && !yield(d.flight(from, to, 7*i+11*j, day, k)) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// flight is the k-th flight, counted from 0, of a segment on a day.
+func (d Data) flight(from, to string, length, day, k int) Flight {
+	date := d.FirstDay.AddDate(0, 0, day)
+	minutes := 60 + length%600
+	return Flight{
+		ID:   fmt.Sprintf("%s-%s-%s-%d", from, to, date.Format(DayLayout), k+1),
+		From: from, To: to, Departs: date.Add(time.Duration(6+k*16/d.Flights) * time.Hour),
+		Minutes: minutes, Price: 5000 + 10*minutes,
+	}
+}
+
+// AllAccounts are the customers of this data.
+func (d Data) AllAccounts() iter.Seq[Account] {
+	return func(yield func(Account) bool) {
+		for n := range d.Customers {
+			login := fmt.Sprintf("c%d", n)
+			if !yield(Account{
+				Customer: Customer{
+					Login: login, FirstName: fmt.Sprintf("First %d", n), LastName: fmt.Sprintf("Last %d", n),
+					Phone: fmt.Sprintf("+1 555 %04d", n%10000), Miles: 100 * (n % 1000),
+					Address: Address{fmt.Sprintf("%d Main Street", n), "Springfield", fmt.Sprintf("%05d", n%100000), "US"},
+				},
+				Password: PasswordHash(login, fmt.Sprintf("password-%d", n)),
+			}) {
+				return
+			}
+		}
+	}
+}
+
+// PasswordHash is what is stored of a password. A real airline would take a function
+// that is slow on purpose; here it is quick in all implementations alike, since it would
+// be most of what a login costs.
+func PasswordHash(login, password string) string {
+	hash := sha256.Sum256([]byte(login + ":" + password))
+	return hex.EncodeToString(hash[:])
+}
+
+// ValidFlightID reports whether a text has the form of a flight's id,
+// FROM-TO-YYYYMMDD-k.
+func ValidFlightID(id string) bool {
+	parts := strings.Split(id, "-")
+	return len(parts) == 4 && madeOf(parts[0], 3, 3, 'A', 'Z') && madeOf(parts[1], 3, 3, 'A', 'Z') &&
+		madeOf(parts[2], 8, 8, '0', '9') && madeOf(parts[3], 1, 3, '0', '9')
+}
+
+// madeOf reports whether a text has so many letters, all of a range.
+func madeOf(text string, least, most int, low, high byte) bool {
+	for i := range len(text) {
+		if text[i] < low || text[i] > high {
+			return false
+		}
+	}
+	return len(text) >= least && len(text) <= most
+}
+
+// InOrder puts flights of one segment and day into the order of their numbers.
+func InOrder(flights []Flight) {
+	slices.SortFunc(flights, func(a, b Flight) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+}

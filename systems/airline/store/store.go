@@ -1,0 +1,48 @@
+// Package store keeps what the airline knows: in a file of the unit's own (Embedded), or
+// on a server of MongoDB's protocol (Mongo). It decides nothing, but for what only a
+// store can: that a customer has a flight once, and that two flights are booked together
+// or not at all. Such refusals are problems (airline.Problem); other errors are failures
+// of the store.
+//
+// Entry points: OpenEmbedded, OpenMongo.
+package store
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+// Store keeps customers, sessions, flights and bookings. What a method has stored when
+// it returns is found again, even if the process is killed at once.
+type Store interface {
+	// Load stores the data that an airline begins with, where it was not stored before.
+	// A unit that has only a part of the airline loads only that.
+	Load(ctx context.Context, data airline.Data, customers, flights bool) error
+
+	// Account finds a customer; known tells whether there is one.
+	Account(ctx context.Context, login string) (account airline.Account, known bool, err error)
+	// SetContact changes a customer that there is.
+	SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error)
+
+	AddSession(ctx context.Context, token string, session airline.Session) error
+	// Session finds a session, whether it has expired or not.
+	Session(ctx context.Context, token string) (session airline.Session, known bool, err error)
+	EndSession(ctx context.Context, token string) error
+
+	HasAirport(ctx context.Context, code string) (bool, error)
+	// Flights are those of a segment on a day (YYYYMMDD), in their order.
+	Flights(ctx context.Context, from, to, day string) ([]airline.Flight, error)
+	Flight(ctx context.Context, id string) (flight airline.Flight, known bool, err error)
+
+	// Book stores all the bookings, which are of one customer, or none: AlreadyBooked.
+	Book(ctx context.Context, bookings []airline.Booking) error
+	// Bookings are those of a customer by their time, then by their id.
+	Bookings(ctx context.Context, login string) ([]airline.Booking, error)
+	// Cancel removes a booking of the customer: UnknownBooking, NotYours.
+	Cancel(ctx context.Context, login, id string) error
+	// EachBooking visits all bookings.
+	EachBooking(ctx context.Context, visit func(airline.Booking) error) error
+
+	Close() error
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+// object is a JSON object whose names are exactly those that were asked for. The
+// standard library's structs would take names in any case.
+type object map[string]any
+
+// readObject reads a body.
+func readObject(body []byte, names ...string) (object, error) {
+	var value any
+	if !utf8.Valid(body) || json.Unmarshal(body, &value) != nil { // its error would repeat what was sent
+		return nil, airline.Problemf(airline.BadRequest, "the body is no JSON in UTF-8")
+	}
+	return checkObject(value, "the body", names...)
+}
+
+func checkObject(value any, what string, names ...string) (object, error) {
+	fields, is := value.(map[string]any)
+	if !is {
+		return nil, airline.Problemf(airline.BadRequest, "%s is no JSON object", what)
+	}
+	for _, name := range names {
+		if _, given := fields[name]; !given {
+			return nil, airline.Problemf(airline.BadRequest, "%s is missing in %s", name, what)
+		}
+	}
+	for name := range fields {
+		if !slices.Contains(names, name) {
+			return nil, airline.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what, name)
+		}
+	}
+	return fields, nil
+}
+
+// text is a field that must be a text.
+func (o object) text(name string) (string, error) {
+	text, is := o[name].(string)
+	if !is {
+		return "", airline.Problemf(airline.BadRequest, "%s is no text", name)
+	}
+	return checkText(text, name)
+}
+
+func checkText(text, name string) (string, error) {
+	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > airline.MaxText {
+		return "", airline.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name, airline.MaxText)
+	}
+	return text, nil
+}
+
+// readContact reads the body of a change.
+func readContact(body []byte) (contact airline.Contact, err error) {
+	fields, err := readObject(body, "phone", "address")
+	if err != nil {
+		return contact, err
+	}
+	if contact.Phone, err = fields.text("phone"); err != nil {
+		return contact, err
+	}
+	address, err := checkObject(fields["address"], "address", "street", "city", "postcode", "country")
+	if err != nil {
+		return contact, err
+	}
+	for name, target := range map[string]*string{
+		"street": &contact.Address.Street, "city": &contact.Address.City,
+		"postcode": &contact.Address.Postcode, "country": &contact.Address.Country,
+	} {
+		if *target, err = address.text(name); err != nil {
+			return contact, err
+		}
+	}
+	return contact, nil
+}
+
+// readOrder reads the body of a booking.
+func readOrder(body []byte) ([]string, error) {
+	fields, err := readObject(body, "flights")
+	if err != nil {
+		return nil, err
+	}
+	values, is := fields["flights"].([]any)
+	if !is || len(values) < 1 || len(values) > 2 {
+		return nil, airline.Problemf(airline.BadRequest, "flights is no list of one flight or two")
+	}
+	flights := make([]string, len(values))
+	for i, value := range values {
+		if flights[i], err = (object{"flights": value}).text("flights"); err != nil {
+			return nil, err
+		}
+	}
+	if len(flights) == 2 && flights[0] == flights[1] {
+		return nil, airline.Problemf(airline.BadRequest, "flights has the same flight twice")
+	}
+	return flights, nil
+}

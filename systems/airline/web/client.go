@@ -1,0 +1,119 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+)
+
+const (
+	// callTimeout is how long another unit may take to answer.
+	callTimeout = 5 * time.Second
+	// mostIdle is how many connections to another unit are kept for later calls.
+	mostIdle = 256
+	// maxAnswer is the longest answer of another unit, in bytes.
+	maxAnswer = 1 << 20
+)
+
+// Client asks another unit.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+var (
+	_ service.Sessions     = (*Client)(nil)
+	_ service.Credentials  = (*Client)(nil)
+	_ service.FlightFinder = (*Client)(nil)
+)
+
+// NewClient asks the unit at an address, host:port. Without a pool every call has a
+// connection of its own.
+func NewClient(address string, pool bool) *Client {
+	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle, IdleConnTimeout: time.Minute}
+	return &Client{"http://" + address, &http.Client{Transport: transport, Timeout: callTimeout}}
+}
+
+// Close closes the connections that no call uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Session implements service.Sessions.
+func (c *Client) Session(ctx context.Context, token string) (session airline.Session, err error) {
+	if !service.IsID(token) {
+		return session, airline.Problemf(airline.NoSession, "log in first")
+	}
+	err = c.call(ctx, http.MethodGet, "/internal/sessions/"+url.PathEscape(token), nil, &session)
+	return session, err
+}
+
+// Check implements service.Credentials.
+func (c *Client) Check(ctx context.Context, login, password string) error {
+	return c.call(ctx, http.MethodPost, "/internal/check", map[string]string{"login": login, "password": password}, nil)
+}
+
+// Flight implements service.FlightFinder.
+func (c *Client) Flight(ctx context.Context, id string) (flight airline.Flight, err error) {
+	err = c.call(ctx, http.MethodGet, "/internal/flights/"+url.PathEscape(id), nil, &flight)
+	return flight, err
+}
+
+// call sends a request and reads its answer; what the other unit refuses is refused so.
+func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
+	var content io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encode a call to another unit: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return fmt.Errorf("call another unit: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return unavailable(err)
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case response.StatusCode >= http.StatusBadRequest:
+		return refusal(response.StatusCode, text)
+	case answer == nil:
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("read the answer of another unit: %w", err)
+	}
+	return nil
+}
+
+func unavailable(cause error) error {
+	return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer", Cause: cause}
+}
+
+// refusal is the problem that another unit answered with.
+func refusal(status int, text []byte) error {
+	var problem document
+	kind, is := "", false
+	if err := json.Unmarshal(text, &problem); err == nil {
+		kind, is = strings.CutPrefix(problem.Type, typePrefix)
+	}
+	if !is {
+		return fmt.Errorf("another unit answered %d without a problem", status)
+	}
+	return airline.Problemf(airline.ProblemKind(kind), "%s", problem.Detail)
+}

@@ -1,0 +1,203 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+)
+
+func health(c *call) error {
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(c.w, "ok\n") // a reader who has left is no failure
+	return nil
+}
+
+// credentials reads the body of a login.
+func (c *call) credentials() (login, password string, err error) {
+	fields, err := readObject(c.body, "login", "password")
+	if err != nil {
+		return "", "", err
+	}
+	if login, err = fields.text("login"); err != nil {
+		return "", "", err
+	}
+	password, err = fields.text("password")
+	return login, password, err
+}
+
+func (h *handler) login(c *call) error {
+	login, password, err := c.credentials()
+	if err != nil {
+		return err
+	}
+	token, session, err := h.Auth.Login(c, login, password)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, map[string]any{"token": token, "expires": session.Expires})
+}
+
+func (h *handler) logout(c *call) error {
+	if err := h.Auth.Logout(c, c.token); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// session answers other units.
+func (h *handler) session(c *call) error {
+	session, err := h.Auth.Session(c, c.names[0])
+	if problem := airline.ProblemOf(err); err != nil && problem.Kind == airline.NoSession {
+		_, title := meaning(problem.Kind)
+		return writeJSON(c.w, http.StatusNotFound, "application/problem+json",
+			document{typePrefix + string(problem.Kind), title, http.StatusNotFound, problem.Detail})
+	}
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, session)
+}
+
+// check answers other units.
+func (h *handler) check(c *call) error {
+	login, password, err := c.credentials()
+	if err != nil {
+		return err
+	}
+	if err := h.Customers.Check(c, login, password); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (h *handler) customer(c *call) error {
+	if err := c.own(); err != nil {
+		return err
+	}
+	customer, err := h.Customers.Customer(c, c.login)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, customer)
+}
+
+func (h *handler) changeCustomer(c *call) error {
+	contact, err := readContact(c.body)
+	if err != nil {
+		return err
+	}
+	if err := c.own(); err != nil {
+		return err
+	}
+	customer, err := h.Customers.SetContact(c, c.login, contact)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, customer)
+}
+
+func (h *handler) flights(c *call) error {
+	query, err := url.ParseQuery(c.query)
+	if err != nil {
+		return airline.Problemf(airline.BadRequest, "the query is not encoded as URLs are")
+	}
+	from, err := parameter(query, "from")
+	if err != nil {
+		return err
+	}
+	to, err := parameter(query, "to")
+	if err != nil {
+		return err
+	}
+	date, err := day(query, "date")
+	if err != nil {
+		return err
+	}
+	back, returns := date, query.Has("return")
+	if returns {
+		if back, err = day(query, "return"); err != nil {
+			return err
+		}
+	}
+	if err := h.Flights.CheckAirports(c, from, to); err != nil {
+		return err
+	}
+	outbound, err := h.Flights.On(c, from, to, date)
+	inbound := []airline.Flight{}
+	if err == nil && returns {
+		inbound, err = h.Flights.On(c, to, from, back)
+	}
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, map[string][]airline.Flight{"outbound": outbound, "inbound": inbound})
+}
+
+// flight answers other units.
+func (h *handler) flight(c *call) error {
+	flight, err := h.Flights.Flight(c, c.names[0])
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, flight)
+}
+
+func (h *handler) book(c *call) error {
+	flights, err := readOrder(c.body)
+	if err != nil {
+		return err
+	}
+	made, err := h.Bookings.Book(c, c.login, flights)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusCreated, map[string][]airline.Booking{"bookings": made})
+}
+
+func (h *handler) bookings(c *call) error {
+	if err := c.own(); err != nil {
+		return err
+	}
+	found, err := h.Bookings.Of(c, c.login)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, map[string][]airline.Booking{"bookings": found})
+}
+
+func (h *handler) cancel(c *call) error {
+	if !service.IsID(c.names[0]) {
+		return airline.Problemf(airline.UnknownBooking, "ids of bookings are 32 hexadecimal digits")
+	}
+	if err := h.Bookings.Cancel(c, c.login, c.names[0]); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// auditTime is how long the list of all bookings may take to send.
+const auditTime = time.Minute
+
+// allBookings answers whoever audits the airline. What fails in the middle of the list
+// breaks the connection off: a part is not taken for the whole.
+func (h *handler) allBookings(c *call) error {
+	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(auditTime)); err != nil {
+		return fmt.Errorf("send all bookings: %w", err)
+	}
+	c.w.Header().Set("Content-Type", "application/x-ndjson")
+	encoder := json.NewEncoder(c.w)
+	if err := h.Bookings.Each(c, func(b airline.Booking) error { return encoder.Encode(b) }); err != nil {
+		h.Complain(fmt.Errorf("send all bookings: %w", err))
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+// Package web is the airline over HTTP: the operations of api/openapi.yaml, what units
+// ask each other below /internal, and the client of that. It checks the shape of what
+// comes in and whose session it is; what is done then, package service does.
+//
+// Entry points: NewHandler, Serve; NewClient.
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+)
+
+const (
+	// maxBody is the longest body, in bytes.
+	maxBody = 16 << 10
+	// patience is how long a request may take to come in.
+	patience = 10 * time.Second
+	// answerTime is how long a request and its answer may take together.
+	answerTime = 30 * time.Second
+	// drain is how long requests under way have when a unit ends.
+	drain = 5 * time.Second
+	// maxHeader is how many bytes a request's header may have.
+	maxHeader = 16 << 10
+)
+
+// Parts are the components that a unit has; nil: it has not.
+type Parts struct {
+	Auth      *service.Auth
+	Customers *service.Customers
+	Flights   *service.Flights
+	Bookings  *service.Bookings
+	// Sessions tells whose session a request is in.
+	Sessions service.Sessions
+	// Asked tells that other units ask this one, below /internal.
+	Asked bool
+	// Complain is told of failures of the airline itself.
+	Complain func(error)
+}
+
+// call is one request, checked up to its session.
+type call struct {
+	context.Context
+	w     http.ResponseWriter
+	login string   // whose session it is; empty where the route has none
+	token string   // of that session
+	names []string // the segments of the path that stand for *
+	query string   // as it came
+	body  []byte
+}
+
+// route is one operation of one unit.
+type route struct {
+	method  string
+	path    []string // segments; * is any that is not empty
+	session bool
+	answer  func(c *call) error
+}
+
+type handler struct {
+	Parts
+	routes []route
+}
+
+// NewHandler serves the operations of what a unit has.
+func NewHandler(parts Parts) http.Handler {
+	h := &handler{Parts: parts}
+	h.add("GET /health", false, health)
+	if parts.Auth != nil {
+		h.add("POST /login", false, h.login)
+		h.add("POST /logout", true, h.logout)
+		if parts.Asked {
+			h.add("GET /internal/sessions/*", false, h.session)
+		}
+	}
+	if parts.Customers != nil {
+		h.add("GET /customers/*", true, h.customer)
+		h.add("PUT /customers/*", true, h.changeCustomer)
+		if parts.Asked {
+			h.add("POST /internal/check", false, h.check)
+		}
+	}
+	if parts.Flights != nil {
+		h.add("GET /flights", true, h.flights)
+		if parts.Asked {
+			h.add("GET /internal/flights/*", false, h.flight)
+		}
+	}
+	if parts.Bookings != nil {
+		h.add("POST /bookings", true, h.book)
+		h.add("DELETE /bookings/*", true, h.cancel)
+		h.add("GET /customers/*/bookings", true, h.bookings)
+		h.add("GET /internal/bookings", false, h.allBookings)
+	}
+	return h
+}
+
+func (h *handler) add(operation string, session bool, answer func(c *call) error) {
+	method, path, _ := strings.Cut(operation, " ")
+	h.routes = append(h.routes, route{method, strings.Split(path[1:], "/"), session, answer})
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := h.serve(w, r)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // of reading the request; the server closes
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestTimeout)
+	case err != nil:
+		h.refuse(w, err)
+	}
+}
+
+// serve makes the checks that all operations have, in their order.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
+	found, names, err := h.find(w, r)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	c := &call{Context: r.Context(), w: w, names: names, query: r.URL.RawQuery, body: body}
+	if found.session {
+		if err := h.authenticate(c, r.Header.Get("Authorization")); err != nil {
+			return err
+		}
+	}
+	return found.answer(c)
+}
+
+// find is the route of a request. The standard library's would redirect paths that are
+// not clean, and take HEAD for GET.
+func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, names []string, err error) {
+	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for i := range segments {
+		if segments[i], err = url.PathUnescape(segments[i]); err != nil {
+			return found, nil, airline.Problemf(airline.UnknownPath, "the path is not encoded as URLs are")
+		}
+	}
+	var allowed []string
+	for _, candidate := range h.routes {
+		names, matches := match(candidate.path, segments)
+		if matches && candidate.method == r.Method {
+			return candidate, names, nil
+		}
+		if matches {
+			allowed = append(allowed, candidate.method)
+		}
+	}
+	if allowed == nil {
+		return found, nil, airline.Problemf(airline.UnknownPath, "nothing is at this path")
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return found, nil, airline.Problemf(airline.WrongMethod, "use %s", strings.Join(allowed, " or "))
+}
+
+// match compares a path with a pattern; names are what stands for its stars.
+func match(pattern, segments []string) (names []string, matches bool) {
+	if len(pattern) != len(segments) {
+		return nil, false
+	}
+	for i, want := range pattern {
+		switch {
+		case want == "*" && segments[i] != "":
+			names = append(names, segments[i])
+		case want != segments[i]:
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// readBody reads the whole body, whether it is of use or not: its size counts before the
+// session.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := airline.Problemf(airline.TooLarge, "the body has more than %d bytes", maxBody)
+	if r.ContentLength > maxBody {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, err
+	case err != nil:
+		return nil, airline.Problemf(airline.BadRequest, "the body ends before its end")
+	}
+	return body, nil
+}
+
+// authenticate finds out whose session a request is in.
+func (h *handler) authenticate(c *call, authorization string) error {
+	token, bearer := strings.CutPrefix(authorization, "Bearer ")
+	if !bearer || token == "" {
+		return airline.Problemf(airline.NoSession, "send the header Authorization: Bearer TOKEN")
+	}
+	session, err := h.Sessions.Session(c, token)
+	c.login, c.token = session.Login, token
+	return err
+}
+
+// reply sends a value as JSON.
+func (c *call) reply(status int, value any) error {
+	return writeJSON(c.w, status, "application/json", value)
+}
+
+func writeJSON(w http.ResponseWriter, status int, mediaType string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // a reader who has left is no failure
+	return nil
+}
+
+// document is a problem as it is sent (RFC 9457).
+type document struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// typePrefix is what types of problems begin with.
+const typePrefix = "/problems/"
+
+// refuse answers with a problem. Its cause stays inside.
+func (h *handler) refuse(w http.ResponseWriter, err error) {
+	problem := airline.ProblemOf(err)
+	status, title := meaning(problem.Kind)
+	if problem.Kind == airline.Internal {
+		h.Complain(problem)
+	}
+	if err := writeJSON(w, status, "application/problem+json", document{typePrefix + string(problem.Kind), title, status, problem.Detail}); err != nil {
+		h.Complain(err)
+	}
+}
+
+// meaning is how a kind of problems shows over HTTP.
+func meaning(kind airline.ProblemKind) (status int, title string) {
+	switch kind {
+	case airline.BadRequest:
+		return http.StatusBadRequest, "The request is not valid"
+	case airline.WrongCredentials:
+		return http.StatusUnauthorized, "Login or password is wrong"
+	case airline.NoSession:
+		return http.StatusUnauthorized, "There is no such session, or it has expired"
+	case airline.NotYours:
+		return http.StatusForbidden, "This belongs to another customer"
+	case airline.UnknownPath:
+		return http.StatusNotFound, "There is nothing here"
+	case airline.UnknownAirport:
+		return http.StatusNotFound, "No such airport"
+	case airline.UnknownFlight:
+		return http.StatusNotFound, "No such flight"
+	case airline.UnknownBooking:
+		return http.StatusNotFound, "No such booking"
+	case airline.WrongMethod:
+		return http.StatusMethodNotAllowed, "This method is not allowed here"
+	case airline.AlreadyBooked:
+		return http.StatusConflict, "This flight is booked already"
+	case airline.TooLarge:
+		return http.StatusRequestEntityTooLarge, "The request is too large"
+	case airline.Unavailable:
+		return http.StatusServiceUnavailable, "A part of the airline does not answer; try again"
+	case airline.Internal:
+	}
+	return http.StatusInternalServerError, "This could not be carried out"
+}
+
+// Serve serves on the listener until ctx ends, then takes no new requests, finishes
+// those under way, and returns nil.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadTimeout: patience, WriteTimeout: answerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil { // somebody is slower than we wait
+		return server.Close()
+	}
+	return nil
+}
+
+// own refuses what is not of the session's own customer.
+func (c *call) own() error {
+	if c.names[0] != c.login {
+		return airline.Problemf(airline.NotYours, "the session is another customer's")
+	}
+	return nil
+}
+
+// day reads a date of the query that must be there.
+func day(query url.Values, name string) (date time.Time, err error) {
+	text, err := parameter(query, name)
+	if err != nil {
+		return date, err
+	}
+	if date, err = time.Parse(time.DateOnly, text); err != nil {
+		return date, airline.Problemf(airline.BadRequest, "%s is no date such as 2026-01-31", name)
+	}
+	return date, nil
+}
+
+// parameter reads a text of the query that must be there.
+func parameter(query url.Values, name string) (string, error) {
+	if len(query[name]) != 1 {
+		return "", airline.Problemf(airline.BadRequest, "%s is asked for, once", name)
+	}
+	return checkText(query[name][0], name)
+}
