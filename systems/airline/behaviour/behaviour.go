@@ -1,0 +1,113 @@
+// Package behaviour is the suite that holds every implementation of the airline, in any
+// language, as one unit or as four, to one behaviour. It knows an airline by its
+// addresses only, and shares no code with what it judges but the description of the
+// interface, against which it holds every answer that comes through the front.
+//
+// Entry points: Suite; NewFront, the front door for airlines that have none of their own.
+package behaviour
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/airline/api"
+)
+
+// Airline is an airline that runs.
+type Airline struct {
+	Front string            // base URL of the front door
+	Units map[string]string // base URL of each unit by its name
+	// Kill ends a unit with SIGKILL and returns when it is gone.
+	Kill func(unit string) error
+	// Restart starts a unit that was killed, at its address and with its folder, and
+	// returns when it is healthy.
+	Restart func(unit string) error
+}
+
+// Hosting is the unit that has a part of the airline.
+func (a *Airline) Hosting(part string) string {
+	if _, monolith := a.Units[Monolith]; monolith {
+		return Monolith
+	}
+	return part
+}
+
+// The units of an airline: either Monolith, or all others.
+const (
+	Monolith  = "monolith"
+	Auth      = "auth"
+	Customers = "customers"
+	Flights   = "flights"
+	Bookings  = "bookings"
+)
+
+// Start starts a fresh airline with settings, which are variables of its units'
+// environment, and ends it with the test.
+type Start func(t *testing.T, settings map[string]string) *Airline
+
+// data is what airlines of the suite begin with.
+func data() map[string]string {
+	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3", "AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
+}
+
+// with are the data with other settings.
+func with(settings map[string]string) map[string]string {
+	all := data()
+	maps.Copy(all, settings)
+	return all
+}
+
+// check is one promise of an airline. Checks share an airline; each has customers of its
+// own, from the first of which it takes its login.
+type check struct {
+	name string
+	run  func(s *session)
+}
+
+// perCheck is how many customers a check has.
+const perCheck = 4
+
+func checks() []check {
+	return []check{
+		{"logs in and out", logsInAndOut}, {"refuses without a session", refusesWithoutSession},
+		{"has the customers", hasCustomers}, {"changes customers", changesCustomers}, {"has the flights", hasFlights}, {"refuses queries", refusesQueries},
+		{"books and cancels", booksAndCancels}, {"refuses bookings", refusesBookings}, {"books all or nothing", booksAllOrNothing}, {"books once at a time", booksOnceAtATime},
+		{"refuses bodies", refusesBodies}, {"refuses paths and methods", refusesPathsAndMethods}, {"checks in order", checksInOrder},
+		{"keeps what is internal inside", keepsInternalInside},
+	}
+}
+
+// Suite plays all checks. Those that take long are left out with -short.
+func Suite(t *testing.T, start Start) {
+	document, err := api.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("asking", func(t *testing.T) {
+		a := start(t, data())
+		for i, c := range checks() {
+			t.Run(c.name, func(t *testing.T) { c.run(newSession(t, document, a, i*perCheck)) })
+		}
+		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, document, a, 56)) })
+		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, document, a, 57)) })
+		t.Run("tells that a part is gone", func(t *testing.T) { tellsThatPartIsGone(newSession(t, document, a, 58)) })
+		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, document, a) })
+	})
+	t.Run("expiring", func(t *testing.T) {
+		a := start(t, with(map[string]string{"AIRLINE_SESSION_SECONDS": "2", "AIRLINE_POOL": "off"}))
+		expires(newSession(t, document, a, 0))
+	})
+	t.Run("token", func(t *testing.T) {
+		key := "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+		a := start(t, with(map[string]string{"AIRLINE_SESSIONS": "token", "AIRLINE_KEY": writeKey(t, key), "AIRLINE_SESSION_SECONDS": "4"}))
+		takesSignedTokens(newSession(t, document, a, 0), key)
+	})
+}
+
+// login is the n-th customer's.
+func login(n int) string { return fmt.Sprintf("c%d", n) }
+
+// soon is how long something may take that takes no time, on a machine that is busy.
+const soon = 10 * time.Second

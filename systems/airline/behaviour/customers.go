@@ -1,0 +1,213 @@
+package behaviour
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func logsInAndOut(s *session) {
+	var first struct {
+		Token   string
+		Expires time.Time
+	}
+	s.wants(s.asks("POST", "/login", "", `{"password":"password-1","login":"c1"}`), 200, &first)
+	if left := time.Until(first.Expires); left < 25*time.Minute || left > 35*time.Minute {
+		s.Errorf("the session expires in %s, want half an hour", left)
+	}
+	second := s.logIn(1)
+	if first.Token == second {
+		s.Error("two sessions have one token")
+	}
+	if got := s.asks("POST", "/logout", first.Token, ""); got.status != 204 {
+		s.Errorf("logout: %s", got)
+	}
+	s.refused("an ended session", s.asks("GET", "/customers/c1", first.Token, ""), "no-session")
+	s.refused("logout twice", s.asks("POST", "/logout", first.Token, ""), "no-session")
+	if got := s.asks("GET", "/customers/c1", second, ""); got.status != 200 {
+		s.Errorf("the other session of the customer: %s", got)
+	}
+	for what, body := range map[string]string{
+		"another's password": `{"login":"c1","password":"password-2"}`, "an unknown login": `{"login":"c60","password":"password-60"}`,
+		"another case": `{"login":"C1","password":"password-1"}`, "a space": `{"login":"c1 ","password":"password-1"}`,
+	} {
+		s.refused(what, s.asks("POST", "/login", "", body), "wrong-credentials")
+	}
+}
+
+// protected are operations that need a session.
+func protected(login string) [][2]string {
+	return [][2]string{
+		{"POST", "/logout"}, {"GET", "/customers/" + login}, {"PUT", "/customers/" + login}, {"GET", "/customers/" + login + "/bookings"},
+		{"GET", "/flights?from=AMS&to=ATH&date=2026-02-27"}, {"POST", "/bookings"}, {"DELETE", "/bookings/" + strings.Repeat("0", 32)},
+	}
+}
+
+func refusesWithoutSession(s *session) {
+	for _, operation := range protected(s.login) {
+		for what, header := range map[string]string{
+			"no header": "", "no token": "Bearer", "an empty token": "Bearer ", "an unknown token": "Bearer " + strings.Repeat("0", 32),
+			"a long token": "Bearer " + strings.Repeat("0", 2000), "a path": "Bearer ../bookings", "another scheme": "Basic " + s.token,
+			"two spaces": "Bearer  " + s.token, "a lower case": "bearer " + s.token,
+		} {
+			request, err := http.NewRequestWithContext(s.Context(), operation[0], s.airline.Front+operation[1], http.NoBody)
+			if err != nil {
+				s.Fatal(err)
+			}
+			request.Header.Set("Authorization", header)
+			got, err := s.send(request)
+			if err != nil {
+				s.Fatal(err)
+			}
+			s.refused(fmt.Sprintf("%s %s with %s", operation[0], operation[1], what), got, "no-session")
+		}
+	}
+}
+
+// expires is played where sessions last two seconds.
+func expires(s *session) {
+	if got := s.ask("GET", "/customers/"+s.login, ""); got.status != 200 {
+		s.Fatalf("at once: %s", got)
+	}
+	time.Sleep(2500 * time.Millisecond)
+	for _, operation := range protected(s.login) {
+		s.refused("an expired session: "+operation[0]+" "+operation[1], s.ask(operation[0], operation[1], ""), "no-session")
+	}
+	s.token = s.logIn(s.first)
+	if got := s.ask("GET", "/customers/"+s.login, ""); got.status != 200 {
+		s.Fatalf("a new session: %s", got)
+	}
+}
+
+// person is a customer as clients see it.
+type person struct {
+	Login, FirstName, LastName, Phone string
+	Miles                             int
+	Address                           address
+}
+
+type address struct{ Street, City, Postcode, Country string }
+
+func hasCustomers(s *session) {
+	for n, want := range map[int]person{
+		0:  {"c0", "First 0", "Last 0", "+1 555 0000", 0, address{"0 Main Street", "Springfield", "00000", "US"}},
+		59: {"c59", "First 59", "Last 59", "+1 555 0059", 5900, address{"59 Main Street", "Springfield", "00059", "US"}},
+	} {
+		var got person
+		s.wants(s.asks("GET", "/customers/"+login(n), s.logIn(n), ""), 200, &got)
+		if got != want {
+			s.Errorf("customer %d: %+v, want %+v", n, got, want)
+		}
+	}
+	for _, who := range []string{login(s.first + 1), "c60", "nobody", "c%31%2F", strings.Repeat("x", 1000), "%F0%9F%9B%AB"} {
+		s.refused("customer "+who, s.ask("GET", "/customers/"+who, ""), "not-yours")
+		s.refused("bookings of "+who, s.ask("GET", "/customers/"+who+"/bookings", ""), "not-yours")
+	}
+	if got := s.ask("GET", "/customers/%63"+s.login[1:], ""); got.status != 200 {
+		s.Errorf("the login, escaped: %s", got)
+	}
+}
+
+// contact is the body of a change.
+func contact(phone, street string) string {
+	text, err := json.Marshal(map[string]any{"phone": phone, "address": map[string]string{"street": street, "city": "Zürich", "postcode": "8000", "country": "CH"}})
+	if err != nil {
+		panic(err) // texts can be encoded
+	}
+	return string(text)
+}
+
+func changesCustomers(s *session) {
+	const path = "/customers/"
+	want := person{s.login, fmt.Sprintf("First %d", s.first), fmt.Sprintf("Last %d", s.first), "+41 44 000", 100 * s.first, address{strings.Repeat("🛫", 256), "Zürich", "8000", "CH"}}
+	var changed, found person
+	s.wants(s.ask("PUT", path+s.login, contact(want.Phone, want.Address.Street)), 200, &changed)
+	s.wants(s.ask("GET", path+s.login, ""), 200, &found)
+	if changed != want || found != want {
+		s.Errorf("changed to %+v, found %+v, want %+v", changed, found, want)
+	}
+	other := s.other(1)
+	s.refused("another customer", s.ask("PUT", path+other.login, contact("1", "2")), "not-yours")
+	for what, body := range map[string]string{
+		"no address": `{"phone":"1"}`, "no phone": strings.Replace(contact("1", "2"), `"phone":"1"`, `"miles":"1"`, 1),
+		"miles, too": strings.Replace(contact("1", "2"), `{"address"`, `{"miles":1,"address"`, 1), "a number": strings.Replace(contact("1", "2"), `"1"`, `1`, 1),
+		"an empty phone": contact("", "2"), "an empty street": contact("1", ""), "a long street": contact("1", strings.Repeat("ü", 257)),
+		"a null street": strings.Replace(contact("1", "2"), `"2"`, `null`, 1), "an address that is a text": `{"phone":"1","address":"2"}`,
+		"an address with more": strings.Replace(contact("1", "2"), `{"city"`, `{"planet":"Earth","city"`, 1), "an address with less": `{"phone":"1","address":{"street":"2"}}`,
+		"an address in capitals": strings.Replace(contact("1", "2"), `"city"`, `"City"`, 1), "a list": "[" + contact("1", "2") + "]",
+	} {
+		s.refused(what, s.ask("PUT", path+s.login, body), "bad-request")
+		s.refused(what+" for another customer", s.ask("PUT", path+other.login, body), "bad-request")
+	}
+	s.wants(s.ask("GET", path+s.login, ""), 200, &found)
+	var others person
+	s.wants(other.ask("GET", path+other.login, ""), 200, &others)
+	if found != want || others.Phone != fmt.Sprintf("+1 555 %04d", other.first) {
+		s.Errorf("what was refused has changed %+v or %+v", found, others)
+	}
+}
+
+// writeKey makes the file of a key.
+func writeKey(t *testing.T, key string) string {
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// takesSignedTokens is played where sessions are signed and last four seconds.
+func takesSignedTokens(s *session, key string) {
+	read := func(token string) answer { return s.asks("GET", "/customers/"+s.login, token, "") }
+	if got := read(s.token); got.status != 200 {
+		s.Fatalf("a signed session: %s", got)
+	}
+	secret, err := hex.DecodeString(key)
+	if err != nil {
+		s.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour).Unix()
+	good := fmt.Sprintf(`{"sub":%q,"exp":%d,"jti":"1"}`, s.login, later)
+	if got := read(sign("HS256", good, secret)); got.status != 200 {
+		s.Errorf("a token that was signed with the key by somebody else: %s", got)
+	}
+	parts := strings.Split(s.token, ".")
+	forged := map[string]string{
+		"another key": sign("HS256", good, []byte("another key of thirty-two bytes!")), "no signature": sign("none", good, nil),
+		"no signature, claimed": strings.Join(strings.Split(sign("HS256", good, secret), ".")[:2], ".") + ".", "no expiry": sign("HS256", `{"sub":"c0","jti":"1"}`, secret),
+		"expired": sign("HS256", fmt.Sprintf(`{"sub":%q,"exp":%d,"jti":"1"}`, s.login, later-7200), secret), "no subject": sign("HS256", fmt.Sprintf(`{"exp":%d,"jti":"1"}`, later), secret),
+		"no token": "abc", "another algorithm": sign("HS384", good, secret),
+		"another's claims": parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(good)) + "." + parts[len(parts)-1],
+	}
+	for what, token := range forged {
+		s.refused(what, read(token), "no-session")
+	}
+	if made := s.book("AMS-ATH-20260227-1"); len(made) != 1 || made[0].Login != s.login {
+		s.Errorf("booked in a signed session: %+v", made)
+	}
+	if got := s.ask("POST", "/logout", ""); got.status != 204 {
+		s.Errorf("logout: %s", got)
+	}
+	time.Sleep(4500 * time.Millisecond)
+	s.refused("an expired session", read(s.token), "no-session")
+}
+
+// sign makes a JWT by hand. An algorithm without a key has no signature.
+func sign(algorithm, claims string, key []byte) string {
+	text := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":%q,"typ":"JWT"}`, algorithm)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	if key == nil {
+		return text + "."
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,260 @@
+package behaviour
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// asUnit as the first argument makes this test program a unit of the airline.
+const asUnit = "airline"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != asUnit {
+		os.Exit(m.Run())
+	}
+	channel, err := unit.Open()
+	if err == nil {
+		err = airlineunit.Run(channel, "{}")
+	}
+	if err != nil && !errors.Is(err, unit.ErrGone) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}
+
+// runtime is a language's implementation: the program that is a unit of it.
+type runtime struct {
+	name    string
+	program string
+	args    []string
+}
+
+// runtimes are those of the project; those that are not built have no file.
+func runtimes(t *testing.T) []runtime {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := filepath.Abs("../../../bin/airline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []runtime{
+		{"go", own, []string{asUnit}},
+		{"java", filepath.Join(built, "java", "run"), nil},
+		{"node", filepath.Join(built, "node", "run"), nil},
+	}
+}
+
+// eachRuntime runs a test for each runtime that is built.
+func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
+	for _, r := range runtimes(t) {
+		t.Run(r.name, func(t *testing.T) {
+			if _, err := os.Stat(r.program); err != nil {
+				t.Skipf("the airline in %s is not built (make airline): %v", r.name, err)
+			}
+			run(t, r)
+		})
+	}
+}
+
+// architectures are the units of each, those that others ask first.
+func architectures() map[string][]string {
+	return map[string][]string{"monolith": {Monolith}, "services": {Customers, Auth, Flights, Bookings}}
+}
+
+// process is a unit that runs, or was killed.
+type process struct {
+	runtime
+	unit, address string
+	environment   []string
+	command       *exec.Cmd
+	complaints    bytes.Buffer
+	ended         chan error
+}
+
+// begin starts the unit and returns when it is healthy.
+func (p *process) begin(launcher *launch.Launcher) error {
+	p.command = exec.Command(p.program, p.args...)
+	p.command.Env = p.environment
+	p.command.Stderr = &p.complaints
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if _, err := p.command.StdinPipe(); err != nil { // a unit of ours ends when it is closed
+		return err
+	}
+	if err := launcher.Start(p.command); err != nil {
+		return err
+	}
+	p.ended = make(chan error, 1)
+	go func(ended chan error, command *exec.Cmd) { ended <- command.Wait() }(p.ended, p.command)
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
+		select {
+		case err := <-p.ended:
+			return fmt.Errorf("unit %s ended before it was healthy: %w: %s", p.unit, err, p.complaints.String())
+		default:
+		}
+		if healthy(p.address) {
+			return nil
+		}
+	}
+	return errors.Join(fmt.Errorf("unit %s is not healthy after a minute", p.unit), p.kill())
+}
+
+func healthy(address string) bool {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + address + "/health")
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+func (p *process) kill() error {
+	if err := p.command.Process.Kill(); err != nil {
+		return err
+	}
+	<-p.ended // says that it was killed
+	return nil
+}
+
+// terminate ends the unit as deployers do, and wants it to end well and soon.
+func (p *process) terminate() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("unit %s: %w", p.unit, err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			return fmt.Errorf("unit %s, told to end: %w", p.unit, err)
+		}
+		return nil
+	case <-time.After(soon):
+		return errors.Join(fmt.Errorf("unit %s did not end within %s", p.unit, soon), p.kill())
+	}
+}
+
+// startProcesses starts an airline of a runtime, with a front of the suite's own. All of
+// it ends with the test, and must end well.
+func startProcesses(t *testing.T, r runtime, units []string, settings map[string]string) *Airline {
+	t.Helper()
+	ports, err := launch.ReservePorts(len(units) + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher := launch.NewLauncher()
+	t.Cleanup(func() { launcher.Close(); ports.Close() })
+	all, addresses := map[string]*process{}, map[string]string{}
+	for i, name := range units {
+		addresses[name] = launch.Loopback(ports.Numbers[i])
+	}
+	a := &Airline{Units: map[string]string{}}
+	for _, name := range units {
+		p := &process{runtime: r, unit: name, address: addresses[name], environment: environment(t, name, addresses, settings)}
+		all[name], a.Units[name] = p, "http://"+p.address
+		if err := p.begin(launcher); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.terminate(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() || p.complaints.Len() > 0 {
+				t.Logf("unit %s said: %s", p.unit, p.complaints.String())
+			}
+		})
+	}
+	a.Kill = func(unit string) error { return all[unit].kill() }
+	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
+	a.Front = serveFront(t, launch.Loopback(ports.Numbers[len(units)]), a.Units)
+	return a
+}
+
+// environment is what a unit is started with, as deployers give it.
+func environment(t *testing.T, name string, addresses, settings map[string]string) []string {
+	dir := t.TempDir()
+	variables := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + dir, "CLEAVE_DIR=" + dir, "CLEAVE_ADDRESS=" + addresses[name],
+		"AIRLINE_UNIT=" + name, "AIRLINE_DATA=" + filepath.Join(dir, "data"),
+	}
+	for peer, address := range addresses {
+		variables = append(variables, "CLEAVE_ADDRESS_"+strings.ToUpper(peer)+"="+address)
+	}
+	for setting, value := range settings {
+		variables = append(variables, setting+"="+value)
+	}
+	return variables
+}
+
+// serveFront serves the suite's own front door and returns its base URL.
+func serveFront(t *testing.T, address string, units map[string]string) string {
+	t.Helper()
+	front, err := NewFront(units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: front, ReadHeaderTimeout: soon}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	})
+	return "http://" + address
+}
+
+func TestAirlines(t *testing.T) {
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		for name, units := range architectures() {
+			t.Run(name, func(t *testing.T) {
+				Suite(t, func(t *testing.T, settings map[string]string) *Airline { return startProcesses(t, r, units, settings) })
+			})
+		}
+	})
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		for variable, value := range map[string]string{
+			"AIRLINE_UNIT": "everything", "AIRLINE_STORE": "paper", "AIRLINE_CUSTOMERS": "0", "AIRLINE_AIRPORTS": "31", "AIRLINE_DAYS": "many", "AIRLINE_FLIGHTS": "-1",
+			"AIRLINE_FIRST_DAY": "2026-02-30", "AIRLINE_SESSION_SECONDS": "1.5", "AIRLINE_SESSIONS": "maybe", "AIRLINE_POOL": "yes",
+		} {
+			command := exec.Command(r.program, r.args...)
+			command.Env = environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"}, map[string]string{variable: value})
+			var complaint bytes.Buffer
+			command.Stderr = &complaint
+			err := command.Run()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(complaint.String(), variable) || !strings.Contains(complaint.String(), value) {
+				t.Errorf("%s=%s: %v: %s", variable, value, err, complaint.String())
+			}
+			if lines := strings.Count(strings.TrimSpace(complaint.String()), "\n"); lines > 0 {
+				t.Errorf("%s=%s: told in %d lines: %s", variable, value, lines+1, complaint.String())
+			}
+		}
+	})
+}
