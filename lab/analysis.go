@@ -46,10 +46,12 @@ type Analysis struct {
 	Steadiness []Steadiness `json:"steadiness,omitempty"`
 	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
 	// experiments that change one knob at a time.
-	Curves     []Curve             `json:"curves,omitempty"`
-	Spectra    []Spectrum          `json:"spectra,omitempty"`
-	Usages     []RoleUsage         `json:"usages,omitempty"`
-	Paths      []TrialPath         `json:"paths,omitempty"`
+	Curves  []Curve     `json:"curves,omitempty"`
+	Spectra []Spectrum  `json:"spectra,omitempty"`
+	Usages  []RoleUsage `json:"usages,omitempty"`
+	Paths   []TrialPath `json:"paths,omitempty"`
+	// Pictures are the architectures, of every variant at every point.
+	Pictures   []Picture           `json:"pictures,omitempty"`
 	Waterfalls []Waterfall         `json:"waterfalls,omitempty"`
 	Audit      map[string]AuditSum `json:"audit"` // by variant
 	Conditions ConditionSummary    `json:"conditions"`

@@ -83,6 +83,8 @@ type Measured struct {
 	Course  []Slice // as the generator saw it
 	// Paths show where the time of single operations went.
 	Paths []Path
+	// Traffic is what units sent each other and to backing services.
+	Traffic []Traffic
 }
 
 // Architecture is a named placement, binding, data and coordination.
@@ -224,6 +226,9 @@ type UnitSpec struct {
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>
 	// with the name in capitals and "-" as "_".
 	Peers []string
+	// Uses are what the unit calls, for the picture of the architecture; nil: its peers, and
+	// all services of the layout where it is not foreign.
+	Uses []Use
 	// Cores pins the unit to these processors; empty means any. Deployers wrap
 	// numbers beyond the host's processors around.
 	Cores []int

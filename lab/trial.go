@@ -27,7 +27,9 @@ type Trial struct {
 	LifetimeSeconds float64 `json:"lifetime_seconds"`
 	// Phases are what the trial's time went to, from its first calibration to its last. Only
 	// PhaseJob is measured.
-	Phases     []Phase    `json:"phases,omitempty"`
+	Phases []Phase `json:"phases,omitempty"`
+	// Parts are the picture of the architecture: what ran, and what it used.
+	Parts      []Part     `json:"parts,omitempty"`
 	Metered    Metered    `json:"metered"`
 	Conditions Conditions `json:"conditions"`
 	Audit      Audit      `json:"audit"`

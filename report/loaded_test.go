@@ -20,7 +20,7 @@ func ids(a lab.Analysis) []string {
 }
 
 func TestSectionsComeInTheOrderOfTheQuestions(t *testing.T) {
-	want := []string{"verdicts", "ratios", "curves", "spectra", "waterfall", "paths", "usage", "cost", "staleness", "trust"}
+	want := []string{"verdicts", "ratios", "curves", "spectra", "waterfall", "architecture", "paths", "usage", "cost", "staleness", "trust"}
 	if got := ids(fixture(t, "shop-under-load.json")); !slices.Equal(got, want) {
 		t.Errorf("under load: %v, want %v", got, want)
 	}

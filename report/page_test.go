@@ -202,7 +202,8 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		"Curve": reflect.TypeFor[lab.Curve](), "CurvePoint": reflect.TypeFor[lab.CurvePoint](), "Spectrum": reflect.TypeFor[lab.Spectrum](),
 		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](), "TrialPath": reflect.TypeFor[lab.TrialPath](),
 		"Segment": reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](), "Step": reflect.TypeFor[lab.Step](),
-		"KnobChange": reflect.TypeFor[lab.KnobChange](),
+		"KnobChange": reflect.TypeFor[lab.KnobChange](), "Picture": reflect.TypeFor[lab.Picture](), "PicturePart": reflect.TypeFor[lab.PicturePart](),
+		"Link": reflect.TypeFor[lab.Link](),
 	}
 	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
 	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)

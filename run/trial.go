@@ -34,7 +34,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, fullDisk(e.Scratch, err), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services = len(s.layout.Units), services.about()
+	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(), services.parts(s.layout)
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
@@ -66,6 +66,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	}
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
+	withTraffic(trial.Parts, found.Traffic)
 	return err
 }
 

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,19 @@ func TestCallsAreSpreadEvenly(t *testing.T) {
 		if replica.calls != 10 {
 			t.Errorf("replica %d got %d of 30 calls, want 10", i, replica.calls)
 		}
+	}
+}
+
+func TestCallsAreCounted(t *testing.T) {
+	var calls atomic.Int64
+	connection := Counted(&counted{}, &calls)
+	for range 3 {
+		if err := connection.Invoke(t.Context(), "/a.B/C", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls.Load() != 3 {
+		t.Errorf("%d of 3 calls were counted", calls.Load())
 	}
 }
 

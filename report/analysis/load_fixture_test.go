@@ -233,6 +233,7 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 		trial.Spectra[lab.Staleness] = spread(d.stale*off/max(0.1, 1-busy/2), 0.8)
 		trial.Measures["staleness_p99"] = quantile(trial.Spectra[lab.Staleness], 0.99)
 	}
+	trial.Parts = d.parts()
 	d.meter(trial, done*window, off)
 	trial.Paths = []lab.Path{d.meanOf(1.15 * final), d.pathOf(0.5, final), d.pathOf(0.99, quantile(trial.Spectra[lab.CompletionTime], 0.99))}
 }

@@ -68,6 +68,8 @@ func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
 		spec.Listens = true
 		spec.Peers = []string{RoleCore}
 	}
+	// A worker pings those of its neighbourhood, and says to the core that it is ready and done.
+	spec.Uses = []lab.Use{{To: spec.Name, How: "pings"}, {To: RoleCore, How: "ready, start, done"}}
 	if unit.Knob(knobPinned) == on {
 		spec.Cores = []int{unit.Neighbourhood(unit.Worker)}
 	}

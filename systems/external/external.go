@@ -118,6 +118,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	generator.Name, generator.Role, generator.Cores = RoleGenerator, RoleGenerator, s.Load.Cores
+	generator.Uses = []lab.Use{}
+	if len(layout.Units) > 0 {
+		generator.Uses = []lab.Use{{To: RoleSystem, How: "requests"}}
+	}
 	if job.Unit != "" {
 		generator.Peers = []string{job.Unit}
 	}

@@ -77,6 +77,7 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	}
 	unit, err := b.Generator.Unit(job)
 	unit.Name, unit.Role, unit.Peers, unit.Cores = lab.RoleGenerator, lab.RoleGenerator, []string{front}, b.Load.Cores
+	unit.Uses = []lab.Use{{To: front, How: "requests"}}
 	return unit, err
 }
 

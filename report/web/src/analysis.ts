@@ -118,6 +118,29 @@ export interface RoleUsage {
   peak_memory: number;
 }
 
+export interface Link {
+  to: string;
+  how?: string;
+  traffic?: Record<string, number>;
+}
+
+export interface PicturePart {
+  name: string;
+  units: number;
+  service?: string;
+  embedded?: boolean;
+  node?: string;
+  links?: Link[];
+  cpu_per_operation: number;
+  peak_memory: number;
+}
+
+export interface Picture {
+  variant: string;
+  point: Point;
+  parts: PicturePart[];
+}
+
 export interface Segment {
   start: number;
   seconds: number;
@@ -180,6 +203,7 @@ export interface Analysis {
   spectra?: Spectrum[];
   usages?: RoleUsage[];
   paths?: TrialPath[];
+  pictures?: Picture[];
   waterfalls?: Waterfall[];
   audit: Record<string, AuditSum>;
 }

@@ -1,5 +1,6 @@
 import { type Analysis, findMetric, headline } from "./analysis";
 import type { Drawing } from "./frame";
+import { architecture } from "./plots/architecture";
 import { meanPaths, type UsageKind, usageBars } from "./plots/bars";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
 import { curve, throughput } from "./plots/curve";
@@ -60,6 +61,8 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
       return spectrum(a, looks, width, wish.metric, wish.point, wish.uncorrected);
     case "waterfall":
       return waterfall(a, width, wish.index);
+    case "architecture":
+      return architecture(a, width, wish.index);
     case "path":
       return path(a, width, wish.index);
     case "path-mean":

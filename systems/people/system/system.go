@@ -112,7 +112,11 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			unit.Node, unit.Stage = front, 0
 			for _, other := range design.Units[1:] {
 				unit.Peers = append(unit.Peers, other.Name)
+				unit.Uses = append(unit.Uses, lab.Use{To: other.Name, How: design.Calls})
 			}
+		}
+		if len(u.Kinds) > 0 {
+			unit.Uses = append(unit.Uses, lab.Use{To: peopleunit.ServiceDatabase})
 		}
 		layout.Units = append(layout.Units, unit)
 	}

@@ -55,9 +55,12 @@ func HandedOver(dir, instance string) []string {
 
 // report is what the unit has done since it was started.
 func (u *unit) report() Report {
-	r := Report{Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), SyncsBefore: u.syncsBefore}
+	r := Report{Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
+	}
+	for kind, calls := range u.calls.calls {
+		r.Calls[kind] = calls.Load()
 	}
 	if u.around.Broker != nil {
 		counts := u.around.Broker.Counts()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ type peers struct {
 	place     Place
 	addresses []string
 	clients   map[string]grpc.ClientConnInterface // by kind of unit
+	calls     map[string]*atomic.Int64            // by kind of unit
 	closers   []func() error
 	err       error // the first
 }
@@ -43,12 +45,14 @@ func (p *peers) to(component string) grpc.ClientConnInterface {
 		replicas = append(replicas, client)
 	}
 	if p.clients == nil {
-		p.clients = map[string]grpc.ClientConnInterface{}
+		p.clients, p.calls = map[string]grpc.ClientConnInterface{}, map[string]*atomic.Int64{}
 	}
 	client := replicas[0]
 	if len(replicas) > 1 {
 		client = rpc.Balance(replicas...)
 	}
+	p.calls[kind.Name] = new(atomic.Int64)
+	client = rpc.Counted(client, p.calls[kind.Name])
 	p.clients[kind.Name] = client
 	return client
 }

@@ -58,6 +58,8 @@ type Report struct {
 	// CallBytes are the bytes, in both directions, of the calls that other units made
 	// to it, as they are on the connection: with headers, without TCP's own.
 	CallBytes int64 `json:"call_bytes,omitempty"`
+	// Calls are those that it made to other units, by their kind.
+	Calls map[string]int64 `json:"calls,omitempty"`
 	// SyncsBefore is what database.Syncs said when the unit was started.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
 	// Spans are those that the unit made of traced orders.

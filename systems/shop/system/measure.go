@@ -91,6 +91,11 @@ func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered
 	if err := orders.costs(ctx, v, found.Values, metered, left); err != nil {
 		return found, err
 	}
+	if len(left.Faults) == 0 && orders.all > 0 { // the report of a unit that was killed tells of its last life only
+		if found.Traffic, err = traffic(v, left.Reports, orders.all); err != nil {
+			return found, err
+		}
+	}
 	found.Paths, err = paths(left.Dir, orders.final)
 	return found, errors.Join(err, s.keepSpans(v, p, left.Dir))
 }

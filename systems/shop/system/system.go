@@ -195,6 +195,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 				unit.Volume = socketsVolume
 			}
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
+			unit.Uses = uses(d, kind)
 			all = append(all, unit)
 		}
 	}

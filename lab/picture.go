@@ -1,0 +1,52 @@
+package lab
+
+// Use is what a unit of a layout needs of another unit, or of a backing service.
+type Use struct {
+	To  string // the name of a unit or of a service of the layout
+	How string // what carries it, in a word: "http"; empty where the service's kind says it
+}
+
+// Part is a box in the picture of a trial's architecture: all units of a role, or a
+// backing service.
+type Part struct {
+	Name  string `json:"name"` // the role, or what the system calls the service
+	Units int    `json:"units"`
+	// Service is the kind of a backing service: "mariadb". Embedded ones are a part of the
+	// units that use them, and have no units of their own.
+	Service  string `json:"service,omitempty"`
+	Embedded bool   `json:"embedded,omitempty"`
+	// Node is where its units are; empty: on the conductor's host.
+	Node  string `json:"node,omitempty"`
+	Links []Link `json:"links,omitempty"`
+}
+
+// Link is an arrow of that picture: the units of a part use another part.
+type Link struct {
+	To  string `json:"to"`
+	How string `json:"how,omitempty"`
+	// Traffic is what went over it per operation, by what is counted: "calls"; absent
+	// where nobody counts.
+	Traffic map[string]float64 `json:"traffic,omitempty"`
+}
+
+// Traffic is what the units of a role sent to another part, per operation.
+type Traffic struct {
+	From, To     string
+	What         string // "calls", "statements", "messages out"
+	PerOperation float64
+}
+
+// Picture is the architecture of a variant with what it cost at a point.
+type Picture struct {
+	Variant string        `json:"variant"`
+	Point   Point         `json:"point"`
+	Parts   []PicturePart `json:"parts"`
+}
+
+// PicturePart is a part with what all its units used: medians over the trials, 0 where
+// that was not metered.
+type PicturePart struct {
+	Part
+	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
+	PeakMemory      float64 `json:"peak_memory"`       // bytes
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// pictureAt is the point at which the architectures are drawn; there is none where every
+// variant is one thing that stands alone.
+func (v view) pictureAt() (string, bool) {
+	return v.shownAt(func(point string) bool {
+		return slices.ContainsFunc(v.picturesAt(point), func(p lab.Picture) bool {
+			own := those(p.Parts, func(part lab.PicturePart) bool { return part.Name != lab.RoleGenerator })
+			return len(own) > 1
+		})
+	})
+}
+
+func (v view) picturesAt(point string) []lab.Picture {
+	return those(v.Pictures, func(p lab.Picture) bool {
+		return p.Point.Name == point && !v.struckOut(p.Variant) && !v.isTwin(p.Variant)
+	})
+}
+
+// pictureSection draws what was built, with the costs written on it.
+func (v view) pictureSection() section {
+	at, ok := v.pictureAt()
+	if !ok {
+		return section{}
+	}
+	s := section{ID: "architecture", Kicker: "Architecture", Finding: v.pictureFinding(at), Wide: true,
+		Caption: fmt.Sprintf("What ran, what calls what, and what it cost per %s at %s; medians over %d blocks. "+
+			"On a box: CPU per %s and peak memory of all its units; on an arrow: what went over it per %s.", v.Operation, v.at(at), v.Blocks, v.Operation, v.Operation),
+		HowTo: "Boxes are units, rounded ones backing services; one with a shadow stands for several alike. A dashed box is the load generator, which is in no sum. " +
+			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; one without a number was not counted."}
+	for i, p := range v.Pictures {
+		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+			continue
+		}
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i, Title: p.Variant,
+			Label: "Architecture of " + p.Variant + ": " + partsWords(p), Whole: true})
+	}
+	s.Folded = []table{v.pictureTable(at)}
+	return s
+}
+
+// pictureFinding says of how much each variant consists.
+func (v view) pictureFinding(at string) string {
+	var found []string
+	for _, p := range v.picturesAt(at) {
+		units := 0
+		for _, part := range p.Parts {
+			if part.Name != lab.RoleGenerator && part.Service == "" {
+				units += part.Units
+			}
+		}
+		found = append(found, fmt.Sprintf("%s is %s", p.Variant, counted(units, "unit")))
+	}
+	return "What was built: " + strings.Join(found, ", ")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// partsWords is a picture in words.
+func partsWords(p lab.Picture) string {
+	var found []string
+	for _, part := range p.Parts {
+		if words := linkWords(part.Links); words != "" {
+			found = append(found, part.Name+" uses "+words)
+		}
+	}
+	return strings.Join(found, "; ")
+}
+
+// linkWords are the links of a part with what went over them: "database: 3.10 statements".
+func linkWords(links []lab.Link) string {
+	var found []string
+	for _, link := range links {
+		words := link.To
+		if link.How != "" {
+			words += " (" + link.How + ")"
+		}
+		var traffic []string
+		for _, what := range slices.Sorted(maps.Keys(link.Traffic)) {
+			traffic = append(traffic, single(link.Traffic[what]).number()+" "+what)
+		}
+		if len(traffic) > 0 {
+			words += ": " + strings.Join(traffic, " and ")
+		}
+		found = append(found, words)
+	}
+	return strings.Join(found, ", ")
+}
+
+// pictureTable has what the pictures show.
+func (v view) pictureTable(at string) table {
+	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
+		Note:    fmt.Sprintf("per %s; medians over trials, n=%d blocks; the generator is in no sum", v.Operation, v.Blocks),
+		Columns: []column{words("variant"), words("part"), numbers("units"), words("where"), numbers("CPU per " + v.Operation), numbers("peak memory"), prose("uses")}}
+	for _, p := range v.picturesAt(at) {
+		for _, part := range p.Parts {
+			name := part.Name
+			if part.Service != "" {
+				name += " (" + part.Service + ")"
+			}
+			t.add(text(p.Variant), text(name), text(unitWords(part.Part)), text(part.Node), used(part.CPUPerOperation, "s"), used(part.PeakMemory, "B"), text(linkWords(part.Links)))
+		}
+	}
+	return t
+}
+
+// unitWords says how many units a part is.
+func unitWords(p lab.Part) string {
+	switch {
+	case p.Embedded:
+		return "in the units"
+	case p.Units == 0:
+		return "runs already"
+	}
+	return fmt.Sprint(p.Units)
+}
+
+// used is an amount; none was measured where it is 0.
+func used(value float64, unit string) cell {
+	if value == 0 {
+		return toned(absent, toneMuted)
+	}
+	return text(single(value).quantity(unit))
+}

@@ -1,0 +1,86 @@
+package run
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// parts are the picture of a layout's architecture, the units by their roles.
+func (s Services) parts(layout lab.Layout) []lab.Part {
+	roles := map[string]string{} // by name of unit
+	for _, unit := range layout.Units {
+		roles[unit.Name] = unit.Role
+	}
+	var all []lab.Part
+	for _, unit := range layout.Units {
+		i := slices.IndexFunc(all, func(p lab.Part) bool { return p.Name == unit.Role })
+		if i < 0 {
+			i, all = len(all), append(all, lab.Part{Name: unit.Role})
+		}
+		part := &all[i]
+		part.Units++
+		if unit.Node != "" && !slices.Contains(strings.Split(part.Node, ", "), unit.Node) {
+			part.Node = strings.TrimPrefix(part.Node+", "+unit.Node, ", ")
+		}
+		for _, use := range usesOf(unit, layout) {
+			to := use.To
+			if role, isUnit := roles[to]; isUnit {
+				to = role
+			}
+			if !slices.ContainsFunc(part.Links, func(l lab.Link) bool { return l.To == to }) {
+				part.Links = append(part.Links, lab.Link{To: to, How: use.How})
+			}
+		}
+	}
+	for _, spec := range layout.Services {
+		part := lab.Part{Name: spec.Name, Service: spec.Kind, Node: spec.Node}
+		if _, has := s[spec.Name].Server(); has {
+			part.Units = 1
+		}
+		_, part.Embedded = s[spec.Name].(lab.FileService)
+		all = append(all, part)
+	}
+	return all
+}
+
+// usesOf is what a unit uses. Of one that does not say it, its peers are taken, and all
+// services where it is given them.
+func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
+	if unit.Uses != nil {
+		return unit.Uses
+	}
+	var all []lab.Use
+	for _, peer := range unit.Peers {
+		all = append(all, lab.Use{To: peer})
+	}
+	if !unit.Foreign {
+		for _, spec := range layout.Services {
+			all = append(all, lab.Use{To: spec.Name})
+		}
+	}
+	return all
+}
+
+// withTraffic writes on the arrows of a picture what went over them.
+func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
+	for _, t := range traffic {
+		i := slices.IndexFunc(parts, func(p lab.Part) bool { return p.Name == t.From })
+		if i < 0 {
+			continue
+		}
+		j := slices.IndexFunc(parts[i].Links, func(l lab.Link) bool { return l.To == t.To })
+		if j < 0 && t.PerOperation == 0 {
+			continue // a unit can have clients that it has no use for
+		}
+		if j < 0 {
+			j, parts[i].Links = len(parts[i].Links), append(parts[i].Links, lab.Link{To: t.To})
+		}
+		link := &parts[i].Links[j]
+		if link.Traffic == nil {
+			link.Traffic = map[string]float64{}
+		}
+		link.Traffic[t.What] += t.PerOperation
+	}
+}

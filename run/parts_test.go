@@ -1,0 +1,49 @@
+package run
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// server is a service with a server of its own; files is one without.
+type server struct{ lab.Service }
+
+func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, true }
+
+type files struct{ lab.Service }
+
+func (files) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, false }
+func (files) Folder() string               { return "" }
+
+func TestPartsOfALayout(t *testing.T) {
+	layout := lab.Layout{
+		Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb", Node: "front"}, {Name: "documents", Kind: "sqlite"}},
+		Units: []lab.UnitSpec{
+			{Name: "shop-1", Role: "shop", Peers: []string{"shop-2"}, Node: "front"},
+			{Name: "shop-2", Role: "shop", Peers: []string{"shop-1"}, Node: "back"},
+			{Name: "balancer", Role: "balancer", Foreign: true, Peers: []string{"shop-1", "shop-2"}},
+			{Name: "generator", Role: "generator", Peers: []string{"shop-1"}, Uses: []lab.Use{{To: "balancer", How: "requests"}}},
+		},
+	}
+	got := Services{"database": server{}, "documents": files{}}.parts(layout)
+	withTraffic(got, []lab.Traffic{
+		{From: "shop", To: "database", What: "statements", PerOperation: 2},
+		{From: "shop", To: "database", What: "statements", PerOperation: 3}, // of the other one
+		{From: "balancer", To: "documents", What: "calls", PerOperation: 1},
+		{From: "balancer", To: "database", What: "calls"},
+		{From: "nobody", To: "database", What: "calls", PerOperation: 1},
+	})
+	want := []lab.Part{
+		{Name: "shop", Units: 2, Node: "front, back", Links: []lab.Link{
+			{To: "shop"}, {To: "database", Traffic: map[string]float64{"statements": 5}}, {To: "documents"}}},
+		{Name: "balancer", Units: 1, Links: []lab.Link{{To: "shop"}, {To: "documents", Traffic: map[string]float64{"calls": 1}}}},
+		{Name: "generator", Units: 1, Links: []lab.Link{{To: "balancer", How: "requests"}}},
+		{Name: "database", Units: 1, Service: "mariadb", Node: "front"},
+		{Name: "documents", Service: "sqlite", Embedded: true},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

@@ -1,0 +1,75 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// uses are what a unit of a design calls: the unit in front all others, since it has the
+// public interface and asks for the steps of an order; each the databases of its
+// components; and where events carry orders, each the broker but those that neither make
+// nor await any.
+func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
+	hosts := func(components ...string) bool {
+		return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(unit.Components, c) })
+	}
+	all := []lab.Use{}
+	if hosts(shop.ComponentOrders) {
+		for _, other := range d.Units {
+			if other.Name != unit.Name {
+				all = append(all, lab.Use{To: other.Instances()[0], How: string(d.Binding)})
+			}
+		}
+	}
+	if hosts(shop.Components()...) {
+		all = append(all, lab.Use{To: assembly.ServiceDatabase})
+	}
+	views := hosts(shop.ComponentOrderViews, shop.ComponentStockViews)
+	if d.Broker != "" && (views || hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments, shop.ComponentShipping)) {
+		all = append(all, lab.Use{To: assembly.ServiceBroker, How: "events"})
+	}
+	if d.Documents != "" && views {
+		all = append(all, lab.Use{To: assembly.ServiceDocuments})
+	}
+	return all
+}
+
+// traffic is what units have sent since they were started, divided by the orders of the
+// trial.
+func traffic(v lab.Variant, reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return nil, err
+	}
+	var all []lab.Traffic
+	for _, r := range reports {
+		i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return slices.Contains(u.Instances(), r.Unit) })
+		if i < 0 {
+			continue // the generator
+		}
+		var said assembly.Report
+		if err := json.Unmarshal(r.Data, &said); err != nil {
+			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
+		}
+		add := func(to, what string, count int64) {
+			all = append(all, lab.Traffic{From: design.Units[i].Name, To: to, What: what, PerOperation: float64(count) / float64(orders)})
+		}
+		for to, calls := range said.Calls {
+			add(to, "calls", calls)
+		}
+		for _, c := range said.Databases {
+			add(assembly.ServiceDatabase, "statements", c.Statements)
+		}
+		if m := said.Messages; m != nil {
+			add(assembly.ServiceBroker, "messages out", m.Published)
+			add(assembly.ServiceBroker, "messages in", m.Delivered)
+		}
+	}
+	return all, nil
+}

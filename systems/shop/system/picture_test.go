@@ -1,0 +1,61 @@
+package system
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+func TestWhatUnitsUse(t *testing.T) {
+	for architecture, want := range map[string]map[string][]string{
+		"monolith": {"shop": {"database"}},
+		"sync":     {"orders": {"catalog", "customers", "inventory", "payments", "shipping", "database"}, "payments": {"database"}},
+		"async":    {"catalog": {"database"}, "payments": {"database", "broker"}, "orderviews": {"broker", "documents"}},
+	} {
+		for unit, uses := range want {
+			if got := usedBy(t, architecture, unit); !slices.Equal(got, uses) {
+				t.Errorf("%s: %s uses %v, want %v", architecture, unit, got, uses)
+			}
+		}
+	}
+}
+
+func usedBy(t *testing.T, name, unit string) (to []string) {
+	t.Helper()
+	design, err := architecture.New(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range design.Units {
+		if u.Name == unit {
+			for _, use := range uses(design, u) {
+				to = append(to, use.To)
+			}
+		}
+	}
+	return to
+}
+
+func TestTrafficIsPerOrder(t *testing.T) {
+	said, err := json.Marshal(assembly.Report{Calls: map[string]int64{"payments": 30}, Messages: &assembly.Messages{Published: 5, Delivered: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := []lab.UnitReport{{Unit: RoleGenerator, Data: []byte("[]")}, {Unit: "orders", Data: said}}
+	got, err := traffic(lab.Variant{Architecture: "sync"}, reports, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []lab.Traffic{
+		{From: "orders", To: "payments", What: "calls", PerOperation: 3},
+		{From: "orders", To: "broker", What: "messages out", PerOperation: 0.5},
+		{From: "orders", To: "broker", What: "messages in", PerOperation: 2},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
