@@ -169,6 +169,7 @@ if [ "$1" = test ]; then
   install_servers
   install_mongo_stand_in
   install_cassandra
+  "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
 fi
 check_go
 check_node

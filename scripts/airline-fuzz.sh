@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Feeds the public interface of the airline with what a property-based fuzzer makes of its
+# OpenAPI description (Schemathesis), and holds every answer against that.
+#
+#   scripts/airline-fuzz.sh RUNTIME ARCHITECTURE [EXAMPLES]   go, java or node (built before: make airline);
+#                                                             monolith or services; cases per operation (300)
+#   scripts/airline-fuzz.sh install                           only bring the fuzzer, as RUNTIME does too
+#
+# Exit codes: 0 nothing found, 1 something found, 2 bad arguments, 3 the fuzzer cannot be had.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# A test compares the version with that of the suite.
+readonly version=4.32.5
+readonly folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/schemathesis-$version"
+
+# A virtual environment cannot be moved: what is half done is made again.
+install() {
+  if [ -e "$folder/complete" ]; then
+    return
+  fi
+  echo "airline-fuzz: installing Schemathesis $version into $folder" >&2
+  mkdir -p "${folder%/*}"
+  if ! { python3 -m venv --clear "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check "schemathesis==$version" &&
+    touch "$folder/complete"; } >&2; then
+    echo "airline-fuzz: Schemathesis cannot be had: it needs python3-venv and PyPI" >&2
+    exit 3
+  fi
+}
+
+case "${1:-} ${2:-}" in
+  "install ") install ;;
+  "go monolith" | "go services" | "java monolith" | "java services" | "node monolith" | "node services")
+    install
+    CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v
+    ;;
+  *)
+    sed -n '/^#   /s/^# *//p' "$0" >&2
+    exit 2
+    ;;
+esac

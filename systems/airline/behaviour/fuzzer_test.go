@@ -1,0 +1,82 @@
+package behaviour
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/airline/api"
+)
+
+const (
+	// fuzzerVersion is that of scripts/airline-fuzz.sh.
+	fuzzerVersion = "4.32.5"
+	// briefly is how many cases of each operation a test tries, without the script.
+	briefly = "15"
+)
+
+// fuzzer is the program, where it is installed.
+func fuzzer(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	folder := filepath.Join(cache, "cleave", "schemathesis-"+fuzzerVersion)
+	if _, err := os.Stat(filepath.Join(folder, "complete")); err != nil {
+		t.Skip("Schemathesis " + fuzzerVersion + " is not installed: type scripts/airline-fuzz.sh install")
+	}
+	return filepath.Join(folder, "bin", "schemathesis")
+}
+
+// TestFuzzer has every operation tried with what a fuzzer makes of the description. The
+// one that ends sessions is tried alone: without a session the others refuse everything.
+func TestFuzzer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the fuzzer takes long: left out with -short")
+	}
+	program := fuzzer(t)
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		for name, units := range architectures() {
+			t.Run(name, func(t *testing.T) {
+				a := startProcesses(t, r, units, data())
+				document, err := api.Load(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				fuzz(newSession(t, document, a, 0), program, "--exclude-path", "/logout")
+				fuzz(newSession(t, document, a, 0), program, "--include-path", "/logout", "--phases", "coverage,fuzzing")
+			})
+		}
+	})
+}
+
+func fuzz(s *session, program string, filter ...string) {
+	dir := s.TempDir()
+	path := filepath.Join(dir, "openapi.yaml")
+	if err := os.WriteFile(path, api.Description(), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	command := exec.Command(program, append([]string{
+		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples", cmp.Or(os.Getenv("CLEAVE_FUZZ_EXAMPLES"), briefly),
+		"--checks", "all", "--seed", "1", "--no-color", "--request-timeout", "20", "--warnings", "off", "--continue-on-failure",
+	}, filter...)...)
+	command.Dir = dir
+	text, err := command.CombinedOutput()
+	if err != nil {
+		s.Errorf("%q: %v\n%s", filter, err, bytes.TrimSpace(text))
+	}
+}
+
+func TestTheFuzzerIsThatOfTheScript(t *testing.T) {
+	script, err := os.ReadFile("../../../scripts/airline-fuzz.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(script, []byte("readonly version="+fuzzerVersion+"\n")) {
+		t.Errorf("scripts/airline-fuzz.sh brings another version than %s", fuzzerVersion)
+	}
+}
