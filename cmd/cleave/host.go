@@ -85,6 +85,10 @@ func (a app) clean(ctx context.Context) error {
 	err = errors.Join(err, failed)
 	var removed []string
 	for _, leftover := range found.Left {
+		if ctx.Err() != nil {
+			err = errors.Join(err, context.Cause(ctx))
+			break
+		}
 		gone, failed := leftover.Remove()
 		if gone {
 			removed = append(removed, leftover.String())

@@ -29,6 +29,7 @@ func main() {
 	// writing to it then fails, and that is all.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second one ends us at once; the sweeper removes what is left then
 	err := newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx)
 	stop()
 	if err != nil {

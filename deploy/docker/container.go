@@ -1,17 +1,20 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,12 +27,11 @@ const upPatience = 60 * time.Second
 type container struct {
 	*supervise.Unit
 	deployment *deployment
-	prepares   bool // it is a command that runs before the units
-	id         string
+	prepares   bool          // it is a command that runs before the units
+	name       string        // by which the daemon knows it; "" until it is made
 	hostPID    int           // of its first process, as this host numbers it
-	followed   chan struct{} // closed when its log was read to the end
+	followed   chan struct{} // closed when all that it wrote to its outputs was read
 	outcome    error         // how it ended; read after Ended is closed
-	paused     bool          // by a fault, and not healed yet
 	removed    bool
 }
 
@@ -75,91 +77,120 @@ func (c *container) start(ctx context.Context) error {
 	return nil
 }
 
-// run starts the container and finds its process.
+// run makes and starts the container and finds its process.
 func (c *container) run(ctx context.Context) (token string, err error) {
-	args, token, err := c.arguments()
+	d := c.deployment
+	made, token, err := c.description()
 	if err != nil {
 		return "", err
 	}
-	if c.id, err = making(ctx, args...); err != nil {
+	c.name = d.name(c.Spec.Name)
+	if err := making(ctx, func(ctx context.Context) error { return d.engine.Create(ctx, c.name, made) }); err != nil {
 		return "", err
 	}
-	if err := c.follow(); err != nil {
-		return "", err
-	}
-	pid, err := docker(ctx, "inspect", "--format", "{{.State.Pid}}", c.id)
+	said, err := d.engine.Attach(d.watching, c.name)
 	if err != nil {
 		return "", err
 	}
-	c.hostPID, err = strconv.Atoi(pid)
+	go func() {
+		defer close(c.followed)
+		_, _ = io.Copy(c.Log, said) // it ends with the container, or with the daemon
+		_ = said.Close()
+		if gone := d.engine.Ping(d.watching); gone != nil && d.watching.Err() == nil {
+			d.Fail(fmt.Errorf("the Docker daemon has ended: %w", unanswered(gone)))
+		}
+	}()
+	if err := making(ctx, func(ctx context.Context) error { return d.engine.Start(ctx, c.name) }); err != nil {
+		return "", err
+	}
+	state, err := d.engine.Inspect(ctx, c.name)
+	c.hostPID = state.Pid
 	return token, err
 }
 
-// arguments are those of docker run. Nothing secret is among them: they can be read
-// by whoever may list processes or containers.
-func (c *container) arguments() (args []string, token string, err error) {
+// making does something that makes or starts something. It is not given up at once when
+// ctx ends, or nobody would know what the daemon has made.
+func making(ctx context.Context, do func(context.Context) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	going, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(makePatience, func() { giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx))) })
+	})()
+	return do(going)
+}
+
+// makePatience is how long the daemon may take to finish what nobody wants any more.
+const makePatience = 5 * time.Second
+
+// description is what the container is made of. Nothing secret is in it: it can be read
+// by whoever may ask the daemon.
+func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	volume := d.volume(spec)
-	args = []string{
-		"run", "--detach", "--name", d.name(spec.Name), "--label", leftovers.DockerLabel + "=" + d.deployer.label,
-		"--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--cap-add", "DAC_OVERRIDE", "--security-opt", "no-new-privileges",
-		"--volume", volume + ":" + volume,
+	processors, err := launch.Processors(spec.Cores)
+	if err != nil {
+		return made, "", err
+	}
+	made = engine.Container{
+		Image: d.image, Labels: d.deployer.labels(),
+		HostConfig: engine.HostConfig{
+			Binds: []string{volume + ":" + volume}, Tmpfs: map[string]string{"/tmp": ""}, ReadonlyRootfs: true,
+			CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE"}, SecurityOpt: []string{"no-new-privileges"},
+			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"), LogConfig: engine.LogConfig{Type: "none"},
+		},
 	}
 	if d.memory != "" {
-		args = append(args, "--volume", d.memory+":"+d.memory)
+		made.HostConfig.Binds = append(made.HostConfig.Binds, d.memory+":"+d.memory)
 	}
 	for _, folder := range spec.Mounts {
-		args = append(args, "--volume", folder+":"+folder)
+		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder)
 	}
-	args = append(args, d.networkOf(spec)...)
-	args = append(args, limitsOf(spec.Limits)...)
+	d.place(&made, spec)
+	limit(&made.HostConfig, spec.Limits)
 	if spec.Server != nil {
 		uid, gid := serverUser()
-		args = append(args, "--user", fmt.Sprintf("%d:%d", uid, gid))
-	}
-	if len(spec.Cores) > 0 {
-		args = append(args, "--cpuset-cpus", coreList(spec.Cores))
+		made.User = fmt.Sprintf("%d:%d", uid, gid)
 	}
 	if spec.Foreign {
-		foreign, err := c.foreign()
-		return append(args, foreign...), "", err
+		return made, "", c.describeForeign(&made)
 	}
 	path, token, err := d.writeEnvironment(spec, !c.prepares)
 	if err != nil {
-		return nil, "", err
+		return made, "", err
 	}
-	args = append(args, "--env", lab.EnvironmentVariable+"="+path, d.image, programInImage)
+	made.Env = []string{lab.EnvironmentVariable + "=" + path}
+	made.Cmd = []string{programInImage}
 	for _, argument := range spec.Args {
-		args = append(args, strings.ReplaceAll(argument, "{dir}", volume))
+		made.Cmd = append(made.Cmd, strings.ReplaceAll(argument, "{dir}", volume))
 	}
-	return args, token, nil
+	return made, token, nil
 }
 
-// foreign are the last arguments of docker run for a program of this host, whose
-// libraries come with its /usr.
-func (c *container) foreign() ([]string, error) {
+// describeForeign adds what a program of this host needs, whose libraries come with its
+// /usr.
+func (c *container) describeForeign(made *engine.Container) error {
 	d, spec := c.deployment, c.Spec
-	dir := spec.Dir
-	if dir == "" {
-		dir = d.volume(spec)
-	}
-	fill := supervise.Fill(spec, d.dir, d.endpoints)
-	args := []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro", "--workdir", dir}
+	made.WorkingDir = cmp.Or(spec.Dir, d.volume(spec))
+	made.HostConfig.Binds = append(made.HostConfig.Binds, "/usr:/usr:ro", "/etc:/etc:ro")
 	for name, value := range d.environment(spec) {
-		args = append(args, "--env", name+"="+value)
+		made.Env = append(made.Env, name+"="+value)
 	}
 	program := programInImage
 	if spec.Program != "" {
 		var err error
 		if program, err = programOf(spec); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	args = append(args, d.image, program)
+	made.Cmd = []string{program}
+	fill := supervise.Fill(spec, d.dir, d.endpoints)
 	for _, argument := range spec.Args {
-		args = append(args, fill.Replace(argument))
+		made.Cmd = append(made.Cmd, fill.Replace(argument))
 	}
-	return args, nil
+	return nil
 }
 
 // programOf is the path of a program of this host. Containers have its /usr, and so
@@ -182,92 +213,67 @@ func programOf(spec lab.UnitSpec) (string, error) {
 	return path, nil
 }
 
-// limitsOf are the arguments of docker run that limit a container. What is beyond its
-// memory is not swapped out but refused.
-func limitsOf(limits lab.Limits) []string {
-	var args []string
-	if limits.CPU > 0 {
-		args = append(args, "--cpus", strconv.FormatFloat(limits.CPU, 'g', -1, 64))
-	}
-	if limits.Memory > 0 {
-		bytes := strconv.FormatInt(limits.Memory, 10)
-		args = append(args, "--memory", bytes, "--memory-swap", bytes)
-	}
-	return args
-}
-
-func coreList(cores []int) string {
-	var words []string
-	for _, core := range cores {
-		words = append(words, strconv.Itoa(core))
-	}
-	return strings.Join(words, ",")
-}
-
-// follow reads the container's log until its end.
-func (c *container) follow() error {
-	command := exec.Command("docker", "logs", "--follow", c.id)
-	command.Stdout, command.Stderr = c.Log, c.Log
-	if err := command.Start(); err != nil {
-		return err
-	}
-	go func() {
-		defer close(c.followed)
-		_ = command.Wait() // the log ends with the container, or with the daemon
-		if gone := Missing(); gone != nil {
-			c.deployment.Fail(fmt.Errorf("the Docker daemon has ended: %w", gone))
-		}
-	}()
-	return nil
+// limit limits a container. What is beyond its memory is not swapped out but refused.
+func limit(host *engine.HostConfig, limits lab.Limits) {
+	host.NanoCpus = int64(math.Round(limits.CPU * 1e9))
+	host.Memory, host.MemorySwap = limits.Memory, limits.Memory
 }
 
 // await waits for the end of the container and judges it.
 func (c *container) await() {
 	defer close(c.Ended)
-	code, err := docker(context.Background(), "wait", c.id)
+	d := c.deployment
 	<-c.followed
+	code, err := d.engine.Wait(d.watching, c.name)
 	switch {
+	case d.watching.Err() != nil: // the deployment has ended
 	case err != nil: // the daemon has ended, or somebody has removed the container
-	case code == "0":
+	case code == 0:
 	case c.outOfMemory():
 		err = errors.New(supervise.OutOfMemory(c.Spec))
 	default:
-		err = fmt.Errorf("exit status %s", code)
+		err = fmt.Errorf("exit status %d", code)
 	}
 	c.outcome = err
 	switch {
 	case c.prepares:
 	case c.Spec.Foreign && err != nil:
-		c.deployment.JudgeForeign(c.Unit, "ended: "+err.Error())
+		d.JudgeForeign(c.Unit, "ended: "+err.Error())
 	case c.Spec.Foreign:
-		c.deployment.JudgeForeign(c.Unit, "")
+		d.JudgeForeign(c.Unit, "")
 	default:
-		c.deployment.Judge(c.Unit, err)
+		d.Judge(c.Unit, err)
 	}
 }
 
 // outOfMemory reports whether the kernel has ended the container at its limit.
 func (c *container) outOfMemory() bool {
-	state, err := docker(context.Background(), "inspect", "--format", "{{.State.OOMKilled}}", c.id)
-	return err == nil && state == "true"
+	state, err := c.deployment.engine.Inspect(c.deployment.watching, c.name)
+	return err == nil && state.OOMKilled
 }
 
 // remove ends the container, whatever state it is in, and removes it.
-func (c *container) remove() error {
-	if c.id == "" || c.removed {
+func (c *container) remove(ctx context.Context) error {
+	if c.name == "" || c.removed {
 		return nil
 	}
-	_ = c.deployment.Doom(c.Unit)               // it may have ended
+	_ = c.deployment.Doom(c.Unit) // it may have ended
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("not removed after %v", removePatience))
+	defer cancel()
 	if c.Spec.Foreign && c.Spec.Server == nil { // it may have something to put in order
-		_, _ = docker(context.Background(), "stop", "--time", stopSeconds, c.id)
+		_ = c.deployment.engine.Stop(ctx, c.name, stopGrace)
 	}
-	_, err := docker(context.Background(), "rm", "--force", "--volumes", c.id)
+	err := c.deployment.engine.Remove(ctx, c.name)
 	c.removed = err == nil
 	return err
 }
 
-// stopSeconds is how long a foreign program has between SIGTERM and SIGKILL.
-const stopSeconds = "10"
+const (
+	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+	stopGrace = 10 * time.Second
+	// removePatience bounds the end of a container: stopGrace, and what the daemon takes.
+	removePatience = stopGrace + 15*time.Second
+)
 
 // prepare runs a command of the layout to its end; where there is a visit to be made,
 // until that has succeeded.
@@ -281,9 +287,9 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 	if visit != nil {
 		err := supervise.AwaitVisit(ctx, c.Unit, d.endpoints[spec.Name].Dial, visit)
 		if err == nil {
-			_, err = docker(ctx, "stop", "--time", stopSeconds, c.id)
+			err = d.engine.Stop(ctx, c.name, stopGrace)
 		}
-		return errors.Join(err, c.remove())
+		return errors.Join(err, c.remove(ctx))
 	}
 	if err := c.AwaitEnd(ctx); err != nil {
 		return err
@@ -291,5 +297,5 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 	if c.outcome != nil {
 		return fmt.Errorf("%s: %w%s", spec.Name, c.outcome, c.Log.LastWords())
 	}
-	return c.remove()
+	return c.remove(ctx)
 }

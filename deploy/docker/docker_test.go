@@ -108,7 +108,7 @@ func things(t *testing.T, kinds ...string) []string {
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001}, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
 	}}
 }
 
@@ -147,7 +147,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 			}
 			_ = conductor.Wait() // killed, as it should be
 			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				running, err := docker(t.Context(), "ps", "--quiet", "--filter", "label="+leftovers.DockerLabel+"="+label(t))
+				running, err := cli(t.Context(), "ps", "--quiet", "--filter", "label="+leftovers.DockerLabel+"="+label(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -200,7 +200,7 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	if err := json.Unmarshal(environment, &variables); err != nil {
 		t.Fatal(err)
 	}
-	told, err := docker(t.Context(), "inspect", deployed.(*deployment).named("front").id)
+	told, err := cli(t.Context(), "inspect", deployed.(*deployment).named("front").name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +236,18 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 	}
 	if err == nil || strings.Contains(err.Error(), "sqlite") {
 		t.Errorf("Preflight: %v, want nothing against files", err)
+	}
+}
+
+func TestMoreContainersThanThisHostHasRoomFor(t *testing.T) {
+	err := checkHost(1_000_000)
+	for _, want := range []string{"1000000 units need about 16000000 MiB of memory", "16000000 are needed: raise it with: sysctl", "3000000 are needed: raise it with: ulimit"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("checkHost: %v, want it to say %q", err, want)
+		}
+	}
+	if err := checkHost(2); err != nil {
+		t.Errorf("checkHost of two: %v", err)
 	}
 }
 
@@ -379,4 +391,10 @@ func TestUnitsOnNodes(t *testing.T) {
 	if left := things(t, "container", "network", "volume"); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
+}
+
+// cli is what Docker's own client says, without the last newline.
+func cli(ctx context.Context, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, "docker", args...).Output()
+	return strings.TrimSpace(string(text)), err
 }

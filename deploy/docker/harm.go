@@ -48,9 +48,7 @@ func (d *deployment) Heal(ctx context.Context, name string, kind lab.FaultKind) 
 	case c == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, name, kind)
 	case kind == lab.FaultPause:
-		_, err := docker(ctx, "unpause", c.id)
-		c.paused = err != nil
-		return err
+		return d.engine.Unpause(ctx, c.name)
 	case kind == lab.FaultCut:
 		return c.reconnect(ctx)
 	}
@@ -61,21 +59,22 @@ func (c *container) kill(ctx context.Context) (proof string, err error) {
 	if err := c.deployment.Doom(c.Unit); err != nil {
 		return "", err
 	}
-	if _, err := docker(ctx, "kill", c.id); err != nil {
+	if err := c.deployment.engine.Kill(ctx, c.name); err != nil {
 		return "", err
 	}
-	<-c.Ended
+	if err := c.AwaitEnd(ctx); err != nil {
+		return "", err
+	}
 	return "the container has ended", nil
 }
 
 func (c *container) pause(ctx context.Context) (proof string, err error) {
-	if _, err := docker(ctx, "pause", c.id); err != nil {
+	if err := c.deployment.engine.Pause(ctx, c.name); err != nil {
 		return "", err
 	}
-	c.paused = true
-	state, err := docker(ctx, "inspect", "--format", "{{.State.Status}}", c.id)
-	if err == nil && state != "paused" {
-		err = fmt.Errorf("its state is %q", state)
+	state, err := c.deployment.engine.Inspect(ctx, c.name)
+	if err == nil && state.Status != "paused" {
+		err = fmt.Errorf("its state is %q", state.Status)
 	}
 	return "the container is paused", err
 }
@@ -86,7 +85,7 @@ func (c *container) cut(ctx context.Context) (proof string, err error) {
 	if d.deployer.network == Host {
 		return "", errors.New("it is in the network of its host, from which no container can be cut off alone: deploy with docker-bridge")
 	}
-	if _, err := docker(ctx, "network", "disconnect", "--force", d.network, c.id); err != nil {
+	if err := d.engine.Disconnect(ctx, d.network, c.name); err != nil {
 		return "", err
 	}
 	endpoint, listens := d.endpoints[c.Spec.Name]
@@ -106,7 +105,7 @@ const cutProof = 500 * time.Millisecond
 // reconnect brings the container back, with the same address.
 func (c *container) reconnect(ctx context.Context) error {
 	d := c.deployment
-	if _, err := docker(ctx, "network", "connect", "--ip", d.nodes[c.Spec.Name].address, d.network, c.id); err != nil {
+	if err := d.engine.Connect(ctx, d.network, c.name, d.nodes[c.Spec.Name].address); err != nil {
 		return err
 	}
 	return c.awaitListening(ctx)
@@ -120,7 +119,7 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 	}
 	c := d.newContainer(old.Spec)
 	c.Log = old.Log
-	if err := old.remove(); err != nil {
+	if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}
 	d.add(c)

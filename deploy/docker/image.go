@@ -6,42 +6,65 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
 // programInImage is where an image has the unit program.
 const programInImage = "/cleave-unit"
 
-// ownImage returns the name of the deployer's image, which the first trial makes.
-func (d *Deployer) ownImage(ctx context.Context) (string, error) {
-	d.importing.Lock()
-	defer d.importing.Unlock()
-	if d.image == "" {
-		name, err := d.importImage(ctx)
-		if err != nil {
-			return "", err
+// prepared returns the daemon's client and the deployer's image, which the first trial
+// makes.
+func (d *Deployer) prepared(ctx context.Context) (client *engine.Client, image string, err error) {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if d.engine == nil {
+		if d.engine, err = engine.Open(); err != nil {
+			return nil, "", unanswered(err)
 		}
-		d.image = name
 	}
-	return d.image, nil
+	if d.image == "" {
+		if d.image, err = d.importImage(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	return d.engine, d.image, nil
 }
 
 // Close removes the image.
 func (d *Deployer) Close() error {
-	d.importing.Lock()
-	defer d.importing.Unlock()
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
 	if d.image == "" {
 		return nil
 	}
-	_, err := docker(context.Background(), "rmi", "--force", d.image)
+	err := d.engine.RemoveImage(context.Background(), d.image)
 	if gone := Missing(); err != nil && gone != nil {
 		err = fmt.Errorf("its image is left (%w); when the daemon runs again, remove it with: cleave clean", gone)
 	}
 	d.image = ""
 	return err
+}
+
+// Missing says what this host lacks for containers; nil: nothing.
+func Missing() error {
+	_, err := engine.Open()
+	return unanswered(err)
+}
+
+// unanswered says what to do about a daemon that does not answer.
+func unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, missing := exec.LookPath("docker"); missing != nil && errors.Is(err, fs.ErrNotExist) {
+		return errors.New("containers need Docker, which is not installed here: on Debian: apt-get install docker.io")
+	}
+	return fmt.Errorf("containers need Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", err)
 }
 
 // importImage makes an image that has the unit program and, for programs of this host,
@@ -57,15 +80,13 @@ func (d *Deployer) importImage(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("make an image: %w", err)
 	}
 	name := leftovers.ImageName + string(d.network) + ":" + d.label
-	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(writeImage(writer, program, info.Size())) }()
-	if err := context.Cause(ctx); err != nil {
-		return "", err
-	}
-	command := exec.Command("docker", "import", "--change", "LABEL "+leftovers.DockerLabel+"="+d.label, "-", name)
-	command.Stdin = reader
-	_, err = output(command)
-	return name, errors.Join(err, reader.Close())
+	err = making(ctx, func(ctx context.Context) error {
+		reader, writer := io.Pipe()
+		go func() { writer.CloseWithError(writeImage(writer, program, info.Size())) }()
+		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
+		return errors.Join(err, reader.Close())
+	})
+	return name, err
 }
 
 // writeImage writes the root file system of the image.

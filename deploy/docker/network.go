@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -138,7 +138,7 @@ func checkNodes(specs []lab.UnitSpec) error {
 // share it, a container that does nothing holds it for them.
 type node struct {
 	address string
-	holder  string // id of that container, or ""
+	holder  string // name of that container, or ""
 }
 
 // makeNodes makes the trial's network with nodes in it, where there are any.
@@ -160,40 +160,62 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 		if d.deployer.network == Bridge {
 			continue
 		}
-		made.holder, err = making(ctx, "run", "--detach", "--name", d.name("node-"+name), "--label", leftovers.DockerLabel+"="+d.deployer.label,
-			"--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--volume", "/usr:/usr:ro",
-			"--network", d.network, "--ip", made.address, "--hostname", name, d.image, "/usr/bin/sleep", "infinity")
-		if err != nil {
+		made.holder = d.name("node-" + name)
+		if err := d.hold(ctx, name, made); err != nil {
 			return fmt.Errorf("make the node %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// networkOf are the arguments of docker run that put a container where it belongs.
-func (d *deployment) networkOf(spec lab.UnitSpec) []string {
+// hold starts the container that holds the address of a node.
+func (d *deployment) hold(ctx context.Context, name string, n *node) error {
+	holder := engine.Container{
+		Image: d.image, Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(), Hostname: name,
+		HostConfig: engine.HostConfig{
+			Binds: []string{"/usr:/usr:ro"}, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
+			NetworkMode: d.network, LogConfig: engine.LogConfig{Type: "none"},
+		},
+		NetworkingConfig: d.at(n.address),
+	}
+	return making(ctx, func(ctx context.Context) error {
+		if err := d.engine.Create(ctx, n.holder, holder); err != nil {
+			return err
+		}
+		return d.engine.Start(ctx, n.holder)
+	})
+}
+
+// at is an address in the trial's network.
+func (d *deployment) at(address string) engine.NetworkingConfig {
+	return engine.NetworkingConfig{EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address)}}
+}
+
+// place puts a container where it belongs.
+func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	node := d.nodes[d.deployer.nodeOf(spec)]
 	switch {
 	case node == nil:
-		return []string{"--network", "host"}
+		made.HostConfig.NetworkMode = "host"
 	case node.holder == "":
-		return []string{"--network", d.network, "--ip", node.address}
+		made.HostConfig.NetworkMode, made.NetworkingConfig = d.network, d.at(node.address)
+	default:
+		made.HostConfig.NetworkMode = "container:" + node.holder
 	}
-	return []string{"--network", "container:" + node.holder}
 }
 
 // removeNetwork removes the nodes and their network, when no unit is left in it.
 func (d *deployment) removeNetwork() error {
+	ctx, cancel := context.WithTimeoutCause(d.watching, stuckPatience, fmt.Errorf("not removed after %v", stuckPatience))
+	defer cancel()
 	var problems []error
 	for _, node := range d.nodes {
 		if node.holder != "" {
-			_, err := docker(context.Background(), "rm", "--force", node.holder)
-			problems = append(problems, err)
+			problems = append(problems, d.engine.Remove(ctx, node.holder))
 		}
 	}
 	if d.network != "" {
-		_, err := docker(context.Background(), "network", "rm", d.network)
-		problems = append(problems, err)
+		problems = append(problems, d.engine.RemoveNetwork(ctx, d.network))
 	}
 	return errors.Join(problems...)
 }
@@ -203,10 +225,12 @@ func (d *deployment) removeNetwork() error {
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails
+	d.network = d.name("network")
 	for n := range uint32(subnetsTried) {
 		prefix = fmt.Sprintf("198.18.%d.", (first.Sum32()+n)%256)
-		d.network, err = making(ctx, "network", "create", "--internal", "--label", leftovers.DockerLabel+"="+d.deployer.label,
-			"--subnet", prefix+"0/24", d.name("network"))
+		err = making(ctx, func(ctx context.Context) error {
+			return d.engine.MakeNetwork(ctx, d.network, prefix+"0/24", d.deployer.labels())
+		})
 		if err == nil {
 			return prefix, nil
 		}

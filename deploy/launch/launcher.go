@@ -67,6 +67,24 @@ func startOn(command *exec.Cmd, cores []int) error {
 	return err
 }
 
+// Processors are those of this host that core numbers stand for.
+func Processors(cores []int) ([]int, error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return nil, fmt.Errorf("read processor affinity: %w", err)
+	}
+	var processors []int
+	for _, core := range cores {
+		chosen := choose([]int{core}, allowed)
+		for cpu := range len(chosen) * 64 {
+			if chosen.IsSet(cpu) {
+				processors = append(processors, cpu)
+			}
+		}
+	}
+	return processors, nil
+}
+
 // choose maps core numbers onto the processors that this process may use.
 func choose(cores []int, allowed unix.CPUSet) unix.CPUSet {
 	var usable []int

@@ -31,13 +31,13 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	units := len(layout.Units)
 	var problems []error
-	if err := checkDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err != nil {
+	if err := CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err != nil {
 		problems = append(problems, err)
 	}
 	if err := checkProcesses(units); err != nil {
 		problems = append(problems, err)
 	}
-	if err := checkMemory(units, layout.SharedMemory); err != nil {
+	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
 	problems = append(problems, supervise.CheckLimits(layout.Units))
@@ -60,7 +60,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-func checkDescriptors(needed int) error {
+// CheckDescriptors refuses more open files than a process may have here.
+func CheckDescriptors(needed int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("read the limit of open files: %w", err)
@@ -80,15 +81,21 @@ func checkProcesses(units int) error {
 	if os.Geteuid() != 0 && limit.Cur < needed {
 		return fmt.Errorf("a user may run %d threads here, about %d are needed: raise it with: ulimit -u %d", limit.Cur, needed, needed)
 	}
+	return CheckNumbers(needed)
+}
+
+// CheckNumbers refuses more threads than this host has numbers for.
+func CheckNumbers(threads uint64) error {
 	pids, err := readNumber("/proc/sys/kernel/pid_max")
-	if err == nil && pids < needed {
-		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl kernel.pid_max=%d", pids, needed, 4*needed)
+	if err == nil && pids < threads {
+		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl kernel.pid_max=%d", pids, threads, 4*threads)
 	}
 	return nil
 }
 
-func checkMemory(units int, shared int64) error {
-	needed := int64(units)*memoryPerUnit + shared
+// CheckMemory refuses units that take more bytes, each and together, than are free here.
+func CheckMemory(units int, each, shared int64) error {
+	needed := int64(units)*each + shared
 	available, err := availableMemory()
 	if err == nil && available < needed {
 		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose fewer workers",

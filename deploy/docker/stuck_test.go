@@ -1,0 +1,79 @@
+package docker
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestContainersThatCannotBeRemoved hold nobody up: they are counted, with the first
+// reason and what to do, and the others are removed.
+func TestContainersThatCannotBeRemoved(t *testing.T) {
+	dir, err := os.MkdirTemp("", "cleave-stuck-") // short: a socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var removed, atOneTime, most atomic.Int32
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodDelete {
+			return
+		}
+		most.Store(max(most.Load(), atOneTime.Add(1)))
+		defer atOneTime.Add(-1)
+		if strings.HasSuffix(r.URL.Path, "-good") {
+			removed.Add(1)
+			return
+		}
+		<-r.Context().Done() // its shim is gone
+	})}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	defer func() { _ = server.Close() }()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	client, err := engine.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layout lab.Layout
+	for n := range 40 {
+		name := fmt.Sprintf("%d-good", n)
+		if n >= 20 {
+			name = fmt.Sprint(n)
+		}
+		layout.Units = append(layout.Units, lab.UnitSpec{Name: name})
+	}
+	d := &deployment{
+		Supervisor: supervise.New(layout, ""), deployer: &Deployer{}, engine: client, watching: t.Context(), containers: map[string]*container{},
+	}
+	for _, spec := range layout.Units {
+		c := d.newContainer(spec)
+		c.name = spec.Name
+		d.add(c)
+	}
+	begin := time.Now()
+	err = d.removeAll(200 * time.Millisecond)
+	if want := "20 of 40 containers could not be removed (remove the container "; err == nil || !strings.HasPrefix(err.Error(), want) ||
+		!strings.Contains(err.Error(), "none was removed for 200ms): type: cleave clean") {
+		t.Errorf("removeAll: %v, want %q and what to do", err, want)
+	}
+	if took := time.Since(begin); took > removePatience/2 {
+		t.Errorf("it took %v", took)
+	}
+	if removed.Load() != 20 || most.Load() > atOnce {
+		t.Errorf("%d were removed and up to %d at one time, want 20 and %d", removed.Load(), most.Load(), atOnce)
+	}
+}

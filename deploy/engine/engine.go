@@ -1,0 +1,155 @@
+// Package engine speaks to the Docker daemon of this host over its Engine API: HTTP on
+// a socket. It has the calls that deployers of containers need and no others. The
+// docker program does the same, but a client that waits for a container is a process
+// of 30 MB, and five hundred of them are more than most hosts have.
+//
+// Every call is bounded: a daemon that does not answer is an error after Patience. Two
+// are not, as they last as long as the container: Wait, and reading what Attach returns.
+//
+// Entry points: Open, Client.Create, Client.List.
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Patience is how long the daemon may take to answer a call.
+const Patience = time.Minute
+
+// openPatience is how long it may take to say that it is there.
+const openPatience = 10 * time.Second
+
+// Client speaks to one daemon. Its methods may be called from several goroutines.
+type Client struct {
+	address string // as DOCKER_HOST has it
+	version string // of the API, as "/v1.41"
+	http    *http.Client
+}
+
+// Open finds the daemon, as the docker program does, and asks whether it answers.
+func Open() (*Client, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
+	defer cancel()
+	address := address(ctx)
+	network, at, _ := strings.Cut(address, "://")
+	if network != "unix" && network != "tcp" {
+		return nil, fmt.Errorf("the Docker daemon is at %q, which is not this host: set DOCKER_HOST=unix:///path/of/its/socket", address)
+	}
+	c := &Client{address: address, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, at)
+		},
+		DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: Patience,
+	}}}
+	return c, c.Ping(ctx)
+}
+
+// address is where the daemon is: what the environment says, else the context that the
+// docker program is set to.
+func address(ctx context.Context) string {
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		return host
+	}
+	said, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}").Output()
+	if host := strings.TrimSpace(string(said)); err == nil && host != "" {
+		return host
+	}
+	return "unix:///var/run/docker.sock" // the program is not needed
+}
+
+// Ping asks whether the daemon answers.
+func (c *Client) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, openPatience, fmt.Errorf("no answer for %v", openPatience))
+	defer cancel()
+	answer, err := c.send(ctx, http.MethodGet, "/_ping", nil, nil)
+	if err != nil {
+		return err
+	}
+	if version := answer.Header.Get("Api-Version"); c.version == "" && version != "" {
+		c.version = "/v" + version
+	}
+	return answer.Body.Close()
+}
+
+// Refusal is what the daemon says when it does not do something.
+type Refusal struct {
+	Status  int // of HTTP
+	Message string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Message }
+
+// isStatus reports whether the daemon refused something with an HTTP status.
+func isStatus(err error, status int) bool {
+	var refusal *Refusal
+	return errors.As(err, &refusal) && refusal.Status == status
+}
+
+// call sends body as JSON, waits for the answer and decodes it into result, where that
+// is not nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(text)
+	}
+	answer, err := c.send(ctx, method, path, query, content)
+	if err != nil {
+		return err
+	}
+	if result != nil {
+		err = json.NewDecoder(answer.Body).Decode(result)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
+	return errors.Join(err, answer.Body.Close())
+}
+
+// send sends a request. What is no success is an error.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+	target := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	if _, isText := body.(*bytes.Reader); isText { // else it is an archive
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		var located *url.Error // its address is of our making and tells nobody anything
+		if errors.As(err, &located) {
+			err = located.Err
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("the Docker daemon at %s: %w", c.address, err)
+	}
+	if answer.StatusCode < 400 {
+		return answer, nil
+	}
+	refusal := &Refusal{Status: answer.StatusCode}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+	if json.Unmarshal(text, refusal) != nil || refusal.Message == "" {
+		refusal.Message = fmt.Sprintf("%s: %.200q", answer.Status, text)
+	}
+	return nil, errors.Join(refusal, err, answer.Body.Close())
+}

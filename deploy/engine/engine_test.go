@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// daemon answers on a socket of the test's as the handler says, and to pings as a daemon
+// does. It returns its client.
+func daemon(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cleave-engine-") // short: a socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/_ping" {
+			w.Header().Set("Api-Version", "1.41")
+			return
+		}
+		handler(w, r)
+	})}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() {
+		if err := errors.Join(server.Close(), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	c, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCreateSaysWhatTheContainerIs(t *testing.T) {
+	var path string
+	var got map[string]any
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.String()
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"Id":"abc","Warnings":[]}`) // the client is there
+	})
+	err := c.Create(t.Context(), "unit", Container{
+		Image: "image", Cmd: []string{"/program"}, HostConfig: HostConfig{NetworkMode: "net", LogConfig: LogConfig{Type: "none"}},
+		NetworkingConfig: NetworkingConfig{EndpointsConfig: map[string]Endpoint{"net": In("198.18.0.10")}},
+	})
+	if err != nil || path != "/v1.41/containers/create?name=unit" {
+		t.Fatalf("Create asked for %s: %v", path, err)
+	}
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"Type":"none"`, `"net":{"IPAMConfig":{"IPv4Address":"198.18.0.10"}}`, `"Cmd":["/program"]`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("Create sent %s, want it to have %s", text, want)
+		}
+	}
+}
+
+func TestWhatTheDaemonRefusesIsToldInItsWords(t *testing.T) {
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusConflict
+		if r.Method == http.MethodDelete {
+			status = http.StatusNotFound
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"message":"the name is in use"}`) // the client is there
+	})
+	if err := c.Start(t.Context(), "unit"); err == nil || err.Error() != "start the container unit: the name is in use" {
+		t.Errorf("Start: %v", err)
+	}
+	if err := c.Remove(t.Context(), "unit"); err != nil {
+		t.Errorf("Remove of what is not there: %v", err)
+	}
+}
+
+func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	c := daemon(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	why := errors.New("nobody wants it any more")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
+	defer cancel()
+	for what, do := range map[string]func() error{
+		"Kill":   func() error { return c.Kill(ctx, "unit") },
+		"Attach": func() error { _, err := c.Attach(ctx, "unit"); return err },
+		"Wait":   func() error { _, err := c.Wait(ctx, "unit"); return err },
+	} {
+		if err := do(); !errors.Is(err, why) {
+			t.Errorf("%s: %v, want the reason why it was given up", what, err)
+		}
+	}
+}
+
+func TestAttachJoinsBothOutputs(t *testing.T) {
+	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
+		// Both outputs, an empty piece, and one as long as a whole buffer.
+		_, _ = w.Write([]byte("\x01\x00\x00\x00\x00\x00\x00\x04one\n\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x04two\n"))
+		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
+	})
+	said, err := c.Attach(t.Context(), "unit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(said)
+	if want := "one\ntwo\n" + strings.Repeat("x", 1<<16); err != nil || string(text) != want {
+		t.Errorf("read %d bytes, %.20q (%v), want %d", len(text), text, err, len(want))
+	}
+	if err := said.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenNamesWhatItCannotReach(t *testing.T) {
+	for host, want := range map[string]string{
+		"ssh://other":            `"ssh://other", which is not this host`,
+		"unix:///no/such/socket": "the Docker daemon at unix:///no/such/socket: dial unix /no/such/socket: connect: no such file or directory",
+	} {
+		t.Setenv("DOCKER_HOST", host)
+		if _, err := Open(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open at %s: %v, want %q", host, err, want)
+		}
+	}
+}

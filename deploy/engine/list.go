@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Thing is what in Docker carries a label.
+type Thing struct {
+	Kind  string // container, network, image, volume
+	ID    string // or the name, of images and volumes
+	Label string // the value of the label
+}
+
+// List lists all that carries a label, in the order in which it can be removed.
+func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
+	type listed struct {
+		ID, Name string
+		RepoTags []string
+		Labels   map[string]string
+	}
+	var containers, networks, images []listed
+	var volumes struct{ Volumes []listed }
+	filters, err := json.Marshal(map[string][]string{"label": {label}})
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"all": {"1"}, "filters": {string(filters)}}
+	err = errors.Join(
+		c.call(ctx, http.MethodGet, "/containers/json", query, nil, &containers),
+		c.call(ctx, http.MethodGet, "/networks", query, nil, &networks),
+		c.call(ctx, http.MethodGet, "/images/json", query, nil, &images),
+		c.call(ctx, http.MethodGet, "/volumes", query, nil, &volumes),
+	)
+	var all []Thing
+	for _, one := range containers {
+		all = append(all, Thing{"container", one.ID, one.Labels[label]})
+	}
+	for _, one := range networks {
+		all = append(all, Thing{"network", one.ID, one.Labels[label]})
+	}
+	for _, one := range images {
+		for _, tag := range one.RepoTags {
+			all = append(all, Thing{"image", tag, one.Labels[label]})
+		}
+	}
+	for _, one := range volumes.Volumes {
+		all = append(all, Thing{"volume", one.Name, one.Labels[label]})
+	}
+	return all, named("list what carries the label", label, err)
+}
+
+// RemoveThing removes a thing.
+func (c *Client) RemoveThing(ctx context.Context, thing Thing) error {
+	switch thing.Kind {
+	case "container":
+		return c.Remove(ctx, thing.ID)
+	case "network":
+		return c.RemoveNetwork(ctx, thing.ID)
+	case "image":
+		return c.RemoveImage(ctx, thing.ID)
+	}
+	return c.RemoveVolume(ctx, thing.ID)
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// MakeNetwork makes a bridge network that does not lead out of this host.
+func (c *Client) MakeNetwork(ctx context.Context, name, subnet string, labels map[string]string) error {
+	type pool struct{ Subnet string }
+	var made struct {
+		Name, Driver             string
+		Internal, CheckDuplicate bool
+		Labels                   map[string]string
+		IPAM                     struct{ Config []pool }
+	}
+	made.Name, made.Driver, made.Internal, made.CheckDuplicate, made.Labels = name, "bridge", true, true, labels
+	made.IPAM.Config = []pool{{subnet}}
+	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
+}
+
+// RemoveNetwork removes a network. One that is not there is removed.
+func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
+	err := c.call(ctx, http.MethodDelete, "/networks/"+name, nil, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the network", name, err)
+}
+
+// Connect brings a container into a network, at an address.
+func (c *Client) Connect(ctx context.Context, network, container, address string) error {
+	body := struct {
+		Container      string
+		EndpointConfig Endpoint
+	}{container, In(address)}
+	return named("connect the container", container, c.call(ctx, http.MethodPost, "/networks/"+network+"/connect", nil, body, nil))
+}
+
+// Disconnect takes a container off a network.
+func (c *Client) Disconnect(ctx context.Context, network, container string) error {
+	body := struct {
+		Container string
+		Force     bool
+	}{container, true}
+	return named("disconnect the container", container, c.call(ctx, http.MethodPost, "/networks/"+network+"/disconnect", nil, body, nil))
+}
+
+// Import makes an image whose root file system comes as a tar archive.
+func (c *Client) Import(ctx context.Context, name, label string, archive io.Reader) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
+	defer cancel()
+	query := url.Values{"fromSrc": {"-"}, "repo": {name}, "changes": {"LABEL " + label}}
+	answer, err := c.send(ctx, http.MethodPost, "/images/create", query, archive)
+	if err != nil {
+		return named("make the image", name, err)
+	}
+	var progress struct{ Error string }
+	err = errors.Join(json.NewDecoder(answer.Body).Decode(&progress), answer.Body.Close())
+	if err == nil && progress.Error != "" {
+		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
+	}
+	return named("make the image", name, err)
+}
+
+// RemoveImage removes an image. One that is not there is removed.
+func (c *Client) RemoveImage(ctx context.Context, name string) error {
+	err := c.call(ctx, http.MethodDelete, "/images/"+name, url.Values{"force": {"1"}}, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the image", name, err)
+}
+
+// RemoveVolume removes a volume. One that is not there is removed.
+func (c *Client) RemoveVolume(ctx context.Context, name string) error {
+	err := c.call(ctx, http.MethodDelete, "/volumes/"+name, nil, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the volume", name, err)
+}
