@@ -2,6 +2,9 @@ module github.com/cleave-lab/cleave
 
 go 1.26.0
 
+// Packages of npm may hold Go files, which are not ours.
+ignore node_modules
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/apache/cassandra-gocql-driver/v2 v2.1.2

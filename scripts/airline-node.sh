@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds the airline of Node.js, or checks its source.
+#
+#   scripts/airline-node.sh [build]   into bin/airline/node, a folder that needs nothing but Node.js
+#   scripts/airline-node.sh check     format, lint, types, unit tests
+#
+# Exit codes: 2 bad arguments, 3 Node.js is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly source=systems/airline/node target=bin/airline/node
+
+# install FOLDER [OPTION...]: brings the packages of the lock file, unless they are there. LMDB comes
+# built; no package may run scripts of its own.
+install() {
+  local folder=$1
+  shift
+  if [ ! -e "$folder/node_modules/.package-lock.json" ] || [ "$folder/package-lock.json" -nt "$folder/node_modules/.package-lock.json" ]; then
+    (cd "$folder" && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error "$@")
+    touch "$folder/node_modules/.package-lock.json"
+  fi
+}
+
+# The packages are installed beside the source, where the compiler looks for them, and once more without
+# those that only the compiler and the tests need. They are not bundled: a profile tells their time apart.
+build() {
+  mkdir -p "$target"
+  cmp -s "$source/package-lock.json" "$target/package-lock.json" ||
+    cp "$source/package.json" "$source/package-lock.json" "$target/"
+  install "$target" --omit=dev
+  rm -rf "$target/app"
+  (cd "$source" && npm run --silent build -- --outDir "$OLDPWD/$target/app")
+  cp "$source/run" "$target/run"
+}
+
+check() {
+  (cd "$source" && npm run --silent lint && npm test --silent)
+}
+
+for program in node npm; do
+  if ! command -v "$program" >/dev/null; then
+    echo "airline-node: $program is missing: install Node.js 20.19 or later from https://nodejs.org/" >&2
+    exit 3
+  fi
+done
+case "${1:-build}" in
+  build | check) install "$source" && "${1:-build}" ;;
+  *)
+    echo "usage: scripts/airline-node.sh [build|check]" >&2
+    exit 2
+    ;;
+esac

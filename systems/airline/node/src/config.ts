@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { allAirports, type DatasetSize } from './domain/dataset.js';
+
+const unitNames = ['monolith', 'auth', 'customers', 'flights', 'bookings'] as const;
+export type UnitName = (typeof unitNames)[number];
+
+/** All that a unit is told by its environment. */
+export interface Config {
+  unit: UnitName;
+  host: string;
+  port: number;
+  /** Folder of the embedded store. */
+  data: string;
+  /** host:port of other units, where this one calls them. */
+  peers: { auth: string; customers: string; flights: string };
+  size: DatasetSize;
+  sessionSeconds: number;
+  /** With which tokens are signed; undefined where auth is asked about sessions. */
+  key: Buffer | undefined;
+  keepConnections: boolean;
+  workers: number;
+}
+
+/** A value of the environment that does not serve. */
+export class ConfigError extends Error {}
+
+type Environment = Record<string, string | undefined>;
+
+export function readConfig(env: Environment): Config {
+  const unit = choice(env, 'AIRLINE_UNIT', unitNames, 'monolith');
+  const sessions = choice(env, 'AIRLINE_SESSIONS', ['ask', 'token'], 'ask');
+  choice(env, 'AIRLINE_STORE', ['embedded'], 'embedded');
+  const data = env['AIRLINE_DATA'] ?? '';
+  if (data === '') {
+    throw wrong('AIRLINE_DATA', data, 'a folder for what the unit stores');
+  }
+  const asksAuth = sessions === 'ask' && ['customers', 'flights', 'bookings'].includes(unit);
+  return {
+    unit,
+    ...address(env, 'CLEAVE_ADDRESS'),
+    data,
+    peers: {
+      auth: peer(env, 'CLEAVE_ADDRESS_AUTH', asksAuth),
+      customers: peer(env, 'CLEAVE_ADDRESS_CUSTOMERS', unit === 'auth'),
+      flights: peer(env, 'CLEAVE_ADDRESS_FLIGHTS', unit === 'bookings'),
+    },
+    size: {
+      customers: integer(env, 'AIRLINE_CUSTOMERS', 200, 1, 1_000_000),
+      airports: integer(env, 'AIRLINE_AIRPORTS', 14, 2, allAirports.length),
+      days: integer(env, 'AIRLINE_DAYS', 30, 1, 366),
+      flights: integer(env, 'AIRLINE_FLIGHTS', 2, 1, 99),
+      firstDay: day(env, 'AIRLINE_FIRST_DAY', '2026-01-01'),
+    },
+    sessionSeconds: integer(env, 'AIRLINE_SESSION_SECONDS', 1800, 1, 86_400),
+    key: sessions === 'token' ? key(env, 'AIRLINE_KEY') : undefined,
+    keepConnections: choice(env, 'AIRLINE_POOL', ['on', 'off'], 'on') === 'on',
+    workers: integer(env, 'AIRLINE_WORKERS', 1, 1, 1024),
+  };
+}
+
+function wrong(name: string, value: string, want: string): ConfigError {
+  return new ConfigError(`${name} is ${JSON.stringify(value)}, want ${want}`);
+}
+
+function choice<T extends string>(env: Environment, name: string, values: readonly T[], usual: T): T {
+  const value = env[name] ?? usual;
+  const chosen = values.find((v) => v === value);
+  if (chosen === undefined) {
+    throw wrong(name, value, values.join(' or '));
+  }
+  return chosen;
+}
+
+function integer(env: Environment, name: string, usual: number, least: number, most: number): number {
+  const value = env[name] ?? String(usual);
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+  if (!(number >= least && number <= most)) {
+    throw wrong(name, value, `a number from ${String(least)} to ${String(most)}`);
+  }
+  return number;
+}
+
+function day(env: Environment, name: string, usual: string): string {
+  const value = env[name] ?? usual;
+  const date = new Date(`${value}T00:00:00Z`);
+  if (Number.isNaN(date.getTime()) || date.toISOString().slice(0, 10) !== value) {
+    throw wrong(name, value, 'a day as YYYY-MM-DD');
+  }
+  return value;
+}
+
+function address(env: Environment, name: string): { host: string; port: number } {
+  const value = env[name] ?? '';
+  const match = /^(?:\[([0-9a-f:.%]+)\]|([^:]+)):(\d{1,5})$/i.exec(value);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535) {
+    throw wrong(name, value, 'host:port');
+  }
+  return { host, port };
+}
+
+function peer(env: Environment, name: string, needed: boolean): string {
+  if (needed) {
+    address(env, name);
+  }
+  return env[name] ?? '';
+}
+
+function key(env: Environment, name: string): Buffer {
+  const file = env[name] ?? '';
+  let text;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch {
+    throw wrong(name, file, 'a file that can be read');
+  }
+  if (!/^[0-9a-f]{64}$/i.test(text)) {
+    throw wrong(name, file, 'a file with 32 bytes in hex');
+  }
+  return Buffer.from(text, 'hex');
+}

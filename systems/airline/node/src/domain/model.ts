@@ -1,0 +1,52 @@
+/** What the airline speaks of. These are also the objects of its public JSON. */
+
+export interface Address {
+  street: string;
+  city: string;
+  postcode: string;
+  country: string;
+}
+
+/** What customers may change of themselves. */
+export interface Contact {
+  phone: string;
+  address: Address;
+}
+
+export interface Customer extends Contact {
+  login: string;
+  firstName: string;
+  lastName: string;
+  miles: number;
+}
+
+export interface Flight {
+  id: string;
+  from: string;
+  to: string;
+  /** RFC 3339, UTC. */
+  departs: string;
+  minutes: number;
+  /** In cents. */
+  price: number;
+}
+
+export interface Booking {
+  id: string;
+  login: string;
+  flight: string;
+  /** RFC 3339 with milliseconds, UTC. */
+  booked: string;
+}
+
+export interface Session {
+  login: string;
+  /** RFC 3339, UTC. */
+  expires: string;
+}
+
+/** What a login gives. */
+export interface Ticket {
+  token: string;
+  expires: string;
+}

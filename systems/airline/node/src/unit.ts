@@ -1,0 +1,96 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from './config.js';
+import { Auth } from './domain/auth.js';
+import { Bookings } from './domain/bookings.js';
+import { Customers } from './domain/customers.js';
+import { Flights } from './domain/flights.js';
+import type { SessionBook, Sessions, Store } from './domain/ports.js';
+import * as routes from './http/routes.js';
+import { newServer } from './http/server.js';
+import { connections, RemoteCredentials, RemoteFlights, RemoteSessions } from './remote/units.js';
+import { SignedSessions } from './sessions/signed.js';
+import { StoredSessions } from './sessions/stored.js';
+import { EmbeddedStore, type Part } from './store/embedded.js';
+
+/** A part of the airline that serves. */
+export interface Unit {
+  /** Stops accepting and waits for what is under way. */
+  close(): Promise<void>;
+}
+
+/** Makes the data that a unit begins with. Nobody else may have the store open for writing. */
+export async function loadData(config: Config): Promise<void> {
+  const store = new EmbeddedStore(config.data);
+  store.load(partOf(config), config.size);
+  await store.close();
+}
+
+function partOf({ unit }: Config): Part {
+  return {
+    customers: unit === 'monolith' || unit === 'customers',
+    flights: unit === 'monolith' || unit === 'flights',
+  };
+}
+
+/** Serves; its data must be loaded. */
+export async function startUnit(config: Config): Promise<Unit> {
+  const store = new EmbeddedStore(config.data);
+  const app = await newServer((server) => {
+    addRoutes(server, config, store);
+  });
+  await app.listen({ host: config.host, port: config.port });
+  return {
+    close: async () => {
+      await app.close();
+      await store.close();
+    },
+  };
+}
+
+/** Joins components in one process, or this one with the others behind HTTP. */
+function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
+  const { unit, peers } = config;
+  const own: SessionBook =
+    config.key === undefined
+      ? new StoredSessions(store, config.sessionSeconds)
+      : new SignedSessions(config.key, config.sessionSeconds);
+  const dispatcher = connections(config.keepConnections);
+  app.addHook('onClose', () => dispatcher.close());
+  const flights = new Flights(store);
+  const customers = new Customers(store);
+  const asked: Sessions =
+    config.key === undefined ? new RemoteSessions({ name: 'auth', address: peers.auth, dispatcher }) : own;
+  switch (unit) {
+    case 'monolith': {
+      const bookings = new Bookings(store, flights);
+      routes.authRoutes(app, new Auth(own, customers), own);
+      routes.customerRoutes(app, customers, own);
+      routes.flightRoutes(app, flights, own);
+      routes.bookingRoutes(app, bookings, own);
+      routes.auditRoutes(app, bookings);
+      break;
+    }
+    case 'auth': {
+      const credentials = new RemoteCredentials({ name: 'customers', address: peers.customers, dispatcher });
+      const auth = new Auth(own, credentials);
+      routes.authRoutes(app, auth, own);
+      routes.internalAuthRoutes(app, auth);
+      break;
+    }
+    case 'customers':
+      routes.customerRoutes(app, customers, asked);
+      routes.internalCustomerRoutes(app, customers);
+      break;
+    case 'flights':
+      routes.flightRoutes(app, flights, asked);
+      routes.internalFlightRoutes(app, flights);
+      break;
+    case 'bookings': {
+      const finder = new RemoteFlights({ name: 'flights', address: peers.flights, dispatcher });
+      const bookings = new Bookings(store, finder);
+      routes.bookingRoutes(app, bookings, asked);
+      routes.auditRoutes(app, bookings);
+      break;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.js';
+
+const least = { CLEAVE_ADDRESS: '127.0.0.1:18080', AIRLINE_DATA: '/tmp/x' };
+
+test('what is not said has its usual value', () => {
+  expect(readConfig(least)).toEqual({
+    unit: 'monolith',
+    host: '127.0.0.1',
+    port: 18080,
+    data: '/tmp/x',
+    peers: { auth: '', customers: '', flights: '' },
+    size: { customers: 200, airports: 14, days: 30, flights: 2, firstDay: '2026-01-01' },
+    sessionSeconds: 1800,
+    key: undefined,
+    keepConnections: true,
+    workers: 1,
+  });
+});
+
+test.each([
+  ['AIRLINE_UNIT', 'shop'],
+  ['AIRLINE_DATA', ''],
+  ['CLEAVE_ADDRESS', 'here'],
+  ['CLEAVE_ADDRESS', '127.0.0.1:70000'],
+  ['AIRLINE_CUSTOMERS', '0'],
+  ['AIRLINE_AIRPORTS', '31'],
+  ['AIRLINE_DAYS', '1e2'],
+  ['AIRLINE_FLIGHTS', '-1'],
+  ['AIRLINE_FIRST_DAY', '2026-02-30'],
+  ['AIRLINE_SESSION_SECONDS', ''],
+  ['AIRLINE_SESSIONS', 'jwt'],
+  ['AIRLINE_POOL', 'yes'],
+  ['AIRLINE_WORKERS', '0'],
+])('%s=%s is refused with name and value', (name, value) => {
+  const read = () => readConfig({ ...least, [name]: value });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(`${name} is ${JSON.stringify(value)}, want `);
+});
+
+test.each([
+  ['auth', 'CLEAVE_ADDRESS_CUSTOMERS'],
+  ['flights', 'CLEAVE_ADDRESS_AUTH'],
+])('unit %s needs %s', (unit, name) => {
+  expect(() => readConfig({ ...least, AIRLINE_UNIT: unit })).toThrow(name);
+});
+
+test('token needs a key', () => {
+  expect(() => readConfig({ ...least, AIRLINE_SESSIONS: 'token', AIRLINE_KEY: '/nowhere' })).toThrow(
+    'AIRLINE_KEY',
+  );
+});

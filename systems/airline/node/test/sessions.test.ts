@@ -1,0 +1,55 @@
+import { createSigner } from 'fast-jwt';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Session } from '../src/domain/model.js';
+import type { SessionStore } from '../src/domain/ports.js';
+import { SignedSessions } from '../src/sessions/signed.js';
+import { StoredSessions } from '../src/sessions/stored.js';
+
+class Memory implements SessionStore {
+  readonly sessions = new Map<string, Session>();
+  session = (token: string) => Promise.resolve(this.sessions.get(token));
+  putSession = (token: string, session: Session) => Promise.resolve(void this.sessions.set(token, session));
+  removeSession = (token: string) => Promise.resolve(void this.sessions.delete(token));
+}
+
+const key = Buffer.alloc(32, 1);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each([
+  ['stored', () => new StoredSessions(new Memory(), 60)],
+  ['signed', () => new SignedSessions(key, 60)],
+])('%s sessions open and expire', async (_name, make) => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
+  const sessions = make();
+  const { token, expires } = await sessions.open('c1');
+  expect(expires).toBe('2026-01-01T00:01:00.000Z');
+  vi.setSystemTime(Date.UTC(2026, 0, 1, 0, 0, 59));
+  expect(await sessions.find(token)).toEqual({ login: 'c1', expires });
+  vi.setSystemTime(Date.UTC(2026, 0, 1, 0, 1, 0, 1));
+  expect(await sessions.find(token)).toBeUndefined();
+});
+
+test('a stored session that has expired or been closed is gone', async () => {
+  const store = new Memory();
+  const sessions = new StoredSessions(store, -1);
+  await sessions.find((await sessions.open('c1')).token);
+  const { token } = await sessions.open('c1');
+  expect(store.sessions.size).toBe(1);
+  await sessions.close(token);
+  expect(store.sessions.size).toBe(0);
+});
+
+const claims = { sub: 'c1', exp: Math.floor(Date.now() / 1000) + 60, jti: 'x' };
+
+test.each([
+  ['of another key', createSigner({ key: Buffer.alloc(32, 2), algorithm: 'HS256' })(claims)],
+  ['of another algorithm', createSigner({ key, algorithm: 'HS512' })(claims)],
+  ['without a signature', createSigner({ algorithm: 'none' })(claims)],
+  ['without an end', createSigner({ key, algorithm: 'HS256', noTimestamp: true })({ sub: 'c1', jti: 'x' })],
+  ['that is none', 'x.y.z'],
+])('a token %s opens nothing', async (_name, token) => {
+  expect(await new SignedSessions(key, 60).find(token)).toBeUndefined();
+});
