@@ -120,6 +120,19 @@ test.each(refusals)('%s: %s', async (_what, request, body, status, kind) => {
   expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
 });
 
+test.each(['nonsense', '', 'text/html; charset=utf-16'])(
+  'a body is JSON, even if it is called %j',
+  async (type) => {
+    const body = JSON.stringify(good);
+    const answer = await fetch(`http://${address}/login`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body,
+    });
+    expect(answer.status).toBe(200);
+  },
+);
+
 test('a wrong method is told the right ones', async () => {
   const { headers } = await ask(address, 'POST', '/customers/c1');
   expect(headers.get('allow')).toBe('GET, PUT');

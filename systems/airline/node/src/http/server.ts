@@ -28,6 +28,7 @@ export async function newServer(addRoutes: (app: FastifyInstance) => void): Prom
   });
   app.setErrorHandler(onError);
   app.addHook('onRequest', (request, _reply, done) => {
+    request.raw.headers['content-type'] = undefined; // every body is read as JSON, whatever it is called
     // The router takes /customers/ for the customer without a name.
     const nothing = request.is404 || Object.values(request.params as object).includes('');
     done(nothing ? new Problem('unknown-path', `there is nothing at ${request.url}`) : undefined);
