@@ -161,9 +161,9 @@ func (u *Unit) connect(s Settings) {
 }
 
 // openStore opens the store that the settings name.
-func openStore(_ context.Context, s Settings) (store.Store, error) {
+func openStore(ctx context.Context, s Settings) (store.Store, error) {
 	if s.Database != "" {
-		return nil, errors.New("AIRLINE_STORE is mongodb: not built yet")
+		return store.OpenMongo(ctx, s.Database)
 	}
 	return store.OpenEmbedded(s.Folder)
 }

@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -24,17 +26,17 @@ import (
 const asUnit = "airline"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) < 2 || os.Args[1] != asUnit {
-		os.Exit(m.Run())
-	}
-	channel, err := unit.Open()
-	if err == nil {
-		err = airlineunit.Run(channel, "{}")
-	}
-	if err != nil && !errors.Is(err, unit.ErrGone) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
+	servers.Main(m.Run, map[string]func([]string) error{asUnit: func([]string) error {
+		channel, err := unit.Open()
+		if err == nil {
+			err = airlineunit.Run(channel, "{}")
+		}
+		if err != nil && !errors.Is(err, unit.ErrGone) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2) // as the other runtimes do
+		}
+		return nil
+	}})
 }
 
 // runtime is a language's implementation: the program that is a unit of it.
@@ -234,6 +236,30 @@ func TestAirlines(t *testing.T) {
 				Suite(t, func(t *testing.T, settings map[string]string) *Airline { return startProcesses(t, r, units, settings) })
 			})
 		}
+	})
+}
+
+// TestAirlinesOverMongo plays the suite on a server that all services share. That the
+// store does what an embedded one does, its own tests say.
+func TestAirlinesOverMongo(t *testing.T) {
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		instance, err := servers.Start(t.Context(), server.Mongo, t.TempDir(), server.Settings{})
+		var missing *server.MissingError
+		if errors.As(err, &missing) {
+			t.Skip(missing)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := instance.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
+			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
+			return startProcesses(t, r, architectures()["services"], settings)
+		})
 	})
 }
 

@@ -1,0 +1,372 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+const (
+	// mongoDatabase is the database that all units share.
+	mongoDatabase = "airline"
+	// mongoPatience is how long a server that does not answer is waited for.
+	mongoPatience = 5 * time.Second
+	// loadedAtOnce is how many documents are loaded with one call.
+	loadedAtOnce = 1000
+)
+
+// The collections.
+const (
+	collectionLoaded    = "loaded"    // _id: name of a collection that is complete
+	collectionCustomers = "customers" // accountDocument
+	collectionSessions  = "sessions"  // sessionDocument
+	collectionAirports  = "airports"  // _id: code
+	collectionFlights   = "flights"   // flightDocument
+	collectionOrders    = "orders"    // orderDocument
+)
+
+// mongoStore is a store on a server of MongoDB's protocol.
+type mongoStore struct {
+	client *mongo.Client
+	db     *mongo.Database
+}
+
+// accountDocument is a customer.
+type accountDocument struct {
+	Login     string          `bson:"_id"`
+	FirstName string          `bson:"firstName"`
+	LastName  string          `bson:"lastName"`
+	Phone     string          `bson:"phone"`
+	Miles     int             `bson:"miles"`
+	Address   airline.Address `bson:"address"`
+	Password  string          `bson:"password"`
+}
+
+func (d accountDocument) account() airline.Account {
+	return airline.Account{Customer: airline.Customer{Login: d.Login, FirstName: d.FirstName, LastName: d.LastName,
+		Phone: d.Phone, Miles: d.Miles, Address: d.Address}, Password: d.Password}
+}
+
+// sessionDocument is a session.
+type sessionDocument struct {
+	Token   string    `bson:"_id"`
+	Login   string    `bson:"login"`
+	Expires time.Time `bson:"expires"`
+}
+
+// flightDocument is a flight.
+type flightDocument struct {
+	ID      string    `bson:"_id"`
+	From    string    `bson:"from"`
+	To      string    `bson:"to"`
+	Day     string    `bson:"day"` // YYYYMMDD
+	Departs time.Time `bson:"departs"`
+	Minutes int       `bson:"minutes"`
+	Price   int       `bson:"price"`
+}
+
+func (d flightDocument) flight() airline.Flight {
+	return airline.Flight{ID: d.ID, From: d.From, To: d.To, Departs: d.Departs.UTC(), Minutes: d.Minutes, Price: d.Price}
+}
+
+// orderDocument is what was booked together. It is one document, since a server alone
+// writes that as a whole or not at all; an index refuses a second one with the same
+// customer and flight.
+type orderDocument struct {
+	ID     string         `bson:"_id"`
+	Login  string         `bson:"login"`
+	Booked string         `bson:"booked"`
+	Seats  []seatDocument `bson:"seats"`
+}
+
+// seatDocument is one booking of an order.
+type seatDocument struct {
+	ID     string `bson:"id"`
+	Flight string `bson:"flight"`
+}
+
+func (d orderDocument) bookings() []airline.Booking {
+	var all []airline.Booking
+	for _, s := range d.Seats {
+		all = append(all, airline.Booking{ID: s.ID, Login: d.Login, Flight: s.Flight, Booked: d.Booked})
+	}
+	return all
+}
+
+// OpenMongo opens the store at a URL, which may have secrets: no error repeats it.
+func OpenMongo(ctx context.Context, url string) (Store, error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(url).SetServerSelectionTimeout(mongoPatience).SetTimeout(mongoPatience))
+	if err != nil {
+		return nil, errors.New("the URL of the database is none that its driver can use")
+	}
+	m := &mongoStore{client, client.Database(mongoDatabase)}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for collection, index := range map[string]mongo.IndexModel{
+		collectionFlights: {Keys: keys("from", "to", "day")},
+		collectionOrders:  {Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
+	} {
+		if _, err := m.db.Collection(collection).Indexes().CreateOne(ctx, index); err != nil {
+			return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collection, err), m.Close())
+		}
+	}
+	if _, err := m.db.Collection(collectionOrders).Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys("seats.id")}); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collectionOrders, err), m.Close())
+	}
+	return m, nil
+}
+
+func keys(names ...string) bson.D {
+	var all bson.D
+	for _, name := range names {
+		all = append(all, bson.E{Key: name, Value: 1})
+	}
+	return all
+}
+
+// field is a filter by one field, or a change of it.
+func field(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
+
+// Close implements Store.
+func (m *mongoStore) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), mongoPatience)
+	defer cancel()
+	return m.client.Disconnect(ctx)
+}
+
+// problem makes of a server that does not answer what it means for who asks.
+func problem(err error) error {
+	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
+		return &airline.Problem{Kind: airline.Unavailable, Detail: "the database of the airline does not answer", Cause: err}
+	}
+	return err
+}
+
+// findOne reads a document; known tells whether there is one.
+func findOne[T any](ctx context.Context, m *mongoStore, collection string, filter bson.D) (document T, known bool, err error) {
+	err = m.db.Collection(collection).FindOne(ctx, filter).Decode(&document)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return document, false, nil
+	}
+	return document, err == nil, problem(err)
+}
+
+// findAll reads all documents that a filter takes.
+func findAll[T any](ctx context.Context, m *mongoStore, collection string, filter bson.D) ([]T, error) {
+	cursor, err := m.db.Collection(collection).Find(ctx, filter)
+	if err != nil {
+		return nil, problem(err)
+	}
+	var all []T
+	return all, problem(cursor.All(ctx, &all))
+}
+
+// Load implements Store.
+func (m *mongoStore) Load(ctx context.Context, data airline.Data, customers, flights bool) error {
+	if customers {
+		if err := m.loadOnce(ctx, collectionCustomers, func(yield func(any) bool) {
+			for a := range data.AllAccounts() {
+				c := a.Customer
+				if !yield(accountDocument{c.Login, c.FirstName, c.LastName, c.Phone, c.Miles, c.Address, a.Password}) {
+					return
+				}
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	if !flights {
+		return nil
+	}
+	if err := m.loadOnce(ctx, collectionAirports, func(yield func(any) bool) {
+		for _, code := range data.AllAirports() {
+			if !yield(field("_id", code)) {
+				return
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	return m.loadOnce(ctx, collectionFlights, func(yield func(any) bool) {
+		for f := range data.AllFlights() {
+			if !yield(flightDocument{f.ID, f.From, f.To, f.Departs.Format(airline.DayLayout), f.Departs, f.Minutes, f.Price}) {
+				return
+			}
+		}
+	})
+}
+
+// loadOnce loads a collection, unless it was loaded to its end before.
+func (m *mongoStore) loadOnce(ctx context.Context, collection string, documents iter.Seq[any]) error {
+	_, complete, err := findOne[bson.D](ctx, m, collectionLoaded, field("_id", collection))
+	if err != nil || complete {
+		return err
+	}
+	if _, err := m.db.Collection(collection).DeleteMany(ctx, bson.D{}); err != nil {
+		return problem(err)
+	}
+	var batch []any
+	insert := func() error {
+		_, err := m.db.Collection(collection).InsertMany(ctx, batch)
+		batch = batch[:0]
+		return problem(err)
+	}
+	for document := range documents {
+		if batch = append(batch, document); len(batch) == loadedAtOnce {
+			if err := insert(); err != nil {
+				return err
+			}
+		}
+	}
+	if len(batch) > 0 {
+		if err := insert(); err != nil {
+			return err
+		}
+	}
+	_, err = m.db.Collection(collectionLoaded).InsertOne(ctx, field("_id", collection))
+	return problem(err)
+}
+
+// Account implements Store.
+func (m *mongoStore) Account(ctx context.Context, login string) (airline.Account, bool, error) {
+	found, known, err := findOne[accountDocument](ctx, m, collectionCustomers, field("_id", login))
+	return found.account(), known, err
+}
+
+// SetContact implements Store.
+func (m *mongoStore) SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error) {
+	var changed accountDocument
+	err := m.db.Collection(collectionCustomers).FindOneAndUpdate(ctx, field("_id", login),
+		field("$set", bson.D{{Key: "phone", Value: contact.Phone}, {Key: "address", Value: contact.Address}}),
+		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&changed)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		err = airline.Problemf(airline.Internal, "the customer is gone")
+	}
+	return changed.account().Customer, problem(err)
+}
+
+// AddSession implements Store.
+func (m *mongoStore) AddSession(ctx context.Context, token string, session airline.Session) error {
+	_, err := m.db.Collection(collectionSessions).InsertOne(ctx, sessionDocument{token, session.Login, session.Expires})
+	return problem(err)
+}
+
+// Session implements Store.
+func (m *mongoStore) Session(ctx context.Context, token string) (airline.Session, bool, error) {
+	found, known, err := findOne[sessionDocument](ctx, m, collectionSessions, field("_id", token))
+	return airline.Session{Login: found.Login, Expires: found.Expires.UTC()}, known, err
+}
+
+// EndSession implements Store.
+func (m *mongoStore) EndSession(ctx context.Context, token string) error {
+	_, err := m.db.Collection(collectionSessions).DeleteOne(ctx, field("_id", token))
+	return problem(err)
+}
+
+// HasAirport implements Store.
+func (m *mongoStore) HasAirport(ctx context.Context, code string) (bool, error) {
+	_, known, err := findOne[bson.D](ctx, m, collectionAirports, field("_id", code))
+	return known, err
+}
+
+// Flights implements Store.
+func (m *mongoStore) Flights(ctx context.Context, from, to, day string) ([]airline.Flight, error) {
+	documents, err := findAll[flightDocument](ctx, m, collectionFlights, bson.D{{Key: "from", Value: from}, {Key: "to", Value: to}, {Key: "day", Value: day}})
+	var found []airline.Flight
+	for _, d := range documents {
+		found = append(found, d.flight())
+	}
+	airline.InOrder(found)
+	return found, err
+}
+
+// Flight implements Store.
+func (m *mongoStore) Flight(ctx context.Context, id string) (airline.Flight, bool, error) {
+	found, known, err := findOne[flightDocument](ctx, m, collectionFlights, field("_id", id))
+	return found.flight(), known, err
+}
+
+// Book implements Store.
+func (m *mongoStore) Book(ctx context.Context, bookings []airline.Booking) error {
+	order := orderDocument{ID: bookings[0].ID, Login: bookings[0].Login, Booked: bookings[0].Booked}
+	for _, b := range bookings {
+		order.Seats = append(order.Seats, seatDocument{b.ID, b.Flight})
+	}
+	_, err := m.db.Collection(collectionOrders).InsertOne(ctx, order)
+	if mongo.IsDuplicateKeyError(err) {
+		return airline.Problemf(airline.AlreadyBooked, "you have booked this flight, or one of both, before")
+	}
+	return problem(err)
+}
+
+// Bookings implements Store.
+func (m *mongoStore) Bookings(ctx context.Context, login string) ([]airline.Booking, error) {
+	orders, err := findAll[orderDocument](ctx, m, collectionOrders, field("login", login))
+	var found []airline.Booking
+	for _, order := range orders {
+		found = append(found, order.bookings()...)
+	}
+	slices.SortFunc(found, func(a, b airline.Booking) int {
+		return cmp.Or(cmp.Compare(a.Booked, b.Booked), cmp.Compare(a.ID, b.ID))
+	})
+	return found, err
+}
+
+// Cancel implements Store. The last seat of an order goes with the order: the index would
+// take two without seats for the same.
+func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
+	for {
+		order, known, err := findOne[orderDocument](ctx, m, collectionOrders, field("seats.id", id))
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return airline.Problemf(airline.UnknownBooking, "there is no booking of this id")
+		case order.Login != login:
+			return airline.Problemf(airline.NotYours, "another customer has made this booking")
+		}
+		unchanged := bson.D{{Key: "_id", Value: order.ID}, {Key: "seats", Value: order.Seats}}
+		var done int64
+		if len(order.Seats) == 1 {
+			result, err := m.db.Collection(collectionOrders).DeleteOne(ctx, unchanged)
+			if err != nil {
+				return problem(err)
+			}
+			done = result.DeletedCount
+		} else {
+			result, err := m.db.Collection(collectionOrders).UpdateOne(ctx, unchanged, field("$pull", field("seats", field("id", id))))
+			if err != nil {
+				return problem(err)
+			}
+			done = result.ModifiedCount
+		}
+		if done == 1 { // else somebody has changed the order meanwhile
+			return nil
+		}
+	}
+}
+
+// EachBooking implements Store.
+func (m *mongoStore) EachBooking(ctx context.Context, visit func(airline.Booking) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // for the whole list
+	defer cancel()
+	orders, err := findAll[orderDocument](ctx, m, collectionOrders, bson.D{})
+	for _, order := range orders {
+		for _, b := range order.bookings() {
+			if err == nil {
+				err = visit(b)
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
+
+// eachStore runs a test on every kind of store. again closes the store and opens it anew.
+func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)) {
+	t.Run("embedded", func(t *testing.T) {
+		folder := t.TempDir() + "/data"
+		onStore(t, func() (Store, error) { return OpenEmbedded(folder) }, run)
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		instance, err := servers.Start(context.Background(), server.Mongo, t.TempDir(), server.Settings{})
+		var missing *server.MissingError
+		if errors.As(err, &missing) {
+			t.Skip(missing)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := instance.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		onStore(t, func() (Store, error) { return OpenMongo(context.Background(), instance.URL()) }, run)
+	})
+}
+
+func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s Store, again func() Store)) {
+	t.Helper()
+	s, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	run(t, s, func() Store {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if s, err = open(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// some is a small airline.
+func some() airline.Data {
+	return airline.Data{Customers: 1500, Airports: 3, Days: 2, Flights: 11, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func TestStoresLoadOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store, again func() Store) {
+		if err := s.Load(t.Context(), some(), true, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SetContact(t.Context(), "c1499", airline.Contact{Phone: "1", Address: airline.Address{Street: "s"}}); err != nil {
+			t.Fatal(err)
+		}
+		s = again()
+		if err := s.Load(t.Context(), some(), true, true); err != nil {
+			t.Fatal(err)
+		}
+		account, known, err := s.Account(t.Context(), "c1499")
+		if err != nil || !known || account.Customer.Phone != "1" || account.Customer.Address.Street != "s" || account.Customer.LastName != "Last 1499" ||
+			account.Password != airline.PasswordHash("c1499", "password-1499") {
+			t.Errorf("after the second load: %+v %v %v", account, known, err)
+		}
+		flights, err := s.Flights(t.Context(), "ATL", "AMS", "20260102")
+		var want []airline.Flight
+		for f := range some().AllFlights() {
+			if strings.HasPrefix(f.ID, "ATL-AMS-20260102-") {
+				want = append(want, f)
+			}
+		}
+		if err != nil || len(want) != 11 || !slices.Equal(flights, want) {
+			t.Errorf("flights %+v, want %+v: %v", flights, want, err)
+		}
+		for code, want := range map[string]bool{"AMS": true, "ATL": true, "BKK": false, "": false} {
+			if known, err := s.HasAirport(t.Context(), code); err != nil || known != want {
+				t.Errorf("airport %q: %v %v", code, known, err)
+			}
+		}
+	})
+}
+
+func TestStoresLoadTheirPart(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
+		if err := s.Load(t.Context(), some(), false, true); err != nil {
+			t.Fatal(err)
+		}
+		_, customer, errCustomer := s.Account(t.Context(), "c0")
+		_, flight, errFlight := s.Flight(t.Context(), "AMS-ATH-20260101-1")
+		if err := errors.Join(errCustomer, errFlight); err != nil || customer || !flight {
+			t.Errorf("customer: %v, flight: %v, %v", customer, flight, err)
+		}
+	})
+}
+
+func TestSessionsAreKeptAndEnd(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store, again func() Store) {
+		session := airline.Session{Login: "c1", Expires: time.Now().UTC().Truncate(time.Millisecond)}
+		if err := s.AddSession(t.Context(), "token", session); err != nil {
+			t.Fatal(err)
+		}
+		s = again()
+		if found, known, err := s.Session(t.Context(), "token"); err != nil || !known || found != session {
+			t.Errorf("%+v %v %v, want %+v", found, known, err, session)
+		}
+		if err := s.EndSession(t.Context(), "token"); err != nil {
+			t.Fatal(err)
+		}
+		if _, known, err := s.Session(t.Context(), "token"); err != nil || known {
+			t.Errorf("ended: %v %v", known, err)
+		}
+	})
+}
+
+// kindOf is the kind of problem that an error is; empty: none.
+func kindOf(err error) airline.ProblemKind {
+	if err == nil {
+		return ""
+	}
+	return airline.ProblemOf(err).Kind
+}
+
+// bookings are some of one customer, whose ids are their flights'.
+func bookings(login string, flights ...string) []airline.Booking {
+	var all []airline.Booking
+	for _, f := range flights {
+		all = append(all, airline.Booking{ID: login + f, Login: login, Flight: f, Booked: "2026-01-01T00:00:00.000Z"})
+	}
+	return all
+}
+
+func TestBookingsAreWholeAndSingle(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store, again func() Store) {
+		ctx := t.Context()
+		for i, step := range []struct {
+			do   func() error
+			want airline.ProblemKind
+		}{
+			{func() error { return s.Book(ctx, bookings("c1", "b", "a")) }, ""},
+			{func() error { return s.Book(ctx, bookings("c1", "c", "a")) }, airline.AlreadyBooked},
+			{func() error { return s.Book(ctx, bookings("c1", "b")) }, airline.AlreadyBooked},
+			{func() error { return s.Book(ctx, bookings("c11", "a", "c")) }, ""},
+			{func() error { return s.Cancel(ctx, "c1", "c11a") }, airline.NotYours},
+			{func() error { return s.Cancel(ctx, "c1", "c1x") }, airline.UnknownBooking},
+			{func() error { return s.Cancel(ctx, "c11", "c11a") }, ""},
+			{func() error { return s.Cancel(ctx, "c11", "c11a") }, airline.UnknownBooking},
+			{func() error { return s.Cancel(ctx, "c11", "c11c") }, ""},
+			{func() error { return s.Book(ctx, bookings("c11", "c")) }, ""},
+		} {
+			if got := kindOf(step.do()); got != step.want {
+				t.Fatalf("step %d: %q, want %q", i, got, step.want)
+			}
+		}
+		s = again()
+		found, err := s.Bookings(ctx, "c1")
+		if want := bookings("c1", "a", "b"); err != nil || !slices.Equal(found, want) {
+			t.Errorf("found %+v, want %+v: %v", found, want, err)
+		}
+		var all []string
+		err = s.EachBooking(ctx, func(b airline.Booking) error { all = append(all, b.ID); return nil })
+		if slices.Sort(all); err != nil || !slices.Equal(all, []string{"c11c", "c1a", "c1b"}) {
+			t.Errorf("all are %q: %v", all, err)
+		}
+	})
+}
+
+// TestBookingsAtOnce has customers book pairs that overlap: of those that do, one counts.
+func TestBookingsAtOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
+		var booking sync.WaitGroup
+		for i := range 40 {
+			booking.Go(func() {
+				login, first, second := fmt.Sprintf("c%d", i%4), "a", fmt.Sprintf("x%d", i)
+				pair := bookings(login, first, second)
+				pair[0].ID = fmt.Sprintf("%s-%d", pair[0].ID, i)
+				if err := s.Book(t.Context(), pair); err != nil && kindOf(err) != airline.AlreadyBooked {
+					t.Error(err)
+				}
+			})
+		}
+		booking.Wait()
+		for i := range 4 {
+			if found, err := s.Bookings(t.Context(), fmt.Sprintf("c%d", i)); err != nil || len(found) != 2 {
+				t.Errorf("customer %d has %+v, want one pair: %v", i, found, err)
+			}
+		}
+	})
+}
+
+func TestAStoreThatIsClosedSaysSo(t *testing.T) {
+	s, err := OpenEmbedded(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EndSession(t.Context(), "token"); !errors.Is(err, errClosed) {
+		t.Errorf("a write after the end: %v", err)
+	}
+}
+
+func TestSecretsOfURLsAreNotTold(t *testing.T) {
+	_, err := OpenMongo(t.Context(), "mongodb://user:geheim@:99999/?x=y")
+	if err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("a URL that is none: %v", err)
+	}
+}
