@@ -56,6 +56,9 @@ type Leftover struct {
 	Reports []UnitReport
 	// Addresses are those of the backing services, by their names in the layout.
 	Addresses map[string]string
+	// Foreign are the addresses, from the conductor's host, of foreign units that listen
+	// and are no backing services. They still run.
+	Foreign map[string]string
 	// Dir is the folder with the files that the units handed over.
 	Dir string
 	// Seed is the one that Layout was given.
@@ -207,6 +210,13 @@ type UnitSpec struct {
 	// Mounts are folders of the conductor's host that the unit works with, at the same
 	// path: it can only run on that host.
 	Mounts []string
+	// Reads are folders of the conductor's host that a foreign unit has at the same path
+	// and cannot write to, such as the one that its Program lies in.
+	Reads []string
+	// Ready, where it is set, asks as a client whether the unit can be used at its
+	// address. Such units start first, all at once, and the others when all are ready; so
+	// is one that is started again.
+	Ready func(ctx context.Context, address string) error `json:"-"`
 	// Files are written into the unit's volume before it starts, by their names, which
 	// may have folders; a name that ends with "/" is one.
 	Files map[string][]byte

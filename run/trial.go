@@ -44,7 +44,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{Reports: reports, Addresses: addresses, Dir: deployment.HandedOver(), Seed: trial.Seed, Faults: trial.Faults}
+	left := lab.Leftover{Reports: reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
+		Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {
@@ -56,6 +57,20 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
 	return deployment.Logs(), played, cleanup
+}
+
+// foreignUnits are the addresses of foreign units that listen.
+func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]string {
+	all := map[string]string{}
+	for _, spec := range layout.Units {
+		if !spec.Foreign || !spec.Listens {
+			continue
+		}
+		if endpoint, err := deployment.Endpoint(spec.Name); err == nil {
+			all[spec.Name] = endpoint.Dial
+		}
+	}
+	return all
 }
 
 // measure takes over what the system measured itself.

@@ -63,6 +63,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"units that do not become ready", neverReady},
 		{"limits", limits},
 		{"a limit of memory", limitOfMemory},
+		{"a program in a folder", programInAFolder},
 		{"a server", server},
 		{"a server that ends", serverThatEnds},
 		{"a server that never answers", serverThatNeverAnswers},

@@ -175,6 +175,9 @@ func (c *container) describeForeign(made *engine.Container) error {
 	d, spec := c.deployment, c.Spec
 	made.WorkingDir = cmp.Or(spec.Dir, d.volume(spec))
 	made.HostConfig.Binds = append(made.HostConfig.Binds, "/usr:/usr:ro", "/etc:/etc:ro")
+	for _, folder := range spec.Reads {
+		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder+":ro")
+	}
 	for name, value := range d.environment(spec) {
 		made.Env = append(made.Env, name+"="+value)
 	}
@@ -205,7 +208,7 @@ func programOf(spec lab.UnitSpec) (string, error) {
 		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !slices.ContainsFunc(append([]string{"/usr"}, spec.Mounts...), func(folder string) bool {
+	case !slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
 		return strings.HasPrefix(path, folder+"/")
 	}):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)

@@ -189,7 +189,14 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
-	if err := running.startAll(ctx, containers); err != nil {
+	first, others := supervise.First(containers)
+	if err := running.startAll(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.awaitReady(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.startAll(ctx, others); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.

@@ -126,8 +126,11 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 	if err := c.start(ctx); err != nil {
 		return err
 	}
-	if c.Spec.Server != nil {
+	switch {
+	case c.Spec.Server != nil:
 		return c.awaitServer(ctx)
+	case c.Spec.Ready != nil:
+		return d.awaitReady(ctx, []lab.UnitSpec{c.Spec})
 	}
 	return c.awaitListening(ctx)
 }

@@ -42,6 +42,16 @@ func (c *container) awaitServer(ctx context.Context) error {
 	return supervise.AwaitVisit(ctx, c.Unit, c.deployment.endpoints[c.Spec.Name].Dial, c.Spec.Server.Ready)
 }
 
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // nobody is a user of every Linux who owns nothing.
 const nobody = 65534
 

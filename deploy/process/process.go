@@ -102,15 +102,20 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if memory != nil {
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
-	for _, spec := range layout.Units {
-		if spec.Server != nil {
-			continue
+	first, rest := supervise.First(layout.Units)
+	for i, specs := range [][]lab.UnitSpec{first, rest} {
+		if i > 0 {
+			if err := running.awaitReady(ctx, first); err != nil {
+				return err
+			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := d.startUnit(spec, memory, running); err != nil {
-			return err
+		for _, spec := range specs {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := d.startUnit(spec, memory, running); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -116,8 +116,11 @@ func (d *deployment) startAgain(ctx context.Context, name string) error {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}
 	d.add(u)
-	if u.Spec.Server != nil {
+	switch {
+	case u.Spec.Server != nil:
 		return d.awaitServer(ctx, u)
+	case u.Spec.Ready != nil:
+		return d.awaitReady(ctx, []lab.UnitSpec{u.Spec})
 	}
 	return u.awaitListening(ctx)
 }

@@ -45,3 +45,13 @@ func (d *Deployer) startServer(ctx context.Context, spec lab.UnitSpec, running *
 func (d *deployment) awaitServer(ctx context.Context, u *unit) error {
 	return supervise.AwaitVisit(ctx, u.Unit, d.endpoints[u.Spec.Name].Dial, u.Spec.Server.Ready)
 }
+
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -17,6 +19,21 @@ const (
 	// lookPatience bounds one look.
 	lookPatience = 5 * time.Second
 )
+
+// First are the units that start before the rest, which waits until they are ready.
+// Servers are none of either.
+func First(units []lab.UnitSpec) (first, rest []lab.UnitSpec) {
+	for _, spec := range units {
+		switch {
+		case spec.Server != nil:
+		case spec.Ready != nil:
+			first = append(first, spec)
+		default:
+			rest = append(rest, spec)
+		}
+	}
+	return first, rest
+}
 
 // AwaitVisit repeats a client's visit of a server at an address until it succeeds, the
 // server has ended or it has had its time.

@@ -43,6 +43,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return store(args[0], args[1])
 	case "store-for-once": // args: its configuration
 		return storeForOnce(args[0])
+	case "shelf": // args: the folder with what it reads
+		return shelf(args[0])
 	case "hoard":
 		return hoard(channel)
 	case "die":
@@ -182,6 +184,29 @@ func answer(listener net.Listener, text string) {
 		_, _ = io.WriteString(connection, text) // the caller may have gone
 		_ = connection.Close()
 	}
+}
+
+// shelf plays a program of somebody else that takes its time before it listens. It tells
+// every caller what its folder has, and whether it may write there.
+func shelf(folder string) error {
+	goods, err := os.ReadFile(filepath.Join(folder, "goods"))
+	if err != nil {
+		return err
+	}
+	if os.WriteFile(filepath.Join(folder, "mine"), nil, 0o600) == nil {
+		goods = append(goods, ", may write"...)
+	}
+	time.Sleep(300 * time.Millisecond)
+	address, err := unit.Address()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	answer(listener, string(goods))
+	return nil
 }
 
 // store plays a server: it listens at the two addresses of its configuration and counts
