@@ -34,6 +34,23 @@ $(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config
 	cd $(WEB) && npm run --silent build
 	touch $@
 
+# The airline in Java and Node.js is built by Maven and npm, each into a folder that runs from anywhere.
+AIRLINE := $(patsubst scripts/airline-%.sh,%,$(wildcard scripts/airline-java.sh scripts/airline-node.sh))
+
+.PHONY: airline
+airline: $(AIRLINE:%=bin/airline/%/run) ## build the airline in Java and Node.js into bin/airline (Maven, npm)
+
+define build_airline
+bin/airline/$(1)/run: scripts/airline-$(1).sh $$(shell find systems/airline/$(1) \( -name node_modules -o -name target -o -name dist \) -prune -o -type f -print)
+	scripts/airline-$(1).sh build
+	touch $$@
+endef
+$(foreach runtime,$(AIRLINE),$(eval $(call build_airline,$(runtime))))
+
+.PHONY: airline-test
+airline-test: airline ## lint and test the airline in Java and Node.js
+	for runtime in $(AIRLINE); do scripts/airline-$$runtime.sh check; done
+
 .PHONY: demo
 demo: build ## a shop as monolith, services and event-driven: what splitting it costs
 	bin/cleave explain shop --from monolith --to async --quick
@@ -41,7 +58,7 @@ demo: build ## a shop as monolith, services and event-driven: what splitting it 
 .PHONY: test
 test: ## install what is missing, then lint and run all tests
 	scripts/need.sh test
-	$(MAKE) --no-print-directory lint web-test
+	$(MAKE) --no-print-directory lint web-test airline-test
 	scripts/test.sh
 
 .PHONY: check

@@ -49,6 +49,24 @@ type Explanation struct {
 	Metrics []string
 }
 
+// Demanding is a System some of whose variants need more than every host has.
+type Demanding interface {
+	System
+	// Missing says what this host lacks for a variant, in one sentence with what to do
+	// about it; nil: nothing.
+	Missing(v Variant) error
+	// Needs are what such variants take, here or not.
+	Needs() []Need
+}
+
+// Need is something that a system needs of a host.
+type Need struct {
+	Name    string
+	Is      string // where it is
+	Missing string // why it is not, or empty
+	Install string // the command that brings it
+}
+
 // Backed is a System that stands on backing services of several kinds.
 type Backed interface {
 	System

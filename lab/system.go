@@ -31,6 +31,9 @@ type SystemInfo struct {
 	// Check says why a variant whose architecture and knobs exist cannot be all the
 	// same; nil: every combination can.
 	Check func(v Variant) error `json:"-"`
+	// Host says why this host cannot play a point at which others can; nil: it can play
+	// all.
+	Host func(p Point) error `json:"-"`
 	// Changes says in which knobs one variant differs from another that it follows;
 	// nil: in the architecture, and in every knob that both have.
 	Changes func(from, to Variant) []KnobChange `json:"-"`
@@ -196,7 +199,7 @@ type UnitSpec struct {
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
 	// which are metered and ended together. One that ends early fails the trial.
 	// In Args and Env of a foreign unit {port} stands for the port of its own
-	// address; {dir}, there and in the Args of other units, for its volume.
+	// address; {dir}, there and in those of other units, for its volume.
 	Foreign bool
 	// Server makes a foreign unit a backing service of the others. Its Program may be
 	// empty: the deployer's own unit program is a server, too.
@@ -213,6 +216,8 @@ type UnitSpec struct {
 	// Reads are folders of the conductor's host that a foreign unit has at the same path
 	// and cannot write to, such as the one that its Program lies in.
 	Reads []string
+	// Served foreign units get the addresses of the backing services, as ours do.
+	Served bool
 	// Ready, where it is set, asks as a client whether the unit can be used at its
 	// address. Such units start first, all at once, and the others when all are ready; so
 	// is one that is started again.

@@ -152,7 +152,7 @@ type given struct{ peers, environment, folders []string }
 func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
-		if !unit.Foreign {
+		if !unit.Foreign || unit.Served {
 			units[i].Peers = slices.Concat(unit.Peers, g.peers)
 			units[i].Env = slices.Concat(unit.Env, g.environment)
 			units[i].Mounts = slices.Concat(unit.Mounts, g.folders)

@@ -5,7 +5,8 @@
 #
 #   scripts/need.sh build     Go, Node.js, npm, git
 #   scripts/need.sh test      these, and a C compiler (race detector), chromium
-#                             (report tests), shellcheck (lint); where it may
+#                             (report tests), shellcheck (lint), a JDK and Maven
+#                             (the airline in Java); where it may
 #                             also the servers that the backing services are
 #                             tested with: without one its tests are skipped
 #   scripts/need.sh generate  Go, Node.js, npm, git, protoc
@@ -147,6 +148,8 @@ case "${1:-}" in
     need gcc gcc
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     need shellcheck shellcheck
+    need javac openjdk-17-jdk-headless # the airline in Java
+    need mvn maven
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || missing+=(chromium)
     serve mariadbd mariadb-server
     serve postgres postgresql '/usr/lib/postgresql/*/bin'
@@ -155,7 +158,6 @@ case "${1:-}" in
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's
-    serve mvn maven
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
     ;;
   *)

@@ -88,8 +88,8 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := func(deployment string) error {
-		if deployment == lab.DockerHost {
+	missing := func(v lab.Variant) error {
+		if v.Deployment == lab.DockerHost {
 			return errors.New("no daemon")
 		}
 		return nil

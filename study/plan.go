@@ -29,9 +29,11 @@ type Options struct {
 	// Knobs returns the knobs to be turned in a variant besides its own, which they
 	// replace; nil: none.
 	Knobs func(lab.Variant) (map[string]string, error)
-	// Missing says what this host lacks for a deployment; nil: it has all. Optional
+	// Runtimes are those that are played of variants with a knob of that name; empty: all.
+	Runtimes []string
+	// Missing says what this host lacks for a variant; nil: it has all. Optional
 	// variants are left out for it.
-	Missing func(deployment string) error
+	Missing func(lab.Variant) error
 }
 
 // TwinSuffix marks the second name of a variant in an A/A pair.
@@ -79,8 +81,13 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			s.Variants[i].Deployment = o.Deployment
 		}
 	}
-	f.leaveOut(&s, o.Missing)
+	if err := f.leaveOut(&s, o); err != nil {
+		return s, err
+	}
 	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
+		return s, err
+	}
+	if err := f.dropPoints(&s); err != nil {
 		return s, err
 	}
 	s.Variants = chooseVariants(s)
@@ -89,13 +96,21 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	return s, nil
 }
 
-// leaveOut takes out the optional variants that cannot be deployed as they are to be.
-func (f *File) leaveOut(s *lab.Study, missing func(deployment string) error) {
+// knobRuntime is the knob that Options.Runtimes chooses by.
+const knobRuntime = "runtime"
+
+// leaveOut takes out the variants that are not asked for, and the optional ones that
+// cannot be deployed as they are to be.
+func (f *File) leaveOut(s *lab.Study, o Options) error {
 	s.Absent = slices.Clone(s.Absent)
 	s.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v lab.Variant) bool {
 		var err error
-		if f.optional[v.Name] && missing != nil {
-			err = missing(v.Deployment)
+		a, _ := f.info.Architecture(v.Architecture)
+		if of := a.KnobValue(v, knobRuntime); len(o.Runtimes) > 0 && of != "" && !slices.Contains(o.Runtimes, of) {
+			err = fmt.Errorf("its runtime is %s, and only %s is asked for", of, strings.Join(o.Runtimes, ", "))
+		}
+		if f.optional[v.Name] && o.Missing != nil {
+			err = cmp.Or(err, o.Missing(v))
 		}
 		if f.optional[v.Name] && f.info.Check != nil {
 			err = cmp.Or(err, f.info.Check(v))
@@ -105,6 +120,31 @@ func (f *File) leaveOut(s *lab.Study, missing func(deployment string) error) {
 		}
 		return err != nil
 	})
+	for _, v := range s.Absent {
+		if v.Name == s.Baseline {
+			return Problems{{File: f.Path, Message: fmt.Sprintf("the baseline %s, which all others are compared with, would be left out: %s", v.Name, v.Reason)}}
+		}
+	}
+	return nil
+}
+
+// dropPoints takes out the points that this host cannot play, and notes why.
+func (f *File) dropPoints(s *lab.Study) error {
+	if f.info.Host == nil {
+		return nil
+	}
+	s.Notes = slices.Clone(s.Notes)
+	s.Points = slices.DeleteFunc(s.Points, func(p lab.Point) bool {
+		err := f.info.Host(p)
+		if err != nil {
+			s.Notes = append(s.Notes, fmt.Sprintf("Point %s is not testable here: %s.", p.Name, oneLine(err)))
+		}
+		return err != nil
+	})
+	if len(s.Points) == 0 {
+		return Problems{{File: f.Path, Message: "this host can play no point: " + strings.Join(s.Notes, " ")}}
+	}
+	return nil
 }
 
 // scaled is a load of another length. The unrecorded load before it stays as it is.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigunit"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -50,6 +52,7 @@ type kind struct {
 // other file of it names a system (see "Add a system" in DESIGN.md).
 func kinds() []kind {
 	return []kind{
+		{airline.Name, airlineunit.Run},
 		{big.Name, bigunit.Run},
 		{people.Name, peopleunit.Run},
 		{shop.Name, shopunit.Run},

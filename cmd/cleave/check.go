@@ -26,6 +26,7 @@ type checkFlags struct {
 	experimentFlags
 	architectures []string
 	operations    int
+	knobs         map[string]string
 	faults        []string
 }
 
@@ -65,6 +66,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 		return pflag.NormalizedName(name)
 	})
 	registerBackings(command, &flags.backings)
+	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
 	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
@@ -97,10 +99,17 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	for _, name := range f.names(info) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment()}
 		var err error
-		if knobs == nil {
+		v.Knobs = maps.Clone(f.knobs)
+		if knobs != nil {
+			var more map[string]string
+			more, err = knobs(v)
+			if v.Knobs == nil {
+				v.Knobs = map[string]string{}
+			}
+			maps.Copy(v.Knobs, more)
+		}
+		if err == nil {
 			err = possible(info, v)
-		} else {
-			v.Knobs, err = knobs(v)
 		}
 		mistakes, s.Variants = append(mistakes, err), append(s.Variants, v)
 	}
@@ -133,7 +142,12 @@ func possible(info lab.SystemInfo, v lab.Variant) error {
 	if info.Check != nil {
 		return info.Check(v)
 	}
-	if _, known := info.Architecture(v.Architecture); known {
+	if a, known := info.Architecture(v.Architecture); known {
+		for _, knob := range slices.Sorted(maps.Keys(v.Knobs)) {
+			if a.KnobValue(lab.Variant{}, knob) == "" {
+				return fmt.Errorf("the architecture %s of %s has no knob %q", a.Name, info.Name, knob)
+			}
+		}
 		return nil
 	}
 	var names []string

@@ -26,10 +26,15 @@ func registerDeploy(command *cobra.Command, into *deployFlag) {
 // deployment is that of variants that no study file names.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
 
-// missing says what this host lacks for a deployment; nil: nothing.
-func missing(deployment string) error {
-	if deployment == lab.DockerHost || deployment == lab.DockerBridge {
-		return docker.Missing()
+// missing says what this host lacks for a variant; nil: nothing.
+func missing(v lab.Variant) error {
+	if v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge {
+		if err := docker.Missing(); err != nil {
+			return err
+		}
+	}
+	if system, demands := systemNamed[lab.Demanding](v.System, conditions{}); demands {
+		return system.Missing(v)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type experimentFlags struct {
 	blocks    int
 	points    []string
 	backings  []string
+	runtimes  []string
 	deploy    deployFlag
 	seed      uint64
 	results   string
@@ -60,6 +61,7 @@ func (f *experimentFlags) register(command *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
+	flags.StringSliceVar(&f.runtimes, "runtime", nil, "leave out the variants of other runtimes than these, for example go,node")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
 	f.looks.register(flags)
@@ -82,7 +84,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 
 // options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Quick: f.quick, Points: f.points, Deployment: string(f.deploy)}
+	o := study.Options{Quick: f.quick, Points: f.points, Runtimes: f.runtimes, Deployment: string(f.deploy)}
 	if command.Flags().Changed("scale") {
 		o.Scale = &f.scale
 	}
@@ -164,7 +166,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", backingFlag, deployFlagName} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -90,7 +91,9 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		s.Load = scenario.Load{Rate: strconv.FormatFloat(startOf(job), 'g', -1, 64), Arrivals: job.Arrivals}
 	case job.Count > 0:
 		const file = "arrivals.txt"
-		work.Files = map[string][]byte{file: arrivals(job.Count, job.Over)}
+		work.Files = map[string][]byte{}
+		maps.Copy(work.Files, job.Files)
+		work.Files[file] = arrivals(job.Count, job.Over)
 		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
 	case job.Users > 0:
 		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: cmp.Or(seconds(job.RampUp), s.Load.RampUp)}

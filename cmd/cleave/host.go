@@ -115,7 +115,9 @@ type diagnosis struct {
 	Environment lab.Environment   `json:"environment"`
 	Deployments map[string]string `json:"deployments"` // "" is fine, else what is missing
 	// Backings are the backing services by kind.
-	Backings  map[string]backingState `json:"backings"`
+	Backings map[string]backingState `json:"backings"`
+	// Needs are what systems need beside them, by name.
+	Needs     map[string]backingState `json:"needs"`
 	Leftovers []string                `json:"leftovers"`
 }
 
@@ -200,6 +202,13 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
 	found.Backings["haproxy"] = balancerState()
+	found.Needs = map[string]backingState{}
+	for _, name := range systemsThat[lab.Demanding]() {
+		system, _ := systemNamed[lab.Demanding](name, conditions{})
+		for _, need := range system.Needs() {
+			found.Needs[need.Name] = backingState{Is: need.Is, Missing: need.Missing, Install: need.Install}
+		}
+	}
 	users, mistaken := users()
 	for kind, b := range users {
 		if _, listed := found.Backings[kind]; listed {
@@ -226,9 +235,22 @@ func (a app) showDiagnosis(found diagnosis) {
 		}
 		fmt.Fprintf(a.out, "  %-28s %s\n", name, state)
 	}
-	fmt.Fprintln(a.out, "\nBacking services")
-	for _, name := range slices.Sorted(maps.Keys(found.Backings)) {
-		state := found.Backings[name]
+	a.showStates("Backing services", found.Backings)
+	a.showStates("What systems need", found.Needs)
+	fmt.Fprintln(a.out, "\nLeftovers of earlier runs")
+	if len(found.Leftovers) == 0 {
+		fmt.Fprintln(a.out, "  none")
+	}
+	for _, leftover := range found.Leftovers {
+		fmt.Fprintf(a.out, "  %s (remove with: cleave clean)\n", leftover)
+	}
+}
+
+// showStates lists what is here, and how the rest would be.
+func (a app) showStates(title string, states map[string]backingState) {
+	fmt.Fprintln(a.out, "\n"+title)
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		state := states[name]
 		words := state.Is
 		if state.Missing != "" {
 			words = fmt.Sprintf("missing (%s)", state.Missing)
@@ -237,13 +259,6 @@ func (a app) showDiagnosis(found diagnosis) {
 			words += "; type: " + state.Install
 		}
 		fmt.Fprintf(a.out, "  %-28s %s\n", name, words)
-	}
-	fmt.Fprintln(a.out, "\nLeftovers of earlier runs")
-	if len(found.Leftovers) == 0 {
-		fmt.Fprintln(a.out, "  none")
-	}
-	for _, leftover := range found.Leftovers {
-		fmt.Fprintf(a.out, "  %s (remove with: cleave clean)\n", leftover)
 	}
 }
 

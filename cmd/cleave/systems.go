@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/cleave-lab/cleave/lab"
+	airlinesystem "github.com/cleave-lab/cleave/systems/airline/system"
 	"github.com/cleave-lab/cleave/systems/big"
 	peoplesystem "github.com/cleave-lab/cleave/systems/people/system"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
@@ -19,6 +20,7 @@ type conditions struct {
 // names one (see "Add a system" in DESIGN.md).
 func systems(c conditions) []lab.System {
 	return []lab.System{
+		airlinesystem.System{Generator: c.generator, Load: c.load},
 		big.System{},
 		peoplesystem.System{Generator: c.generator, Load: c.load},
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},

@@ -85,7 +85,7 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 		environment = append(environment, lab.PeerVariable(peer)+"="+endpoints[peer].Dial)
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 	}
-	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer()
+	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer("{dir}", Volume(dir, spec))
 	if spec.Foreign {
 		own = Fill(spec, dir, endpoints)
 	}

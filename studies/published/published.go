@@ -24,6 +24,9 @@ var costa2022 []byte
 //go:embed flygare2017.json
 var flygare2017 []byte
 
+//go:embed ueda2016.json
+var ueda2016 []byte
+
 // Study is everything that one study printed.
 type Study struct {
 	Schema string `json:"schema"`
@@ -101,7 +104,7 @@ const (
 )
 
 // Names lists the studies whose figures are held.
-func Names() []string { return []string{"costa2022", "flygare2017", "rego2021"} }
+func Names() []string { return []string{"costa2022", "flygare2017", "rego2021", "ueda2016"} }
 
 // Load returns the named study, or an error that lists the ones there are.
 func Load(name string) (*Study, error) {
@@ -112,6 +115,8 @@ func Load(name string) (*Study, error) {
 		return Parse(flygare2017)
 	case "rego2021":
 		return Parse(rego2021)
+	case "ueda2016":
+		return Parse(ueda2016)
 	}
 	return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
 }

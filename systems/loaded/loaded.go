@@ -69,9 +69,9 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 // Unit is the generator as a unit, which loads the unit in front as the point says. The
 // job has what the base does not know: scenario, target, seed, when the system is ready.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
-	scenario := job.Scenario
+	scenario, files := job.Scenario, job.Files
 	job.Load, job.Unit, job.History = b.Load, front, History
-	job.Scenario = scenario // the system's, not the study's
+	job.Scenario, job.Files = scenario, files // the system's, not the study's
 	if err := b.setLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err
 	}

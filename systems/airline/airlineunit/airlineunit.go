@@ -138,7 +138,7 @@ func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) 
 
 // connect puts clients of other units where this one has no such part.
 func (u *Unit) connect(s Settings) {
-	for _, peer := range s.asks() {
+	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		client := web.NewClient(s.Peers[peer], s.Pool)
 		u.clients = append(u.clients, client)
 		switch peer {

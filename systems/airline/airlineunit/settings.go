@@ -75,18 +75,18 @@ func Read(get func(string) string) (Settings, error) {
 	if r.one("AIRLINE_SESSIONS", ask, token) == token {
 		s.Key = r.key("AIRLINE_KEY")
 	}
-	for _, peer := range s.asks() {
+	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		s.Peers[peer] = r.needed(lab.PeerVariable(peer))
 	}
 	return s, errors.Join(r.mistakes...)
 }
 
-// asks are the units that this one asks.
-func (s Settings) asks() []string {
+// Asks are the units that a unit asks, where sessions are signed or not.
+func Asks(unit string, signed bool) []string {
 	peers := map[string][]string{
 		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth}, UnitBookings: {UnitAuth, UnitFlights},
-	}[s.Unit]
-	if s.Key == nil {
+	}[unit]
+	if !signed {
 		return peers
 	}
 	return slices.DeleteFunc(peers, func(peer string) bool { return peer == UnitAuth })

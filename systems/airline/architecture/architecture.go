@@ -1,0 +1,127 @@
+// Package architecture says in which ways the airline can be built: in which runtime, as
+// one unit or as services, and with what of this decade. An architecture is data: a name
+// for units, and knobs that can be turned alone. It starts nothing.
+//
+// Entry points: All, New.
+package architecture
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+)
+
+// The architectures, after the study.
+const (
+	Monolith = "monolith"
+	Services = "services"
+)
+
+// The knobs.
+const (
+	KnobRuntime  = "runtime"
+	KnobStore    = "store"
+	KnobSessions = "sessions"
+	KnobPool     = "pool"
+	KnobWorkers  = "workers"
+)
+
+// Values of knobs.
+const (
+	Go       = "go"
+	Java     = "java"
+	Node     = "node"
+	Embedded = "embedded"
+	Mongo    = "mongo"
+	Ask      = "ask"
+	Token    = "token"
+	off      = "off"
+	on       = "on"
+	perCore  = "cores"
+)
+
+// maxWorkers bounds the processes of one unit.
+const maxWorkers = 64
+
+// Design is one way to build the airline.
+type Design struct {
+	Runtime string
+	Units   []string
+	Store   string
+	Token   bool // units check a signed token themselves, and ask nobody
+	Pool    bool // units keep their connections to each other
+	Workers int  // processes of a unit of Node.js; 0: as many as it has cores
+}
+
+// knobs are what can be turned, the default first.
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: KnobRuntime, Values: []string{Go, Java, Node}, Summary: "in which of three implementations of the same interface"},
+		{Name: KnobStore, Values: []string{Embedded, Mongo}, Summary: "what keeps the data: a store in each unit, or a server of MongoDB's protocol"},
+		{Name: KnobSessions, Values: []string{Ask, Token}, Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a signed token itself"},
+		{Name: KnobPool, Values: []string{off, on}, Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call"},
+		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true, Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
+	}
+}
+
+// All lists the architectures with their knobs.
+func All() []lab.Architecture {
+	return []lab.Architecture{
+		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy", Knobs: knobs()},
+		{Name: Services, Summary: "a unit each for auth, customers, flights and bookings behind HAProxy; every one asks auth", Knobs: knobs()},
+	}
+}
+
+// Settings are all knobs of an architecture with some of them turned. The error names
+// what there is not.
+func Settings(name string, turned map[string]string) (map[string]string, error) {
+	if name != Monolith && name != Services {
+		return nil, fmt.Errorf("the airline has no architecture %q: use %s or %s", name, Monolith, Services)
+	}
+	settings := map[string]string{}
+	var mistakes []error
+	for _, k := range knobs() {
+		settings[k.Name] = k.Values[0]
+		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
+		}
+	}
+	for _, knob := range slices.Sorted(maps.Keys(turned)) {
+		if _, known := settings[knob]; !known {
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
+		}
+	}
+	maps.Copy(settings, turned)
+	return settings, errors.Join(mistakes...)
+}
+
+// New is the design of an architecture with some knobs turned.
+func New(name string, turned map[string]string) (Design, error) {
+	settings, err := Settings(name, turned)
+	if err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	d := Design{
+		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
+		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
+	}
+	if name == Services {
+		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights, airlineunit.UnitBookings}
+	}
+	if text := settings[KnobWorkers]; text != perCore {
+		d.Workers, err = strconv.Atoi(text)
+		if err != nil || d.Workers < 1 || d.Workers > maxWorkers {
+			return Design{}, fmt.Errorf("architecture %s: %s is %q: use %s, or 1 to %d", name, KnobWorkers, text, perCore, maxWorkers)
+		}
+	}
+	return d, nil
+}
+
+// Booking is the unit that keeps bookings.
+func (d Design) Booking() string { return d.Units[len(d.Units)-1] }

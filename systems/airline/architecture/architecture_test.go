@@ -1,0 +1,56 @@
+package architecture
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestArchitecturesAreUnits(t *testing.T) {
+	for name, want := range map[string]string{Monolith: "monolith", Services: "auth customers flights bookings"} {
+		d, err := New(name, nil)
+		if err != nil || strings.Join(d.Units, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", name, d.Units, err, want)
+		}
+		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.Workers != 0 {
+			t.Errorf("%s is by itself %+v", name, d)
+		}
+	}
+	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on", KnobWorkers: "3", KnobStore: Mongo})
+	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || d.Workers != 3 || d.Store != Mongo {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if booking := d.Booking(); booking != "bookings" {
+		t.Errorf("%s keeps the bookings", booking)
+	}
+}
+
+func TestWhatThereIsNotIsNamed(t *testing.T) {
+	for want, turned := range map[string]map[string]string{
+		`runtime is "cobol": use go or java or node`: {KnobRuntime: "cobol"},
+		`there is no knob "wings"`:                   {"wings": "two"},
+		`workers is "0": use cores, or 1 to 64`:      {KnobWorkers: "0"},
+		`workers is "many": use cores, or 1 to 64`:   {KnobWorkers: "many"},
+		`sessions is "": use ask or token`:           {KnobSessions: ""},
+		`store is "paper": use embedded or mongo`:    {KnobStore: "paper"},
+	} {
+		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want it to say %s", turned, err, want)
+		}
+	}
+	if _, err := New("castle", nil); err == nil {
+		t.Error("there is a castle")
+	}
+}
+
+func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
+	var names [2][]string
+	for i, a := range All() {
+		for _, k := range a.Knobs {
+			names[i] = append(names[i], k.Name+"="+k.Values[0])
+		}
+	}
+	if len(names[0]) != 5 || !slices.Equal(names[0], names[1]) {
+		t.Errorf("knobs %v", names)
+	}
+}

@@ -1,0 +1,245 @@
+package system
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// What an audit counts, in bookings.
+const (
+	countBooked    = "booked"    // acknowledged
+	countCancelled = "cancelled" // of these, acknowledged too
+	countStored    = "stored"
+	countLost      = "lost"      // booked, not cancelled, and not stored
+	countDoubled   = "doubled"   // one id, or one flight of one customer, stored more than once
+	countHalved    = "halved"    // of two flights that were asked for together, one is stored
+	countMadeUp    = "made_up"   // stored, and never asked for, refused, or cancelled
+	countRefused   = "refused"   // requests of which the client knows that nothing was stored
+	countUnknown   = "unknown"   // requests of which the client does not know
+	countRecovered = "recovered" // bookings of these that are stored
+)
+
+// broken are the counts that must be zero.
+func broken() []string { return []string{countLost, countDoubled, countHalved, countMadeUp} }
+
+// Audit implements lab.System: of a trial that was not played to its end nothing can be
+// said.
+func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
+	return unknown(errors.New("the trial was not played to its end"))
+}
+
+func unknown(err error) lab.Audit {
+	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+}
+
+// AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
+// stored.
+func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	load, err := s.base().Report(left.Reports)
+	if err != nil {
+		return unknown(err)
+	}
+	j := &judge{counts: map[string]int64{}, asked: map[seat]*request{}, cancelled: map[string]string{}}
+	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
+		return unknown(err)
+	}
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err == nil {
+		err = j.read(ctx, left, design.Booking())
+	}
+	if err != nil {
+		return unknown(err)
+	}
+	return s.base().With(j.verdict(), airline.Name, p, load)
+}
+
+// noted is what the scenario notes of bookings and cancellations.
+type noted struct {
+	Login    string `json:"customer.login"`
+	Out      string `json:"trip.out"`
+	Back     string `json:"trip.back"`
+	OutID    string `json:"out"`
+	ReturnID string `json:"back"`
+}
+
+// seat is a flight of a customer, who has one seat in it at most.
+type seat struct{ login, flight string }
+
+// request is one for two seats.
+type request struct {
+	end    string
+	seats  [2]seat
+	ids    [2]string // empty: the client was not told
+	stored [2]int
+}
+
+// judge gathers what it finds.
+type judge struct {
+	asked     map[seat]*request
+	requests  []*request
+	cancelled map[string]string // by the id of the booking: how the last attempt ended
+	counts    map[string]int64
+	problems  []string
+}
+
+// shownPerRule bounds the problems that are told one by one.
+const shownPerRule = 5
+
+func (j *judge) breach(count, format string, args ...any) {
+	j.counts[count]++
+	if j.counts[count] <= shownPerRule {
+		j.problems = append(j.problems, count+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// take takes a line of the history in.
+func (j *judge) take(a loaded.Attempt[noted]) {
+	n := a.Noted
+	switch a.Operation {
+	case opBook:
+		r := &request{end: a.End, ids: [2]string{n.OutID, n.ReturnID}, seats: [2]seat{{n.Login, n.Out}, {n.Login, n.Back}}}
+		for _, s := range r.seats {
+			if before := j.asked[s]; before != nil && before.end != loaded.EndedFail && a.End == loaded.EndedOK {
+				j.breach(countDoubled, "line %d of the history: %s has booked %s for the second time", a.Line, s.login, s.flight)
+			}
+			j.asked[s] = r
+		}
+		j.requests = append(j.requests, r)
+		switch a.End {
+		case loaded.EndedOK:
+			j.counts[countBooked] += 2
+		case loaded.EndedFail:
+			j.counts[countRefused]++
+		default:
+			j.counts[countUnknown]++
+		}
+	case opCancel:
+		id := n.OutID + n.ReturnID // the step notes one
+		j.cancelled[id] = a.End
+		switch a.End {
+		case loaded.EndedOK:
+			j.counts[countCancelled]++
+		case loaded.EndedInfo:
+			j.counts[countUnknown]++
+		}
+	}
+}
+
+// readPatience is how long a unit may take to list all bookings.
+const readPatience = time.Minute
+
+// read reads what is stored: from the file of a unit that has ended, or from one that
+// still runs.
+func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err error) {
+	var from io.ReadCloser
+	from, err = os.Open(filepath.Join(left.Dir, airlineunit.BookingsFile))
+	if address := left.Foreign[unit]; errors.Is(err, fs.ErrNotExist) && address != "" {
+		ctx, cancel := context.WithTimeout(ctx, readPatience)
+		defer cancel()
+		from, err = listed(ctx, address)
+	}
+	if err != nil {
+		return fmt.Errorf("read the bookings of unit %s: %w", unit, err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	decoder := json.NewDecoder(bufio.NewReader(from))
+	ids := map[string]bool{}
+	for decoder.More() {
+		var b airline.Booking
+		if err := decoder.Decode(&b); err != nil {
+			return fmt.Errorf("read the bookings of unit %s, number %d: %w", unit, j.counts[countStored]+1, err)
+		}
+		j.counts[countStored]++
+		if ids[b.ID] {
+			j.breach(countDoubled, "the id %s is stored twice", b.ID)
+		}
+		ids[b.ID] = true
+		j.stored(b)
+	}
+	return nil
+}
+
+// listed asks a unit for all bookings.
+func listed(ctx context.Context, address string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/internal/bookings", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("GET /internal/bookings: %s", answer.Status), answer.Body.Close())
+	}
+	return answer.Body, nil
+}
+
+// stored judges one booking that is stored.
+func (j *judge) stored(b airline.Booking) {
+	r := j.asked[seat{b.Login, b.Flight}]
+	if r == nil {
+		j.breach(countMadeUp, "%s has %s (%s), and never asked for it", b.Login, b.Flight, b.ID)
+		return
+	}
+	i := slices.IndexFunc(r.seats[:], func(s seat) bool { return s.flight == b.Flight })
+	r.stored[i]++
+	switch {
+	case r.stored[i] > 1:
+		j.breach(countDoubled, "%s has %s %d times", b.Login, b.Flight, r.stored[i])
+	case r.end == loaded.EndedFail:
+		j.breach(countMadeUp, "%s has %s (%s), which was refused", b.Login, b.Flight, b.ID)
+	case r.end == loaded.EndedInfo:
+		j.counts[countRecovered]++
+	case r.ids[i] != b.ID:
+		j.breach(countMadeUp, "%s has %s as %s, and was told %s", b.Login, b.Flight, b.ID, r.ids[i])
+	case j.cancelled[b.ID] == loaded.EndedOK:
+		j.breach(countMadeUp, "%s has %s (%s), which was cancelled", b.Login, b.Flight, b.ID)
+	}
+}
+
+// verdict looks for what is missing and adds up.
+func (j *judge) verdict() lab.Audit {
+	for _, r := range j.requests {
+		if r.end == loaded.EndedInfo && r.stored[0] != r.stored[1] {
+			j.breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login, r.seats[0].flight, r.seats[1].flight)
+		}
+		for i, id := range r.ids {
+			attempt, tried := j.cancelled[id]
+			if r.end == loaded.EndedOK && r.stored[i] == 0 && (!tried || attempt == loaded.EndedFail) {
+				j.breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight, id)
+			}
+		}
+	}
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: j.problems}
+	for _, count := range broken() {
+		if more := j.counts[count] - shownPerRule; more > 0 {
+			audit.Problems = append(audit.Problems, fmt.Sprintf("%s: and %d more", count, more))
+		}
+		if j.counts[count] > 0 {
+			audit.Verdict = lab.AuditInvalid
+		}
+	}
+	if j.counts[countBooked] == 0 && audit.Verdict == lab.AuditValid {
+		audit.Verdict = lab.AuditUnknown
+		audit.Problems = append(audit.Problems, "no booking was acknowledged: nothing was tested")
+	}
+	slices.Sort(audit.Problems)
+	return audit
+}

@@ -1,0 +1,67 @@
+package system
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// metrics of the airline, the headline first. docs/airline.md defines them.
+func metrics() []lab.Metric {
+	response := func(name, title string, quantile float64) lab.Metric {
+		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
+	}
+	return []lab.Metric{
+		{Name: "goodput", Title: "requests per second that were answered rightly", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
+		{Name: "cpu_per_operation", Title: "CPU time of the units per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
+		{Name: "front_cpu_per_operation", Title: "CPU time of HAProxy per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindCost, Quantity: "front_cpu", Per: lab.PerOperation, Source: lab.FromMeter},
+		response("p50", "median", 0.5),
+		response("mean", "mean", 0),
+		response("p99", "99th percentile of the", 0.99),
+		{Name: "capacity", Title: "highest rate of visits that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
+		{Name: loaded.FigureErrors, Title: "share of requests that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
+			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
+		{Name: "achieved_share", Title: "share of the offered visits that were begun in time", Unit: "1", Better: lab.HigherIsBetter,
+			Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
+		{Name: "memory", Title: "mean memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
+			Kind: lab.KindMemory, Quantity: "mean_memory", Source: lab.FromMeter},
+		{Name: "peak_memory", Title: "peak memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
+			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
+	}
+}
+
+// Measure implements lab.Measurer. The units' cost, and that of a database server, is
+// told from that of HAProxy, which is the same in all variants and has processors of its
+// own where there are some.
+func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+	load, err := s.base().Report(left.Reports)
+	if err != nil {
+		return lab.Measured{}, err
+	}
+	found := loaded.Measured(metrics(), p, load)
+	if loaded.Searches(p) {
+		return found, nil
+	}
+	if _, counted := p.Level(Visits); counted && metered.WindowSeconds > 0 { // its duration is a limit
+		found.Values["goodput"] = float64(load.OK) / metered.WindowSeconds
+	}
+	cpu, peak := loaded.Used(metered)
+	door := metered.Roles[front]
+	found.Values["peak_memory"] = peak - float64(door.PeakMemoryBytes)
+	for role, usage := range metered.Roles {
+		if role != lab.RoleGenerator && role != front {
+			found.Values["memory"] += float64(usage.MeanMemoryBytes)
+		}
+	}
+	if load.OK > 0 {
+		found.Values["cpu_per_operation"] = (cpu - door.CPUSeconds) / float64(load.OK)
+		found.Values["front_cpu_per_operation"] = door.CPUSeconds / float64(load.OK)
+	}
+	return found, nil
+}

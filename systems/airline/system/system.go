@@ -1,0 +1,338 @@
+// Package system is the airline as a system under test: which units a variant consists
+// of, what work it is given, how a trial is audited and measured. It starts nothing, and
+// asks units only whether they are ready and what they have stored.
+//
+// Entry points: System, with a generator and the load of the study.
+package system
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// Factors of points, beside those that say how the system is loaded.
+const (
+	Visits    = "visits" // so many customers log in, book and log out, as fast as they are answered
+	Cores     = "cores"  // processors that all units of the system share
+	Customers = "customers"
+)
+
+// System is the airline under the load of a study.
+type System struct {
+	Generator lab.Generator
+	Load      lab.Load
+}
+
+var (
+	_ lab.Measurer    = System{}
+	_ lab.LiveAuditor = System{}
+	_ lab.Checkable   = System{}
+	_ lab.Explainable = System{}
+	_ lab.Demanding   = System{}
+)
+
+// base is what the airline has in common with other systems under load.
+func (s System) base() loaded.Base {
+	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Visits}
+}
+
+// mostCores bounds the factor; the study went to 16.
+const mostCores = 1024
+
+// Describe implements lab.System.
+func (s System) Describe() lab.SystemInfo {
+	return lab.SystemInfo{
+		Name: airline.Name, Operation: "request",
+		Summary:       "an airline after Acme Air, in Go, Java and Node.js: customers log in, look for flights, book and cancel them",
+		Architectures: architecture.All(),
+		Parameters: append(s.base().Parameters(Visits), []lab.Parameter{
+			{Name: Cores, Summary: "processors that all units of the system share, the same for every variant (all)", Min: 1, Max: mostCores, Optional: true},
+			{Name: Customers, Summary: "customers of the airline (10000)", Min: 1, Max: 1e6, Optional: true},
+		}...),
+		Metrics: metrics(), Restartable: true,
+		Check: func(v lab.Variant) error {
+			_, err := architecture.New(v.Architecture, v.Knobs)
+			return err
+		},
+		Host: playable,
+	}
+}
+
+// playable says why this host cannot play a point.
+func playable(p lab.Point) error {
+	if asked, _ := p.Level(Cores); int(asked) > runtime.NumCPU() {
+		return fmt.Errorf("%g cores are asked for, this host has %d", asked, runtime.NumCPU())
+	}
+	return nil
+}
+
+// Missing implements lab.Demanding: Java and Node.js are built apart.
+func (s System) Missing(v lab.Variant) error {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil || design.Runtime == architecture.Go {
+		return nil // mistakes are told elsewhere
+	}
+	if _, err := os.Stat(program(design.Runtime)); err != nil {
+		return fmt.Errorf("the airline in %s is not built here (%w): type: %s", design.Runtime, err, build)
+	}
+	return nil
+}
+
+// Needs implements lab.Demanding: what builds and runs the airline in Java and Node.js.
+func (s System) Needs() []lab.Need {
+	const java, node = "sudo apt-get install --no-install-recommends openjdk-17-jdk-headless maven", "sudo apt-get install --no-install-recommends nodejs npm"
+	var all []lab.Need
+	for _, tool := range [][3]string{{"java", "Java", java}, {"mvn", "Maven", java}, {"node", "Node.js", node}, {"npm", "npm", node}} {
+		need := lab.Need{Name: tool[1]}
+		path, err := exec.LookPath(tool[0])
+		if need.Is = path; err != nil {
+			need.Missing, need.Install = "there is no "+tool[0]+" in PATH", tool[2]
+		}
+		all = append(all, need)
+	}
+	for _, runtime := range []string{architecture.Java, architecture.Node} {
+		need := lab.Need{Name: airline.Name + " in " + runtime, Is: program(runtime)}
+		if _, err := os.Stat(need.Is); err != nil {
+			need.Missing, need.Install = "it is not built", build
+		}
+		all = append(all, need)
+	}
+	return all
+}
+
+// build is the command that makes the programs, and programsVariable names the folder
+// that has them, where they are not beside this program.
+const (
+	build            = "make airline"
+	programsVariable = "CLEAVE_AIRLINE"
+)
+
+// programs is the folder with what is not Go.
+func programs() string {
+	if folder := os.Getenv(programsVariable); folder != "" {
+		return folder
+	}
+	own, err := os.Executable()
+	if err != nil { // then nothing is found, and said to be missing
+		return airline.Name
+	}
+	return filepath.Join(filepath.Dir(own), airline.Name)
+}
+
+// program is what runs a unit in a runtime that is not Go.
+func program(runtime string) string { return filepath.Join(programs(), runtime, "run") }
+
+const (
+	// readyTimeout is how long the front may take to be ready, in seconds. The units
+	// behind it are ready by then.
+	readyTimeout = 60
+	// descriptors are open in one process at most: connections of clients and units.
+	descriptors = 4096
+	// front is HAProxy, the first unit of every architecture.
+	front = "front"
+	// serviceDatabase is what units call the server that keeps their data.
+	serviceDatabase = "database"
+	// keyFile is the file in a unit's folder with the key of tokens.
+	keyFile = "key"
+)
+
+// Layout implements lab.System.
+func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	if err := playable(p); err != nil {
+		return lab.Layout{}, fmt.Errorf("point %s: %w", p, err)
+	}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
+	if design.Store == architecture.Mongo {
+		layout.Services = []lab.ServiceSpec{{Name: serviceDatabase, Kind: architecture.Mongo}}
+	}
+	own, others := processors(p)
+	for _, name := range design.Units {
+		unit := unit(design, name, p, seed)
+		unit.Cores = own
+		layout.Units = append(layout.Units, unit)
+	}
+	door := loaded.Proxy(front, routes(design.Units), design.Units)
+	door.Cores = others
+	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	if job.Scenario, job.Files, err = visits(p); err != nil {
+		return lab.Layout{}, err
+	}
+	generator, err := s.base().Unit(job, p, front)
+	if len(generator.Cores) == 0 {
+		generator.Cores = others
+	}
+	layout.Units = append(layout.Units, door, generator)
+	return layout, err
+}
+
+// processors are those of the system's units where a point says how many they share,
+// and those that are left to all others; none means any.
+func processors(p lab.Point) (own, others []int) {
+	asked, set := p.Level(Cores)
+	if !set {
+		return nil, nil
+	}
+	for n := range runtime.NumCPU() {
+		if n < int(asked) {
+			own = append(own, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return own, others
+}
+
+// customers is how many an airline has.
+func customers(p lab.Point) int {
+	if asked, set := p.Level(Customers); set {
+		return int(asked)
+	}
+	return 10_000
+}
+
+// unit is one process of the airline.
+func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.UnitSpec {
+	data := flights(p)
+	unit := lab.UnitSpec{
+		Name: name, Role: name, Listens: true, Ready: healthy,
+		Env: []string{
+			"AIRLINE_UNIT=" + name, "AIRLINE_DATA={dir}/data", "AIRLINE_STORE=" + map[string]string{architecture.Embedded: "embedded", architecture.Mongo: "mongodb"}[d.Store],
+			"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports), "AIRLINE_DAYS=" + strconv.Itoa(data.Days),
+			"AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights), "AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"), "AIRLINE_SESSION_SECONDS=3600",
+			"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
+			"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
+		},
+	}
+	unit.Peers = airlineunit.Asks(name, d.Token)
+	unit.Uses = []lab.Use{}
+	for _, other := range unit.Peers {
+		unit.Uses = append(unit.Uses, lab.Use{To: other, How: "http"})
+	}
+	if d.Store == architecture.Mongo {
+		unit.Uses = append(unit.Uses, lab.Use{To: serviceDatabase})
+	}
+	if d.Token {
+		unit.Files = map[string][]byte{keyFile: []byte(key(seed))}
+		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
+	}
+	if d.Runtime == architecture.Go {
+		unit.Args = []string{airline.Name, "{}"}
+		return unit
+	}
+	unit.Foreign, unit.Served, unit.Program, unit.Install, unit.Reads = true, true, program(d.Runtime), build, []string{programs()}
+	switch d.Runtime {
+	case architecture.Java:
+		unit.Env = append(unit.Env, "JAVA_OPTS=-Xms"+heap(d)+" -Xmx"+heap(d))
+	case architecture.Node:
+		unit.Env = append(unit.Env, "AIRLINE_WORKERS="+strconv.Itoa(workers(d, p)))
+	}
+	return unit
+}
+
+// heap is that of a Java unit. All variants have a gigabyte in all.
+func heap(d architecture.Design) string { return strconv.Itoa(1024/len(d.Units)) + "m" }
+
+// workers are the processes of a unit of Node.js, which runs one thread in each.
+func workers(d architecture.Design, p lab.Point) int {
+	cores := runtime.NumCPU()
+	if asked, set := p.Level(Cores); set {
+		cores = int(asked)
+	}
+	if d.Workers > 0 {
+		return d.Workers
+	}
+	return cores
+}
+
+// key is that of a trial's tokens, in hexadecimal. It comes from the seed, so that a
+// trial can be repeated, and protects nothing once the trial is over.
+func key(seed uint64) string {
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of the airline "), seed))
+	return hex.EncodeToString(hash[:])
+}
+
+// healthy asks a unit whether it has loaded its data and serves.
+func healthy(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET /health: %s", answer.Status)
+	}
+	_ = answer.Body.Close() // what it says is of no consequence
+	return err
+}
+
+// longestAnswer is how long an answer may take, in seconds.
+const longestAnswer = 30
+
+// routes are the lines of HAProxy's configuration: it sends requests to the unit that
+// they are for, and lets nobody in who asks for what units say to each other. It starts
+// when all units are ready, and does not check on them: a slow one has no other in its
+// place.
+func routes(units []string) []string {
+	problem := func(kind, title string, status int) string {
+		return fmt.Sprintf(`status %d content-type application/problem+json string '{"type":"/problems/%s","title":"%s","status":%d,"detail":"%s"}'`,
+			status, kind, title, status, title)
+	}
+	unavailable := problem("unavailable", "A part of the airline does not answer; try again", http.StatusServiceUnavailable)
+	lines := append(loaded.ProxyDefaults(longestAnswer), "  http-error "+unavailable, "frontend clients", loaded.ProxyBind)
+	lines = append(lines,
+		"  acl public path /login /logout /flights /bookings /health", "  acl public path_beg /customers/ /bookings/",
+		"  http-request return "+problem("unknown-path", "There is nothing here", http.StatusNotFound)+" unless public")
+	if len(units) > 1 {
+		lines = append(lines,
+			"  use_backend bookings if { path_beg /bookings } || { path_reg ^/customers/[^/]+/bookings }",
+			"  use_backend customers if { path_beg /customers/ }",
+			"  use_backend flights if { path /flights }")
+	}
+	lines = append(lines, "  default_backend "+units[0])
+	for _, unit := range units {
+		lines = append(lines, "backend "+unit, loaded.ProxyServer(unit))
+	}
+	return lines
+}
+
+// CheckPoint implements lab.Checkable.
+func (s System) CheckPoint(operations int, over float64) lab.Point {
+	return s.base().CheckPoint(operations, over)
+}
+
+// CheckTable implements lab.Checkable.
+func (s System) CheckTable() lab.CheckTable {
+	return lab.CheckTable{
+		Most: loaded.MaxCount,
+		Columns: []lab.CheckColumn{
+			{Title: "booked", Count: countBooked}, {Title: "cancelled", Count: countCancelled}, {Title: "stored", Count: countStored},
+			{Title: "lost", Count: countLost}, {Title: "doubled", Count: countDoubled}, {Title: "halved", Count: countHalved},
+			{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: "goodput"},
+		},
+		Faults: []lab.CheckColumn{
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+		},
+	}
+}

@@ -1,0 +1,323 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// generator keeps the job that it was given, and reports what it was told to.
+type generator struct {
+	job    lab.LoadJob
+	report lab.LoadReport
+}
+
+func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	g.job = job
+	return lab.UnitSpec{Program: "load"}, nil
+}
+
+func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
+
+func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
+
+func variant(name string, knobs map[string]string) lab.Variant {
+	return lab.Variant{Name: name, System: airline.Name, Architecture: name, Deployment: lab.Process, Knobs: knobs}
+}
+
+func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator) {
+	t.Helper()
+	g := &generator{}
+	layout, err := System{Generator: g}.Layout(v, p, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout, g
+}
+
+func TestLayoutsOfArchitectures(t *testing.T) {
+	t.Setenv(programsVariable, "/opt/airline")
+	for runtime, program := range map[string]string{architecture.Go: "", architecture.Java: "/opt/airline/java/run", architecture.Node: "/opt/airline/node/run"} {
+		for name, want := range map[string]string{
+			architecture.Monolith: "monolith front generator", architecture.Services: "auth customers flights bookings front generator",
+		} {
+			layout, g := layoutOf(t, variant(name, map[string]string{architecture.KnobRuntime: runtime}), point(map[string]float64{lab.FactorUsers: 3}))
+			var units []string
+			for _, u := range layout.Units {
+				units = append(units, u.Name)
+				if u.Name == front || u.Name == lab.RoleGenerator {
+					continue
+				}
+				if u.Program != program || u.Foreign != (program != "") || u.Ready == nil || !u.Listens || !slices.Contains(u.Env, "AIRLINE_UNIT="+u.Name) {
+					t.Errorf("%s in %s: unit %+v", name, runtime, u)
+				}
+				if slices.Contains(u.Peers, "auth") != (u.Name != "auth" && u.Name != "monolith") || u.Foreign != slices.Contains(u.Reads, "/opt/airline") {
+					t.Errorf("%s in %s: %s has the peers %v and reads %v", name, runtime, u.Name, u.Peers, u.Reads)
+				}
+			}
+			if got := strings.Join(units, " "); got != want {
+				t.Errorf("%s in %s: %s, want %s", name, runtime, got, want)
+			}
+			if g.job.Users != 3 || g.job.Unit != front || layout.Lead != lab.RoleGenerator || len(g.job.Files) != 2 {
+				t.Errorf("%s in %s: job of %d users at %s with %d files", name, runtime, g.job.Users, g.job.Unit, len(g.job.Files))
+			}
+		}
+	}
+}
+
+func TestKnobsReachTheUnits(t *testing.T) {
+	layout, _ := layoutOf(t, variant(architecture.Services, map[string]string{
+		architecture.KnobRuntime: architecture.Node, architecture.KnobSessions: architecture.Token, architecture.KnobPool: "on", architecture.KnobWorkers: "3", architecture.KnobStore: architecture.Mongo,
+	}), point(map[string]float64{lab.FactorUsers: 1, Customers: 9}))
+	unit := layout.Units[0]
+	for _, want := range []string{"AIRLINE_SESSIONS=token", "AIRLINE_POOL=on", "AIRLINE_WORKERS=3", "AIRLINE_STORE=mongodb", "AIRLINE_CUSTOMERS=9", "AIRLINE_KEY={dir}/key"} {
+		if !slices.Contains(unit.Env, want) {
+			t.Errorf("%v has no %s", unit.Env, want)
+		}
+	}
+	if len(layout.Services) != 1 || !unit.Served || len(unit.Files[keyFile]) != 64 || strings.Contains(strings.Join(unit.Env, " "), string(unit.Files[keyFile])) {
+		t.Errorf("services %v, files %q", layout.Services, unit.Files)
+	}
+	layout, _ = layoutOf(t, variant(architecture.Services, nil), point(map[string]float64{lab.FactorUsers: 1}))
+	unit = layout.Units[0]
+	for _, want := range []string{"AIRLINE_SESSIONS=ask", "AIRLINE_POOL=off", "AIRLINE_STORE=embedded", "AIRLINE_CUSTOMERS=10000"} {
+		if !slices.Contains(unit.Env, want) {
+			t.Errorf("%v has no %s", unit.Env, want)
+		}
+	}
+	if len(layout.Services)+len(unit.Files) > 0 {
+		t.Errorf("services %v, files %v", layout.Services, unit.Files)
+	}
+}
+
+func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
+	all := runtime.NumCPU()
+	for asked := range all {
+		layout, _ := layoutOf(t, variant(architecture.Services, nil), point(map[string]float64{lab.FactorUsers: 1, Cores: float64(asked + 1)}))
+		for _, u := range layout.Units {
+			want := asked + 1
+			if u.Name == front || u.Name == lab.RoleGenerator {
+				want = all - want
+			}
+			if len(u.Cores) != want {
+				t.Errorf("%d cores: %s has %v of %d", asked+1, u.Name, u.Cores, all)
+			}
+		}
+	}
+	tooMany := point(map[string]float64{lab.FactorUsers: 1, Cores: float64(all + 1)})
+	_, err := System{Generator: &generator{}}.Layout(variant(architecture.Monolith, nil), tooMany, 5)
+	want := fmt.Sprintf("%d cores are asked for, this host has %d", all+1, all)
+	if err == nil || !strings.Contains(err.Error(), want) || playable(tooMany) == nil {
+		t.Errorf("%v, want it to say %s", err, want)
+	}
+}
+
+func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
+	t.Setenv(programsVariable, t.TempDir())
+	java := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Java})
+	if err := (System{}).Missing(java); err == nil || !strings.Contains(err.Error(), "type: make airline") {
+		t.Errorf("%v, want it to say how Java is built", err)
+	}
+	if err := (System{}).Missing(variant(architecture.Monolith, nil)); err != nil {
+		t.Errorf("Go needs nothing: %v", err)
+	}
+}
+
+// TestVisitsAreAsTheDriverHasThem reads what generators get.
+func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
+	text, files, err := visits(point(map[string]float64{Customers: 100}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct {
+		Flows []struct {
+			Weight float64
+			Steps  []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	var weight, profile, cancel float64
+	for _, f := range s.Flows {
+		names := fmt.Sprint(f.Steps)
+		weight += f.Weight
+		if strings.Contains(names, "view the profile") {
+			profile += f.Weight
+		}
+		if strings.Contains(names, opCancel) {
+			cancel += f.Weight
+		}
+		if strings.Count(names, "search flights") != searches {
+			t.Errorf("a visit of %s", names)
+		}
+	}
+	if profile/weight != 0.25 || cancel/weight != 0.25 {
+		t.Errorf("%g and %g of %g", profile, cancel, weight)
+	}
+	rows := strings.Split(strings.TrimSpace(string(files["trips.csv"])), "\n")[1:]
+	seen := map[string]bool{}
+	for _, row := range rows {
+		parts := strings.Split(row, ",")
+		for _, id := range parts[4:] {
+			if seen[id] {
+				t.Fatalf("%s is in two trips", id)
+			}
+			seen[id] = true
+		}
+	}
+	if len(rows) < 4000 || divisor(len(rows), 100) > 1 {
+		t.Errorf("%d trips", len(rows))
+	}
+	known := map[string]bool{}
+	for f := range flights(point(nil)).AllFlights() {
+		known[f.ID] = true
+	}
+	for id := range seen {
+		if !known[id] {
+			t.Fatalf("there is no flight %s", id)
+		}
+	}
+}
+
+// trial is what a trial of one customer leaves behind.
+type trial struct{ history, stored []string }
+
+func booked(end, out, back string) string {
+	return fmt.Sprintf(`{"operation":%q,"end":%q,"noted":{"customer.login":"c1","trip.out":"AMS","trip.back":"SMA","out":%q,"back":%q}}`, opBook, end, out, back)
+}
+
+func cancelled(end, id string) string {
+	return fmt.Sprintf(`{"operation":%q,"end":%q,"noted":{"customer.login":"c1","out":%q}}`, opCancel, end, id)
+}
+
+func kept(id, flight string) string {
+	return fmt.Sprintf(`{"id":%q,"login":"c1","flight":%q,"booked":"2026-01-01T00:00:00.000Z"}`, id, flight)
+}
+
+// TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
+// breaks a rule.
+func TestTheAuditFindsWhatIsWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil   func(tr *trial)
+		verdict lab.AuditVerdict
+		count   string
+	}{
+		"all is right":            {func(*trial) {}, lab.AuditValid, ""},
+		"lost":                    {func(tr *trial) { tr.stored = tr.stored[:1] }, lab.AuditInvalid, countLost},
+		"cancelled":               {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("ok", "2")), tr.stored[:1] }, lab.AuditValid, countCancelled},
+		"cancelled, and there":    {func(tr *trial) { tr.history = append(tr.history, cancelled("ok", "2")) }, lab.AuditInvalid, countMadeUp},
+		"perhaps cancelled":       {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1] }, lab.AuditValid, countUnknown},
+		"not cancelled, and lost": {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1] }, lab.AuditInvalid, countLost},
+		"stored twice":            {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "AMS")) }, lab.AuditInvalid, countDoubled},
+		"booked twice":            {func(tr *trial) { tr.history = append(tr.history, booked("ok", "1", "2")) }, lab.AuditInvalid, ""},
+		"under another id":        {func(tr *trial) { tr.stored[1] = kept("3", "SMA") }, lab.AuditInvalid, countMadeUp},
+		"from nowhere":            {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) }, lab.AuditInvalid, countMadeUp},
+		"refused and stored":      {func(tr *trial) { tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countMadeUp},
+		"one of two":              {func(tr *trial) { tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countHalved},
+		"nothing was tested":      {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
+		"a torn history":          {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
+		"a torn list":             {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},
+	} {
+		for _, runtime := range []string{architecture.Go, architecture.Java} {
+			tr := trial{history: []string{booked("ok", "1", "2")}, stored: []string{kept("1", "AMS"), kept("2", "SMA")}}
+			c.spoil(&tr)
+			s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
+			v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
+			got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}), tr.leave(t, runtime == architecture.Go))
+			if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
+				t.Errorf("%s in %s: %s %v %v, want %s and one %s", name, runtime, got.Verdict, got.Counts, got.Problems, c.verdict, c.count)
+			}
+		}
+	}
+	if got := (System{}).Audit(lab.Variant{}, lab.Point{}, nil); got.Verdict != lab.AuditUnknown {
+		t.Errorf("a trial that was not played to its end is %s", got.Verdict)
+	}
+}
+
+// leave writes it where the audit looks: the bookings in a file that was handed over, or
+// at a unit that still runs.
+func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
+	t.Helper()
+	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	write := func(name string, lines []string) {
+		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(loaded.History, tr.history)
+	if handsOver {
+		write(airlineunit.BookingsFile, tr.stored)
+		return left
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/internal/bookings" {
+			t.Errorf("the audit asks for %s", r.URL.Path)
+		}
+		fmt.Fprint(w, strings.Join(tr.stored, "\n"))
+	}))
+	t.Cleanup(server.Close)
+	left.Foreign = map[string]string{architecture.Monolith: server.Listener.Addr().String()}
+	return left
+}
+
+func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
+	use := func(cpu float64, memory int64) lab.Usage {
+		return lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
+	}
+	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
+		lab.RoleGenerator: use(100, 1000), front: use(1, 10), "auth": use(2, 20), "bookings": use(3, 30),
+	}}
+	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5, Measures: map[string]float64{"goodput": 9}}}}
+	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered, lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9, "error_share": 0.375,
+	} {
+		if got.Values[name] != want {
+			t.Errorf("%s is %g, want %g", name, got.Values[name], want)
+		}
+	}
+}
+
+func TestWaysTakeOneStepAtATime(t *testing.T) {
+	from, to := variant(architecture.Monolith, nil), variant(architecture.Services, map[string]string{architecture.KnobPool: "on", architecture.KnobRuntime: architecture.Node})
+	to.Deployment = lab.DockerBridge
+	stops, steps, err := System{}.Ways(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i, s := range steps {
+		all = append(all, fmt.Sprint(s.Changes[0]))
+		if s.Before != stops[i].Name || s.Variant != stops[i+1].Name {
+			t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name, stops[i+1].Name)
+		}
+	}
+	want := "runtime go -> node, architecture monolith -> services, pool off -> on, deployment process -> docker-bridge"
+	if got := strings.Join(all, ", "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	last := stops[len(stops)-1]
+	if last.Architecture != to.Architecture || last.Deployment != to.Deployment || last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
+		t.Errorf("the way ends in %+v", last)
+	}
+	if _, _, err := (System{}).Ways(from, from); err == nil {
+		t.Error("there is a way from a variant to itself")
+	}
+}

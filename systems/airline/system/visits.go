@@ -1,0 +1,171 @@
+package system
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+// flights is the data of an airline, of the size that the study's loader gives it.
+func flights(p lab.Point) airline.Data {
+	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+// The shares of visits, in percent, and the searches of each, as in the driver of Acme
+// Air: see docs/airline.md.
+const (
+	viewing    = 25 // look at their profile and change it
+	cancelling = 25 // cancel what they have booked
+	searches   = 5  // the last is for what is booked
+	stay       = 7  // days until the flight back
+)
+
+// The operations of the scenario.
+const (
+	opBook   = "book flights"
+	opCancel = "cancel a booking"
+)
+
+// object is JSON.
+type object = map[string]any
+
+// visits is what customers do, as cleave-scenario/1 with its files: each visit is of the
+// next customer, who books the next round trip.
+func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
+	var flows []object
+	for _, views := range []bool{false, true} {
+		for _, cancels := range []bool{false, true} {
+			weight := share(views, viewing) * share(cancels, cancelling)
+			flows = append(flows, object{"name": fmt.Sprintf("visit%s%s", map[bool]string{true: ", profile"}[views], map[bool]string{true: ", cancel"}[cancels]),
+				"weight": weight, "steps": steps(views, cancels)})
+		}
+	}
+	const customersFile, tripsFile = "customers.csv", "trips.csv"
+	data := object{"customer": object{"csv": customersFile}, "trip": object{"csv": tripsFile}}
+	for n := 1; n < searches; n++ {
+		data[fmt.Sprint("look", n)] = object{"csv": tripsFile, "order": "random"}
+	}
+	files := map[string][]byte{customersFile: customerRows(customers(p)), tripsFile: tripRows(p)}
+	text, err := json.Marshal(object{
+		"schema": "cleave-scenario/1", "name": airline.Name, "cookies": false,
+		"values": object{"phone": object{"text": object{"length": 12}}}, "data": data, "flows": flows,
+	})
+	return text, files, err
+}
+
+// share is that of visits that do something, or do not.
+func share(does bool, percent float64) float64 {
+	if does {
+		return percent
+	}
+	return 100 - percent
+}
+
+// steps are those of a visit. Answers are judged by what was asked, and by the rule that
+// the data follow.
+func steps(views, cancels bool) []object {
+	const account = "/customers/${customer.login}"
+	session := object{"Authorization": "Bearer ${token}"}
+	all := []object{{
+		"name": "log in", "request": "POST /login", "json": object{"login": "${customer.login}", "password": "${customer.password}"},
+		"expect": object{"status": "200"}, "extract": object{"token": object{"json": "token"}},
+	}}
+	step := func(name, request, status string, more object) {
+		expect := object{"status": status}
+		if answer := more["answer"]; answer != nil {
+			expect["json"] = answer
+			delete(more, "answer")
+		}
+		s := object{"name": name, "request": request, "headers": session, "expect": expect}
+		for k, v := range more {
+			s[k] = v
+		}
+		all = append(all, s)
+	}
+	if views {
+		step("view the profile", "GET "+account, "200", object{"answer": object{"login": "${customer.login}", "address.country": "US"}})
+		step("change the profile", "PUT "+account, "200", object{
+			"json":   object{"phone": "${phone}", "address": object{"street": "${phone} Street", "city": "Springfield", "postcode": "12345", "country": "US"}},
+			"answer": object{"login": "${customer.login}", "phone": "${phone}", "address.street": "${phone} Street"},
+		})
+	}
+	for n := 1; n <= searches; n++ {
+		of := fmt.Sprint("look", n)
+		if n == searches {
+			of = "trip"
+		}
+		column := func(name string) string { return "${" + of + "." + name + "}" }
+		step("search flights", "GET /flights?from="+column("from")+"&to="+column("to")+"&date="+column("date")+"&return="+column("return"), "200",
+			object{"answer": object{"outbound.0.id": column("out"), "inbound.1.id": column("back")}})
+	}
+	step(opBook, "POST /bookings", "201", object{
+		"json":    object{"flights": []string{"${trip.out}", "${trip.back}"}},
+		"answer":  object{"bookings.0.flight": "${trip.out}", "bookings.1.flight": "${trip.back}", "bookings.0.login": "${customer.login}"},
+		"extract": object{"out": object{"json": "bookings.0.id"}, "back": object{"json": "bookings.1.id"}},
+		"note":    []string{"customer.login", "trip.out", "trip.back", "out", "back"},
+	})
+	step("list bookings", "GET "+account+"/bookings", "200", object{})
+	all[len(all)-1]["expect"].(object)["body"] = []string{`"${out}"`, `"${back}"`}
+	if cancels {
+		for _, id := range []string{"out", "back"} {
+			step(opCancel, "DELETE /bookings/${"+id+"}", "204", object{"note": []string{"customer.login", id}})
+		}
+	}
+	step("log out", "POST /logout", "204", object{})
+	return all
+}
+
+// customerRows are what customers log in with.
+func customerRows(count int) []byte {
+	rows := [][]string{{"login", "password"}}
+	for n := range count {
+		rows = append(rows, []string{fmt.Sprint("c", n), fmt.Sprint("password-", n)})
+	}
+	return written(rows)
+}
+
+// tripRows are round trips on two flights: out with the first of a day, back with the
+// second of another, in an order without neighbours. Their number has no divisor in
+// common with that of customers: so it takes as long as possible until a customer books
+// a flight for the second time.
+func tripRows(p lab.Point) []byte {
+	data := flights(p)
+	const stride = 1009 // a prime that their number has no part in, so that all rows come
+	var all [][]string
+	last := data.FirstDay.AddDate(0, 0, data.Days-stay)
+	for f := range data.AllFlights() {
+		if back := f.Departs.AddDate(0, 0, stay); strings.HasSuffix(f.ID, "-1") && f.Departs.Before(last) {
+			id := fmt.Sprintf("%s-%s-%s-2", f.To, f.From, back.Format(airline.DayLayout))
+			all = append(all, []string{f.From, f.To, f.Departs.Format(time.DateOnly), back.Format(time.DateOnly), f.ID, id})
+		}
+	}
+	for divisor(len(all), data.Customers*stride) > 1 {
+		all = all[:len(all)-1]
+	}
+
+	rows := [][]string{{"from", "to", "date", "return", "out", "back"}}
+	for n := range all {
+		rows = append(rows, all[n*stride%len(all)])
+	}
+	return written(rows)
+}
+
+// divisor is the greatest that both have in common.
+func divisor(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func written(rows [][]string) []byte {
+	var text strings.Builder
+	_ = csv.NewWriter(&text).WriteAll(rows) // into memory
+	return slices.Clip([]byte(text.String()))
+}

@@ -1,0 +1,50 @@
+package loaded
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// installHAProxy brings it on Debian and Ubuntu.
+const installHAProxy = "sudo apt-get install --no-install-recommends haproxy"
+
+// ProxyDefaults are the first lines of a configuration of HAProxy. A request that finds
+// no connection is tried again; one that was sent is never sent again, because it may
+// have had its effect. answer is how long an answer may take, in seconds.
+func ProxyDefaults(answer int) []string {
+	return []string{
+		"global",
+		"  maxconn 2000",
+		"defaults",
+		"  mode http",
+		"  option http-keep-alive",
+		"  option redispatch 1",
+		"  http-reuse safe",
+		"  retries 3",
+		"  retry-on conn-failure",
+		"  timeout connect 1s",
+		fmt.Sprintf("  timeout client %ds", answer),
+		fmt.Sprintf("  timeout server %ds", answer),
+		"  timeout queue 5s",
+	}
+}
+
+// ProxyBind is the line of a frontend that makes it listen at the unit's own address.
+const ProxyBind = `  bind "${CLEAVE_ADDRESS}"`
+
+// ProxyServer is the line of a backend for a unit, whose address HAProxy reads from its
+// environment.
+func ProxyServer(unit string) string {
+	return fmt.Sprintf(`  server %s "${%s}"`, unit, lab.PeerVariable(unit))
+}
+
+// Proxy is HAProxy in front of units, with the lines of its configuration.
+func Proxy(name string, configuration, behind []string) lab.UnitSpec {
+	const file = "haproxy.cfg"
+	return lab.UnitSpec{
+		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: installHAProxy, Args: []string{"-db", "-f", "{dir}/" + file},
+		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true, Peers: behind,
+	}
+}
