@@ -161,7 +161,7 @@ func possible(info lab.SystemInfo, v lab.Variant) error {
 // check plays the plan and shows what the audits say.
 func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, flags *checkFlags) error {
 	if flags.planOnly && flags.resume == "" {
-		return writeJSON(a.out, plan)
+		return a.showPlan(plan, &flags.experimentFlags)
 	}
 	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
 	if err != nil {

@@ -77,7 +77,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	f.progress = "auto"
 	flags.Var(&f.progress, "progress", "how progress is shown: auto, plain or json")
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
-	flags.BoolVar(&f.planOnly, "plan", false, "print the plan as JSON and play nothing")
+	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it keeps, and play nothing; with --json the plan itself")
 	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
 	f.documents.register(command)
 }
@@ -197,7 +197,7 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 			return err
 		}
 		if flags.planOnly {
-			return writeJSON(a.out, plan)
+			return a.showPlan(plan, flags)
 		}
 	}
 	conductor, folder, plan, err := a.begin(command, plan, flags)

@@ -17,7 +17,7 @@ func planned(t *testing.T, args ...string) lab.Plan {
 	t.Helper()
 	var out, story bytes.Buffer
 	root := newRoot(strings.NewReader(""), &out, &story)
-	root.SetArgs(append(args, "--plan"))
+	root.SetArgs(append(args, "--plan", "--json", "-"))
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("cleave %s: %v", strings.Join(args, " "), err)
 	}

@@ -136,7 +136,7 @@ func (t *tracker) leftWords() string {
 	if !ok {
 		return ""
 	}
-	return ", about " + Duration(left) + " left"
+	return fmt.Sprintf(", about %s left, done at %s", Duration(left), t.now().Add(left).Format("15:04"))
 }
 
 // Duration rounds a time span as people say it: 40 s, 12 min, 3.5 h.

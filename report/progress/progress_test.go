@@ -15,7 +15,7 @@ import (
 func play(t *testing.T, form Form) string {
 	t.Helper()
 	var out bytes.Buffer
-	now := time.Unix(0, 0)
+	now := time.Unix(0, 0).UTC()
 	p := New(&out, form, func() time.Time { return now })
 	plan := lab.Plan{Study: lab.Study{Name: "rego2021", Design: lab.Design{Blocks: 2, MaxRepeats: 1}}}
 	for i := range 4 {
@@ -43,10 +43,10 @@ func play(t *testing.T, form Form) string {
 
 func TestPlainIsALineATrialWithTimeLeft(t *testing.T) {
 	want := `rego2021: 4 trials in 2 blocks
-block 1/2, trial 1/4: uds at s1 8 s, about 30 s left
-block 1/2, trial 2/4: uds at s1 does not count (attempt 1): worker-7 ended, about 30 s left
-block 1/2, trial 2/4: uds at s1 8 s, about 20 s left
-block 2/2, trial 3/4: uds at s1 8 s, about 10 s left
+block 1/2, trial 1/4: uds at s1 8 s, about 30 s left, done at 00:00
+block 1/2, trial 2/4: uds at s1 does not count (attempt 1): worker-7 ended, about 30 s left, done at 00:00
+block 1/2, trial 2/4: uds at s1 8 s, about 20 s left, done at 00:00
+block 2/2, trial 3/4: uds at s1 8 s, about 10 s left, done at 00:00
 a note
 40 s in trials, 32 s of it measured; calibration 4 s, stop 4 s
 `
@@ -58,7 +58,7 @@ a note
 func TestTerminalRedrawsOneLine(t *testing.T) {
 	got := play(t, Terminal)
 	for _, want := range []string{
-		"[.......", "block 2/2, trial 4/4: uds at s1, about 10 s left", "does not count (attempt 1): worker-7 ended\n", "[#######...]",
+		"[.......", "block 2/2, trial 4/4: uds at s1, about 10 s left, done at 00:00", "does not count (attempt 1): worker-7 ended\n", "[#######...]",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("terminal progress has no %q:\n%q", want, got)

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/report/progress"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// showPlan says what would be played: in words, or with --json as the document.
+func (a app) showPlan(plan lab.Plan, flags *experimentFlags) error {
+	switch path := flags.documents.json; path {
+	case "":
+		return planWords(a.out, plan, flags.results)
+	case "-":
+		return writeJSON(a.out, plan)
+	default:
+		return writeFile(path, func(w io.Writer) error { return writeJSON(w, plan) })
+	}
+}
+
+// planWords tells trials, time and disk. What only playing shows is taken from the last
+// run of the same study below the folder for results, where there is one.
+func planWords(w io.Writer, plan lab.Plan, results string) error {
+	s := plan.Study
+	var names []string
+	for _, v := range s.Variants {
+		names = append(names, v.Name)
+	}
+	var points []string
+	for _, p := range s.Points {
+		points = append(points, p.Name)
+	}
+	lines := []string{
+		fmt.Sprintf("%s: %s", s.Name, s.Title),
+		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more", len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats),
+		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
+		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
+	}
+	before, err := lastRun(filepath.Join(results, s.Name, "latest"), s)
+	if err != nil {
+		return err
+	}
+	lines = append(lines, "time      "+timeWords(plan, before), "disk      "+before.diskWords(plan, results))
+	if s.Design.Until != "" {
+		lines = append(lines, fmt.Sprintf("          it ends before, once all is %s, and at the latest %s after its first trial",
+			s.Design.Until, lasting(s.Design.Within)))
+	}
+	_, err = fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"), "\n"))
+	return err
+}
+
+// timeWords says how long a plan takes as far as that is known.
+func timeWords(plan lab.Plan, before earlier) string {
+	load := 0.0
+	if l := plan.Study.Load; l != nil {
+		load = l.Duration + l.WarmUp
+	}
+	var seconds, rest float64
+	searches := 0
+	for _, trial := range plan.Trials {
+		point, _ := plan.Study.Point(trial.Point)
+		if _, is := point.Level(lab.FactorSearchFrom); is || load == 0 {
+			searches++
+			rest += before.mean(trial, true)
+			continue
+		}
+		seconds += load
+		rest += before.mean(trial, false)
+	}
+	if before.trials > 0 {
+		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
+	}
+	switch {
+	case searches == len(plan.Trials):
+		return "only playing shows: every trial lasts until its work is done; after the first one, progress says when all is"
+	case searches > 0:
+		return fmt.Sprintf("%s of load, and the searches of %d trials; start, checks and stop come on top, some seconds each", lasting(seconds), searches)
+	}
+	return fmt.Sprintf("%s of load; start, checks and stop of each trial come on top, some seconds each", lasting(seconds))
+}
+
+func lasting(seconds float64) string {
+	return progress.Duration(time.Duration(seconds * float64(time.Second)))
+}
+
+// earlier is what a run that was played before took.
+type earlier struct {
+	dir     string
+	trials  int
+	bytes   int64
+	seconds map[lab.PlannedTrial][2]float64 // by variant and point: the sum over trials without and with the job
+	counts  map[lab.PlannedTrial]int
+}
+
+// lastRun reads what a run took. There is nothing to read where there is no such folder, or
+// its jobs were of another size.
+func lastRun(dir string, s lab.Study) (earlier, error) {
+	e := earlier{dir: dir, seconds: map[lab.PlannedTrial][2]float64{}, counts: map[lab.PlannedTrial]int{}}
+	folder, err := store.Open(dir)
+	if err != nil {
+		return e, nil // it was never played
+	}
+	played, err := folder.Plan()
+	if err != nil || s.Load == nil && played.Study.Design.Scale != s.Design.Scale {
+		return e, err
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return e, err
+	}
+	for _, trial := range trials {
+		if len(trial.Phases) == 0 {
+			continue
+		}
+		e.trials++
+		for _, like := range []lab.PlannedTrial{{Variant: trial.Variant, Point: trial.Point.Name}, {}} {
+			sum := e.seconds[like]
+			for _, phase := range trial.Phases {
+				sum[1] += phase.Seconds
+				if phase.Name != lab.PhaseJob {
+					sum[0] += phase.Seconds
+				}
+			}
+			e.seconds[like] = sum
+			e.counts[like]++
+		}
+	}
+	return e, filepath.WalkDir(folder.Dir(), func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			e.bytes += info.Size()
+		}
+		return err
+	})
+}
+
+// mean is how long a trial of the kind took, with its job or without; that of all where
+// there was none of the kind.
+func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
+	like := lab.PlannedTrial{Variant: trial.Variant, Point: trial.Point}
+	if e.counts[like] == 0 {
+		like = lab.PlannedTrial{}
+	}
+	if e.counts[like] == 0 {
+		return 0
+	}
+	sum := e.seconds[like][0]
+	if withJob {
+		sum = e.seconds[like][1]
+	}
+	return sum / float64(e.counts[like])
+}
+
+// diskWords says what the run will keep.
+func (e earlier) diskWords(plan lab.Plan, results string) string {
+	where := filepath.Join(results, plan.Study.Name)
+	if e.trials == 0 {
+		return "some 100 KiB for each trial (record, logs, histories), in " + where
+	}
+	return fmt.Sprintf("about %s, in %s", figure.Quantity(float64(e.bytes)/float64(e.trials)*float64(len(plan.Trials)), nil, nil, "B"), where)
+}
