@@ -56,6 +56,16 @@ type Load struct {
 	Lateness float64 `json:"lateness_seconds,omitempty"`
 	// Cores are those of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`
+	// Client is how the generator connects. Zero values are those of the load engine.
+	Client LoadClient `json:"client,omitzero"`
+}
+
+// LoadClient is how a generator connects.
+type LoadClient struct {
+	Connections int     `json:"connections,omitempty"` // of an open loop, in all
+	Timeout     float64 `json:"timeout_seconds,omitempty"`
+	HTTP2       bool    `json:"http2,omitempty"` // in clear text with http://
+	Roots       []byte  `json:"roots,omitempty"` // certificates to trust, PEM; empty: the host's
 }
 
 // SearchEffort bounds what a search for the capacity costs. Zero values are those
@@ -138,7 +148,7 @@ type LoadReport struct {
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
 	// Measures are named quantities in seconds or operations per second: of
-	// response_time_p50, _p90, _p95, _p99, _p999, _mean, service_time_p50, _p99, goodput and
+	// response_time_p50, _p90, _p95, _p99, _p999, _max, _mean, service_time_p50, _p99, goodput and
 	// capacity those that could be measured.
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.

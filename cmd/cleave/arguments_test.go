@@ -61,6 +61,12 @@ init system ''                                   | no such file
 init system missing/x.yaml                       | missing/x.yaml: no such file or directory: give another path
 init system pipe --force                         | no such device or address
 init bogus                                       | no file to begin with for "bogus"
+compare a=URL b=URL -r 1 --connections 0            | --connections is 0
+compare a=URL b=URL -u 1 -c 5                       | every one of --users has a connection
+compare a=URL b=URL -r 1 --timeout -1s              | --timeout is -1s
+compare a=URL b=URL -r 1 --ca pipe                  | pipe is a pipe
+explain shop --users 0                           | --users is 0
+explain shop --users 4 --rate 5                  | --users is a closed loop
 load ''                                          | no such file
 load URL                                         | no load: give --rate
 load URL -c -1                                   | none may be negative

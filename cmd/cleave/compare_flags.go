@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -56,6 +57,10 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.request.objective, "objective", "", "`conditions` for a rate to count as held, e.g. 'p99<50ms,errors<0.1%'")
 	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
 	flags.StringVar(&f.request.allow, "allow", "", "`file` with other targets and their owners' consent (docs/consent.md)")
+	flags.IntVarP(&f.request.connections, "connections", "c", trial.DefaultConnections, "open loop: size of the pool of connections")
+	flags.DurationVar(&f.request.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
+	flags.BoolVar(&f.request.http2, "http2", false, "HTTP/2; with http:// in clear text (h2c)")
+	flags.StringVar(&f.request.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
 	flags.StringVar(&f.cores, "cores", "auto", "processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
 	flags.IntVar(&f.blocks, "blocks", 8, "how often every system is measured at every point")
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
@@ -106,10 +111,35 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 		note(err)
 		load.Consent = string(text)
 	}
+	load.Client, err = f.client()
+	note(err)
 	note(f.checkDesign(f.margin, f.duration, f.warmUp))
 	_, load.Cores, err = f.pin()
 	note(err)
 	return load, dir, errors.Join(mistakes...)
+}
+
+// client is how the generator connects, as far as flags say it.
+func (f *compareFlags) client() (lab.LoadClient, error) {
+	client := lab.LoadClient{HTTP2: f.request.http2}
+	if f.given("connections") {
+		if client.Connections = f.request.connections; client.Connections < 1 {
+			return client, fmt.Errorf("--connections is %d, expected a number from 1 on", client.Connections)
+		}
+		if len(f.users) > 0 {
+			return client, errors.New("--connections: every one of --users has a connection of its own: leave it out")
+		}
+	}
+	if f.given("timeout") {
+		if client.Timeout = f.request.timeout.Seconds(); client.Timeout <= 0 {
+			return client, fmt.Errorf("--timeout is %v, expected a time such as 5s", f.request.timeout)
+		}
+	}
+	var err error
+	if f.request.ca != "" {
+		client.Roots, err = inputfile.Read(f.request.ca, maxCertificates)
+	}
+	return client, err
 }
 
 // file is the scenario's, or one around the path.

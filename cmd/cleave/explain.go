@@ -33,7 +33,8 @@ Both are stock by default, as a good team deploys them. --tuned goes on from the
 stock stop to the tuned architecture beside it, which has what we can do better.
 
 All stops get the same rate of operations, which each must hold; --capacity also
-searches the highest rate of each that meets the objective. docs/explaining.md
+searches the highest rate of each that meets the objective, and --users is a closed
+loop instead. docs/explaining.md
 says how to read the answer.
 
 Exit codes: 0 explained, 1 failed, 2 bad arguments, 3 a backing service is not

@@ -20,6 +20,7 @@ type explainFlags struct {
 	experimentFlags
 	from, to  string
 	rate      float64
+	users     int
 	duration  time.Duration
 	warmUp    time.Duration
 	capacity  bool
@@ -42,6 +43,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
 	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
+	flags.IntVarP(&f.users, "users", "u", 0, "instead of a rate: `number` of users of a closed loop that every stop gets")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
 	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
 	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
@@ -91,6 +93,14 @@ func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) b
 // once.
 func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool) (lab.Plan, error) {
 	f.complete(system.Explanation(), given)
+	if given("users") {
+		if f.users < 1 || f.users > 200000 {
+			return lab.Plan{}, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users)
+		}
+		if given("rate") || f.capacity {
+			return lab.Plan{}, errors.New("--users is a closed loop: give it without --rate and --capacity, which are about rates")
+		}
+	}
 	info := system.Describe()
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
@@ -200,7 +210,7 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
 		Question: "Which of the changes on the way costs what?",
 		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
-		Points: []lab.Point{{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{lab.FactorRate: f.rate}}},
+		Points: []lab.Point{f.point()},
 		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Objective: f.objective},
 	}
 	if f.noGates {
@@ -222,6 +232,14 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		}
 	}
 	return s
+}
+
+// point is the load that every stop gets.
+func (f *explainFlags) point() lab.Point {
+	if f.users > 0 {
+		return lab.Point{Name: fmt.Sprintf("users-%d", f.users), Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+	}
+	return lab.Point{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{lab.FactorRate: f.rate}}
 }
 
 // design is how the experiment is played.
@@ -248,7 +266,7 @@ const leastForP99 = 299
 // operations explains nothing: it is left out.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
-		return m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99
+		return f.users == 0 && m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99
 	})
 	rank := func(m lab.Metric) int {
 		if i := slices.Index(first, m.Name); i >= 0 {

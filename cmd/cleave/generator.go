@@ -80,6 +80,10 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	}
 	s := &work.Spec
 	s.Target, s.Lateness = job.Target, seconds(job.Lateness)
+	s.Connections, s.Timeout, s.Roots = job.Client.Connections, seconds(job.Client.Timeout), job.Client.Roots
+	if job.Client.HTTP2 {
+		s.Protocol = trial.HTTP2
+	}
 	if job.Seed > 0 {
 		s.Scenario.Seed = job.Seed
 	}
@@ -179,6 +183,7 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 	set("response_time_p999", s.ResponseTime.P999)
 	set("response_time_p95", s.ResponseTime.P95)
 	set("response_time_p99", s.ResponseTime.P99)
+	set("response_time_max", s.ResponseTime.Max)
 	set("response_time_mean", s.ResponseTime.Mean)
 	set("service_time_p50", s.ServiceTime.P50)
 	set("service_time_p99", s.ServiceTime.P99)

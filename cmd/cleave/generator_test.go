@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -58,5 +60,33 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	}
 	if rate := begins("sync", 7, false); rate != 200 {
 		t.Errorf("a load without a search has the rate %g, want 200", rate)
+	}
+}
+
+func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, []byte("certificates"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5", "-c", "7", "--timeout", "3s", "--http2").Study.Load
+	load.Client.Roots = []byte("certificates")
+	work, err := agentJob(lab.LoadJob{Load: *load, Target: "http://127.0.0.1:1", Rate: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := work.Spec; s.Connections != 7 || time.Duration(s.Timeout) != 3*time.Second || s.Protocol != "http2" || string(s.Roots) != "certificates" {
+		t.Errorf("%d connections, time limit %v, protocol %q, roots %q", s.Connections, time.Duration(s.Timeout), s.Protocol, s.Roots)
+	}
+	flags := compareFlags{given: func(string) bool { return false }}
+	flags.request.ca = ca
+	if client, err := flags.client(); err != nil || string(client.Roots) != "certificates" {
+		t.Errorf("of --ca came %q, %v", client.Roots, err)
+	}
+}
+
+func TestExplainWithUsers(t *testing.T) {
+	plan := planned(t, "explain", "shop", "--users", "4", "--quick")
+	if p := plan.Study.Points; len(p) != 1 || p[0].Name != "users-4" || p[0].Levels[lab.FactorUsers] != 4 {
+		t.Errorf("the points are %v", p)
 	}
 }
