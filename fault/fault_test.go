@@ -136,6 +136,8 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		{lab.Fault{Target: "generator", Kind: lab.FaultKill}, layout, "it leads the trial"},
 		{lab.Fault{Target: "shop", Kind: "bribe"}, layout, `no fault "bribe"`},
 		{lab.Fault{Target: "shop", Kind: lab.FaultKill, After: -1}, layout, "negative"},
+		{lab.Fault{Target: "database", Kind: lab.FaultRestart}, layout, ""},
+		{lab.Fault{Target: "database", Kind: lab.FaultRestart, Heal: 1}, layout, "started again at once"},
 		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},
 	} {
 		err := Injector{}.Check([]lab.Fault{c.fault}, c.layout)

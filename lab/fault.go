@@ -27,6 +27,9 @@ const (
 	// FaultKill ends the target with SIGKILL; it is started again when that is over,
 	// with the same address and content.
 	FaultKill FaultKind = "kill"
+	// FaultRestart ends it in the same way and starts it again at once: the target is
+	// gone for as long as its start takes. It has no Heal.
+	FaultRestart FaultKind = "restart"
 	// FaultPause keeps every process of the target from running; it goes on afterwards.
 	FaultPause FaultKind = "pause"
 	// FaultCut takes the target off the network.
@@ -34,7 +37,19 @@ const (
 )
 
 // FaultKinds lists them.
-func FaultKinds() []FaultKind { return []FaultKind{FaultKill, FaultPause, FaultCut} }
+func FaultKinds() []FaultKind { return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut} }
+
+// Ends reports whether the target's life ends with the fault, and another begins when it
+// is healed.
+func (k FaultKind) Ends() bool { return k == FaultKill || k == FaultRestart }
+
+// DefaultHeal is how long a fault lasts where nothing is said, in seconds.
+func (k FaultKind) DefaultHeal() float64 {
+	if k == FaultRestart {
+		return 0
+	}
+	return 1
+}
 
 // FaultRecord is what became of a fault.
 type FaultRecord struct {

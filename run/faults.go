@@ -75,7 +75,7 @@ type metered struct {
 
 // Harm implements lab.Harmer.
 func (m metered) Harm(ctx context.Context, unit string, kind lab.FaultKind) (string, error) {
-	if kind == lab.FaultKill {
+	if kind.Ends() {
 		if err := m.metering.Suspend(unit); err != nil {
 			return "", fmt.Errorf("meter: %w", err)
 		}
@@ -85,7 +85,7 @@ func (m metered) Harm(ctx context.Context, unit string, kind lab.FaultKind) (str
 
 // Heal implements lab.Harmer.
 func (m metered) Heal(ctx context.Context, unit string, kind lab.FaultKind) error {
-	if err := m.Harmer.Heal(ctx, unit, kind); err != nil || kind != lab.FaultKill {
+	if err := m.Harmer.Heal(ctx, unit, kind); err != nil || !kind.Ends() {
 		return err
 	}
 	for _, again := range m.deployment.Units() {

@@ -1,21 +1,20 @@
 package study
 
 import (
+	"math"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Limits and default of faults.
-const (
-	maxFaults   = 100
-	defaultHeal = 1 // second
-)
+// maxFaults is how many a study may have.
+const maxFaults = 100
 
 // readFaults reads what is done to every trial.
 func (f *File) readFaults(r *reader, node *yaml.Node) {
 	r.list(node, "faults", func(child *yaml.Node) {
-		fault := lab.Fault{Heal: defaultHeal}
+		fault := lab.Fault{Heal: math.NaN()}
 		known := fields{"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal)}
 		for _, kind := range lab.FaultKinds() {
 			known[string(kind)] = func(node *yaml.Node) {
@@ -29,6 +28,9 @@ func (f *File) readFaults(r *reader, node *yaml.Node) {
 		r.object(child, "fault", known, "after")
 		if child.Kind == yaml.MappingNode && fault.Kind == "" {
 			r.Problem(child.Line, "fault needs one of the keys %v", lab.FaultKinds())
+		}
+		if math.IsNaN(fault.Heal) {
+			fault.Heal = fault.Kind.DefaultHeal()
 		}
 		f.Study.Faults = append(f.Study.Faults, fault)
 		f.lines.faults = append(f.lines.faults, child.Line)

@@ -31,7 +31,7 @@ func shops(restartable bool) map[string]lab.SystemInfo {
 }
 
 func TestFaultsOfAStudy(t *testing.T) {
-	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, after: 6s}\n  - {cut: views, after: 7s}\n"), shops(true))
+	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, after: 6s}\n  - {cut: views, after: 7s}\n  - {restart: views, after: 9s}\n"), shops(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,7 @@ func TestFaultsOfAStudy(t *testing.T) {
 		{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 5, Heal: 1},
 		{Target: "broker", Kind: lab.FaultPause, After: 6, Heal: 1},
 		{Target: "views", Kind: lab.FaultCut, After: 7, Heal: 1},
+		{Target: "views", Kind: lab.FaultRestart, After: 9},
 	}
 	for i, fault := range file.Study.Faults {
 		if fault != want[i] {
@@ -61,7 +62,7 @@ func TestMistakesInFaults(t *testing.T) {
 			"  - {kill: orders, after: soon}\n  - {kil: orders, after: 1s}\n  - {kill: orders, after: 20s}\n", true,
 			[]string{
 				`x.yaml:10: after is "soon", expected a time span`, `x.yaml:11: fault has no key "kil" (did you mean "kill"?)`,
-				`x.yaml:11: fault needs one of the keys [kill pause cut]`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
+				`x.yaml:11: fault needs one of the keys [kill restart pause cut]`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
 			},
 		},
 		"two in one":  {"  - {kill: orders, pause: orders, after: 1s}\n", true, []string{"x.yaml:10: fault is both kill and pause: make two of it"}},

@@ -67,7 +67,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	})
 	registerBackings(command, &flags.backings)
 	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
-	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
+	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command

@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// firstFault is when the first fault begins, and how long one lasts, in seconds,
-	// where nothing is said.
+	// firstFault is when the first fault begins, in seconds, where nothing is said.
 	firstFault = 1.0
-	healAfter  = 1.0
 	// unitReturns and serviceReturns are how long a restart may take before the load
 	// could be over too early for the next fault, in seconds. RabbitMQ takes five.
 	unitReturns    = 1.5
@@ -36,9 +34,8 @@ const (
 
 // parseFault reads KIND:TARGET[@AFTER][+HEAL]. After is NaN where it is not said.
 func parseFault(text string) (lab.Fault, error) {
-	f := lab.Fault{After: math.NaN(), Heal: healAfter}
 	kind, rest, _ := strings.Cut(text, ":")
-	f.Kind = lab.FaultKind(kind)
+	f := lab.Fault{Kind: lab.FaultKind(kind), After: math.NaN(), Heal: lab.FaultKind(kind).DefaultHeal()}
 	rest, heal, healed := strings.Cut(rest, "+")
 	target, after, timed := strings.Cut(rest, "@")
 	f.Target = target

@@ -313,6 +313,11 @@ func killedAndRestarted(t *testing.T, s suite) {
 	if answer := ask(t, d, "stock"); answer != "stock:2" {
 		t.Errorf("it says %q, want that this is the second life of stock", answer)
 	}
+	harm(t, parts, "stock", lab.FaultRestart)
+	heal(t, parts, "stock", lab.FaultRestart)
+	if answer := ask(t, d, "stock"); answer != "stock:3" {
+		t.Errorf("it says %q after a restart, want its third life", answer)
+	}
 	if err := parts.Heal(within(t), "front", lab.FaultKill); err == nil {
 		t.Error("a unit that was not killed was started again")
 	}
@@ -323,11 +328,11 @@ func killedAndRestarted(t *testing.T, s suite) {
 		t.Fatal(err)
 	}
 	end(t, d)
-	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil || string(text) != "||" {
-		t.Errorf("it has handed over %q (%v), want two lives", text, err)
+	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil || string(text) != "|||" {
+		t.Errorf("it has handed over %q (%v), want three lives", text, err)
 	}
-	if log := d.Logs()["stock"]; log != "stock listens, life 1\nstock listens, life 2\n" {
-		t.Errorf("its log is %q, want that of both lives", log)
+	if log := d.Logs()["stock"]; log != "stock listens, life 1\nstock listens, life 2\nstock listens, life 3\n" {
+		t.Errorf("its log is %q, want that of all lives", log)
 	}
 }
 

@@ -36,9 +36,13 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 	return l
 }
 
+// hearsPatience is how long a server may take to answer: the address of a container that
+// was killed is deaf, and the kernel would try it for over a minute.
+const hearsPatience = 5 * time.Second
+
 // hears asks a server how many lives it has had.
 func hears(address, want string) error {
-	connection, err := net.Dial("tcp", address)
+	connection, err := net.DialTimeout("tcp", address, hearsPatience)
 	if err != nil {
 		return err
 	}
@@ -71,6 +75,9 @@ func server(t *testing.T, s suite) {
 	if err := hears(endpoint.Dial, "store:4"); err != nil {
 		t.Error(err)
 	}
+	want = 5
+	harm(t, d.(lab.Harmer), "store", lab.FaultRestart)
+	heal(t, d.(lab.Harmer), "store", lab.FaultRestart)
 	if units := d.Units(); len(units) != 3 || units[2].Name != "store" || units[2].Role != "server" {
 		t.Errorf("units %+v, want the server among them, in its place", units)
 	}
@@ -84,7 +91,7 @@ func server(t *testing.T, s suite) {
 	if want := `"front:1 store:3 store://me@` + endpoint.Dial + `"`; string(reports[0].Data) != want {
 		t.Errorf("the lead reports %s, want %s", reports[0].Data, want)
 	}
-	if err := hears(endpoint.Dial, "store:4"); err != nil {
+	if err := hears(endpoint.Dial, "store:5"); err != nil {
 		t.Errorf("after the reports, when the audit comes: %v", err)
 	}
 	if err := d.Failure(); err != nil {

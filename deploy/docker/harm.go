@@ -15,7 +15,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	if d.network == Bridge {
 		return lab.FaultKinds()
 	}
-	return []lab.FaultKind{lab.FaultKill, lab.FaultPause}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
 }
 
 // Harm implements lab.Harmer: every process of the container has the fault.

@@ -19,7 +19,9 @@ const listenPatience = 60 * time.Second
 
 // Faults implements lab.Deployer. All processes of a host share its network, so none can
 // be cut off alone.
-func (d *Deployer) Faults() []lab.FaultKind { return []lab.FaultKind{lab.FaultKill, lab.FaultPause} }
+func (d *Deployer) Faults() []lab.FaultKind {
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+}
 
 // Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
 // processes have the fault.
@@ -32,7 +34,7 @@ func (d *deployment) Harm(_ context.Context, name string, kind lab.FaultKind) (p
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", name)
 	case kind == lab.FaultPause:
 		return u.pause()
-	case kind != lab.FaultKill:
+	case !kind.Ends():
 		return "", fmt.Errorf("processes cannot have the fault %q", kind)
 	case d.shares:
 		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", name)
