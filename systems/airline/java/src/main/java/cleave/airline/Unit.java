@@ -1,0 +1,140 @@
+package cleave.airline;
+
+import cleave.airline.domain.Customers;
+import cleave.airline.domain.Flights;
+import cleave.airline.domain.Sessions;
+import cleave.airline.remote.Peer;
+import cleave.airline.remote.RemoteCustomers;
+import cleave.airline.remote.RemoteFlights;
+import cleave.airline.remote.RemoteSessions;
+import cleave.airline.service.AuthService;
+import cleave.airline.service.BookingService;
+import cleave.airline.service.CustomerService;
+import cleave.airline.service.CustomerStore;
+import cleave.airline.service.FlightService;
+import cleave.airline.service.FlightStore;
+import cleave.airline.service.SignedTokens;
+import cleave.airline.service.StoredTokens;
+import cleave.airline.service.Tokens;
+import cleave.airline.store.Database;
+import cleave.airline.store.StoredBookings;
+import cleave.airline.store.StoredCustomers;
+import cleave.airline.store.StoredFlights;
+import cleave.airline.store.StoredSessions;
+import cleave.airline.web.BookingsResource;
+import cleave.airline.web.CustomerBookingsResource;
+import cleave.airline.web.CustomersResource;
+import cleave.airline.web.FlightsResource;
+import cleave.airline.web.HttpServer;
+import cleave.airline.web.InternalBookingsResource;
+import cleave.airline.web.InternalCheckResource;
+import cleave.airline.web.InternalFlightsResource;
+import cleave.airline.web.InternalSessionsResource;
+import cleave.airline.web.SessionsResource;
+import com.nimbusds.jose.JOSEException;
+import java.net.http.HttpClient;
+import java.time.Clock;
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+/** A running part of the airline, or all of it: the one place that joins parts. */
+public final class Unit {
+  private final Settings settings;
+  private final Clock clock = Clock.systemUTC();
+  private final HttpClient client = Peer.client();
+  private final Database database;
+  private final HttpServer server;
+
+  /** Loads the data that is missing, then serves. */
+  public Unit(Settings settings) throws Exception {
+    this.settings = settings;
+    this.database = new Database(settings.data());
+    Set<Object> resources = new LinkedHashSet<>();
+    Sessions sessions =
+        switch (settings.part()) {
+          case MONOLITH -> {
+            CustomerService customers = customers(resources);
+            Tokens tokens = auth(customers, resources);
+            bookings(flights(resources), resources);
+            yield tokens;
+          }
+          case AUTH -> {
+            Tokens tokens =
+                auth(new RemoteCustomers(peer("customers", settings.customers().get())), resources);
+            resources.add(new InternalSessionsResource(tokens));
+            yield tokens;
+          }
+          case CUSTOMERS -> {
+            resources.add(new InternalCheckResource(customers(resources)));
+            yield otherSessions();
+          }
+          case FLIGHTS -> {
+            resources.add(new InternalFlightsResource(flights(resources)));
+            yield otherSessions();
+          }
+          case BOOKINGS -> {
+            bookings(new RemoteFlights(peer("flights", settings.flights().get())), resources);
+            yield otherSessions();
+          }
+        };
+    this.server = new HttpServer(settings.address(), resources, sessions);
+  }
+
+  private Tokens auth(Customers customers, Set<Object> resources) throws JOSEException {
+    Tokens tokens =
+        settings.sessionKey().isPresent()
+            ? signedTokens()
+            : new StoredTokens(new StoredSessions(database), settings.sessionLife(), clock);
+    resources.add(new SessionsResource(new AuthService(customers, tokens)));
+    return tokens;
+  }
+
+  private CustomerService customers(Set<Object> resources) {
+    CustomerStore store = new StoredCustomers(database);
+    store.load(settings.seed().allAccounts());
+    CustomerService customers = new CustomerService(store);
+    resources.add(new CustomersResource(customers));
+    return customers;
+  }
+
+  private FlightService flights(Set<Object> resources) {
+    FlightStore store = new StoredFlights(database);
+    store.load(settings.seed().allAirports(), settings.seed().allFlights());
+    FlightService flights = new FlightService(store);
+    resources.add(new FlightsResource(flights));
+    return flights;
+  }
+
+  private void bookings(Flights flights, Set<Object> resources) {
+    BookingService bookings = new BookingService(flights, new StoredBookings(database), clock);
+    resources.add(new BookingsResource(bookings));
+    resources.add(new CustomerBookingsResource(bookings));
+    resources.add(new InternalBookingsResource(bookings));
+  }
+
+  /** How a unit without auth knows who is logged in. */
+  private Sessions otherSessions() throws JOSEException {
+    return settings.sessionKey().isPresent()
+        ? signedTokens()
+        : new RemoteSessions(peer("auth", settings.auth().get()));
+  }
+
+  private SignedTokens signedTokens() throws JOSEException {
+    return new SignedTokens(settings.sessionKey().get(), settings.sessionLife(), clock);
+  }
+
+  private Peer peer(String name, String address) {
+    return new Peer(name, address, settings.pool(), client);
+  }
+
+  /** The port that was bound. */
+  public int port() {
+    return server.port();
+  }
+
+  /** Finishes what is under way, then closes the store. */
+  public void stop() throws Exception {
+    server.stop();
+    database.close();
+  }
+}

@@ -1,0 +1,21 @@
+package cleave.airline.service;
+
+import cleave.airline.domain.Flight;
+import java.time.LocalDate;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** Airports and flights, which do not change once they are loaded. */
+public interface FlightStore {
+
+  /** Stores the airports and flights that the airline begins with, once in the store's life. */
+  void load(List<String> airports, Stream<Flight> flights);
+
+  boolean hasAirport(String code);
+
+  Optional<Flight> get(String id);
+
+  /** The flights of a day from one airport to another, in the order of their numbers. */
+  List<Flight> find(String from, String to, LocalDate date);
+}

@@ -1,0 +1,14 @@
+package cleave.airline.service;
+
+import cleave.airline.domain.Session;
+import java.util.Optional;
+
+/** Sessions by their tokens. A write that has returned survives the end of this process. */
+public interface SessionStore {
+
+  void put(String token, Session session);
+
+  Optional<Session> get(String token);
+
+  void remove(String token);
+}

@@ -1,0 +1,68 @@
+package cleave.airline.store;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Supplier;
+import org.h2.mvstore.MVMap;
+import org.h2.mvstore.MVStore;
+import org.h2.mvstore.type.DataType;
+import org.h2.mvstore.type.StringDataType;
+
+/**
+ * One file of maps. A change is with the operating system when {@link #change} returns, so it
+ * survives the end of the process at once, but not that of the host: nothing waits for the disk,
+ * like MongoDB's default.
+ */
+public final class Database implements AutoCloseable {
+  private static final String LOADED = "loaded";
+
+  private final MVStore store;
+  private final MVMap<String, String> marks;
+
+  /** Opens the file in this folder; makes both if they are missing. */
+  public Database(Path folder) throws IOException {
+    Files.createDirectories(folder);
+    // Commits are ours alone: one in the background could fall between two halves of a change.
+    store =
+        new MVStore.Builder()
+            .fileName(folder.resolve("airline.mv").toString())
+            .autoCommitDisabled()
+            .open();
+    // Room of old versions is used again at once: no crash of the host is survived anyway.
+    store.setRetentionTime(0);
+    marks = open("marks", StringDataType.INSTANCE);
+  }
+
+  <V> MVMap<String, V> open(String name, DataType<V> values) {
+    return store.openMap(
+        name, new MVMap.Builder<String, V>().keyType(StringDataType.INSTANCE).valueType(values));
+  }
+
+  /**
+   * Carries out one change at a time, and commits it; one that throws must have written nothing.
+   */
+  synchronized <T> T change(Supplier<T> change) {
+    T result = change.get();
+    store.commit();
+    return result;
+  }
+
+  /** Carries out the change that fills a store, if no process has committed it before. */
+  void load(String what, Runnable fill) {
+    change(
+        () -> {
+          String mark = LOADED + " " + what;
+          if (!marks.containsKey(mark)) {
+            fill.run();
+            marks.put(mark, "");
+          }
+          return null;
+        });
+  }
+
+  @Override
+  public synchronized void close() {
+    store.close();
+  }
+}
