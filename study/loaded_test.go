@@ -113,6 +113,52 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 	}
 }
 
+func TestOtherRuntimesAreLeftOut(t *testing.T) {
+	info := kiosk()["kiosk"]
+	for i := range info.Architectures {
+		info.Architectures[i].Knobs = append(info.Architectures[i].Knobs, lab.Knob{Name: "runtime", Values: []string{"go", "java"}})
+	}
+	text := strings.Replace(strings.Replace(string(kioskStudy("")), "till: paper", "runtime: java", 1), "b: {architecture", "b: {summary: hot, architecture", 1)
+	file, err := study.Parse("kiosk.yaml", []byte(text), map[string]lab.SystemInfo{"kiosk": info})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Resolve(study.Options{Runtimes: []string{"go"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for"}
+	if _, there := s.Variant("b"); there || s.Absent[len(s.Absent)-1] != want {
+		t.Errorf("variants %v, absent %v, want b absent", s.Variants, s.Absent)
+	}
+	if _, err := file.Resolve(study.Options{Runtimes: []string{"java"}}); err == nil || !strings.Contains(err.Error(), "the baseline a, which all others are compared with, would be left out") {
+		t.Errorf("without the baseline: %v", err)
+	}
+}
+
+func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
+	info := kiosk()["kiosk"]
+	most := 1.0
+	info.Host = func(p lab.Point) error {
+		if p.Levels["rate"] > most {
+			return errors.New("the host is too small")
+		}
+		return nil
+	}
+	file, err := study.Parse("kiosk.yaml", kioskStudy(""), map[string]lab.SystemInfo{"kiosk": info})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Resolve(study.Options{})
+	if err != nil || len(s.Points) != 1 || s.Points[0].Name != "low" || strings.Join(s.Notes, " ") != "Point high is not testable here: the host is too small." {
+		t.Errorf("points %v, notes %q, %v", s.Points, s.Notes, err)
+	}
+	most = 0
+	if _, err = file.Resolve(study.Options{}); err == nil || !strings.Contains(err.Error(), "this host can play no point") {
+		t.Errorf("no point is left: %v", err)
+	}
+}
+
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
 	full, err := file.Resolve(study.Options{})

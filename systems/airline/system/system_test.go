@@ -179,7 +179,7 @@ func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 			seen[id] = true
 		}
 	}
-	if len(rows) < 4000 || divisor(len(rows), 100) > 1 {
+	if len(rows) < 4000 {
 		t.Errorf("%d trips", len(rows))
 	}
 	known := map[string]bool{}
@@ -222,15 +222,23 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"cancelled, and there":    {func(tr *trial) { tr.history = append(tr.history, cancelled("ok", "2")) }, lab.AuditInvalid, countMadeUp},
 		"perhaps cancelled":       {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1] }, lab.AuditValid, countUnknown},
 		"not cancelled, and lost": {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1] }, lab.AuditInvalid, countLost},
-		"stored twice":            {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "AMS")) }, lab.AuditInvalid, countDoubled},
-		"booked twice":            {func(tr *trial) { tr.history = append(tr.history, booked("ok", "1", "2")) }, lab.AuditInvalid, ""},
-		"under another id":        {func(tr *trial) { tr.stored[1] = kept("3", "SMA") }, lab.AuditInvalid, countMadeUp},
-		"from nowhere":            {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) }, lab.AuditInvalid, countMadeUp},
-		"refused and stored":      {func(tr *trial) { tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countMadeUp},
-		"one of two":              {func(tr *trial) { tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countHalved},
-		"nothing was tested":      {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
-		"a torn history":          {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
-		"a torn list":             {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},
+		"stored twice":            {func(tr *trial) { tr.stored = append(tr.stored, kept("2", "AMS")) }, lab.AuditInvalid, ""},
+		"two seats in one": {func(tr *trial) {
+			tr.history, tr.stored = append(tr.history, booked("ok", "3", "4")), append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
+		}, lab.AuditInvalid, ""},
+		"asked for in vain": {func(tr *trial) { tr.history = append(tr.history, booked("fail", "", "")) }, lab.AuditValid, countRefused},
+		"booked again": {func(tr *trial) {
+			tr.history = append(tr.history, cancelled("ok", "1"), cancelled("ok", "2"), booked("ok", "3", "4"))
+			tr.stored = []string{kept("3", "AMS"), kept("4", "SMA")}
+		}, lab.AuditValid, ""},
+		"booked twice":       {func(tr *trial) { tr.history = append(tr.history, booked("ok", "1", "2")) }, lab.AuditInvalid, ""},
+		"under another id":   {func(tr *trial) { tr.stored[1] = kept("3", "SMA") }, lab.AuditInvalid, countMadeUp},
+		"from nowhere":       {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) }, lab.AuditInvalid, countMadeUp},
+		"refused and stored": {func(tr *trial) { tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countMadeUp},
+		"one of two":         {func(tr *trial) { tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countHalved},
+		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
+		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
+		"a torn list":        {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},
 	} {
 		for _, runtime := range []string{architecture.Go, architecture.Java} {
 			tr := trial{history: []string{booked("ok", "1", "2")}, stored: []string{kept("1", "AMS"), kept("2", "SMA")}}
