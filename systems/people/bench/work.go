@@ -6,19 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/backing/wide/straight"
+	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/peopleunit"
@@ -77,40 +76,27 @@ func (w work) statements(ctx context.Context, _ uint64) (rate float64, err error
 // driver plays the same straight at Cassandra's driver, with as many connections as the
 // monolith has.
 func (w work) driver(ctx context.Context, _ uint64) (float64, error) {
-	address, err := url.Parse(w.address)
+	table := records.Table(people.Persons)
+	store, err := wide.Open(ctx, w.address, wide.Options{Keyspace: people.Name})
 	if err != nil {
-		return 0, errors.New("the address of the server is not a URL") // err has its password in it
+		return 0, err
 	}
-	port, err := strconv.Atoi(address.Port())
-	if err != nil {
-		return 0, fmt.Errorf("the port of the server: %w", err)
+	if err := errors.Join(store.CreateTables(ctx, table), store.Close()); err != nil {
+		return 0, err
 	}
-	password, _ := address.User.Password()
-	cluster := gocql.NewCluster(address.Hostname())
-	cluster.Port, cluster.NumConns, cluster.Timeout = port, pool, time.Minute
-	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
-	cluster.DisableInitialHostLookup = true
-	session, err := cluster.CreateSession()
+	session, err := straight.Open(w.address, people.Name, table.Name, table.Columns[0], pool)
 	if err != nil {
-		return 0, fmt.Errorf("connect to the server: %w", err)
+		return 0, err
 	}
 	defer session.Close()
-	for _, statement := range []string{
-		"CREATE KEYSPACE IF NOT EXISTS bare WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-		"CREATE TABLE IF NOT EXISTS bare.persons (id uuid PRIMARY KEY, sealed blob)",
-	} {
-		if err := session.Query(statement).ExecContext(ctx); err != nil {
-			return 0, fmt.Errorf("make the table: %w", err)
-		}
-	}
 	sealed := bytes.Repeat([]byte{7}, sealedBytes)
 	return w.rate(ctx, func(ctx context.Context) error {
-		id := gocql.UUID(uuid.New())
-		if err := session.Query("INSERT INTO bare.persons (id, sealed) VALUES (?, ?)", id, sealed).ExecContext(ctx); err != nil {
+		id := uuid.New()
+		if err := session.Insert(ctx, id, sealed); err != nil {
 			return err
 		}
-		var found []byte
-		return session.Query("SELECT sealed FROM bare.persons WHERE id = ?", id).ScanContext(ctx, &found)
+		_, err := session.Get(ctx, id)
+		return err
 	})
 }
 
@@ -135,26 +121,44 @@ func (w work) monolith(ctx context.Context, _ uint64) (rate float64, err error) 
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- unit.Serve(serving, listener) }()
-	client := client{"http://" + listener.Addr().String(), &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: w.clients}}}
-	rate, err = w.rate(ctx, client.createAndFetch)
-	client.http.CloseIdleConnections()
+	rate, err = w.asked(ctx, listener.Addr().String())
 	stop()
 	return rate, errors.Join(err, <-served)
 }
 
-// client asks the gateway.
-type client struct {
-	url  string
-	http *http.Client
+// asked has clients create and fetch at the gateway, each over a connection of its own.
+func (w work) asked(ctx context.Context, address string) (rate float64, err error) {
+	free := make(chan *client, w.clients)
+	for range w.clients {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, connection.Close()) }()
+		free <- &client{connection: connection, host: address}
+	}
+	return w.rate(ctx, func(context.Context) error {
+		c := <-free
+		defer func() { free <- c }()
+		return c.createAndFetch()
+	})
 }
 
-func (c client) createAndFetch(ctx context.Context) error {
+// client asks the gateway with as little work as the load engine has of it: what users
+// do is not what is measured.
+type client struct {
+	connection net.Conn
+	host       string
+	sent, read []byte
+}
+
+func (c *client) createAndFetch() error {
 	var made struct{ ID string }
-	if err := c.ask(ctx, http.MethodPost, "/persons", `{"firstName":"Ada","lastName":"Lovelace"}`, http.StatusCreated, &made); err != nil {
+	if err := c.ask(http.MethodPost, "/persons", `{"firstName":"Ada","lastName":"Lovelace"}`, http.StatusCreated, &made); err != nil {
 		return err
 	}
 	var found struct{ LastName string }
-	if err := c.ask(ctx, http.MethodGet, "/persons/"+made.ID, "", http.StatusOK, &found); err != nil {
+	if err := c.ask(http.MethodGet, "/persons/"+made.ID, "", http.StatusOK, &found); err != nil {
 		return err
 	}
 	if found.LastName != "Lovelace" {
@@ -163,22 +167,33 @@ func (c client) createAndFetch(ctx context.Context) error {
 	return nil
 }
 
-func (c client) ask(ctx context.Context, method, path, body string, want int, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader([]byte(body)))
-	if err != nil {
+func (c *client) ask(method, path, body string, want int, into any) error {
+	contentType := ""
+	if body != "" {
+		contentType = "application/json"
+	}
+	c.sent = leanhttp.AppendRequest(c.sent[:0], method, c.host, path, contentType, []byte(body))
+	if _, err := c.connection.Write(c.sent); err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
+	var response leanhttp.Response
+	for c.read = c.read[:0]; ; {
+		length, err := leanhttp.ParseResponse(c.read, leanhttp.Limits{}, &response)
+		if err != nil {
+			return err
+		}
+		if length > 0 {
+			break
+		}
+		c.read = slices.Grow(c.read, 1024)
+		n, err := c.connection.Read(c.read[len(c.read):cap(c.read)])
+		if err != nil {
+			return err
+		}
+		c.read = c.read[:len(c.read)+n]
 	}
-	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return err
+	if response.Status != want {
+		return fmt.Errorf("%s %s: status %d, %s", method, path, response.Status, response.Body)
 	}
-	if response.StatusCode != want {
-		return fmt.Errorf("%s %s: status %d, %s", method, path, response.StatusCode, text)
-	}
-	return json.Unmarshal(text, into)
+	return json.Unmarshal(response.Body, into)
 }
