@@ -14,12 +14,13 @@ SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What goes into images, cleave-unit, has no symbols and no debugger's tables.
+# What goes into images, the unit programs, has no symbols and no debugger's tables, and gRPC's without the page of
+# traces that nobody looks at: with it the linker keeps every exported method.
 .PHONY: build
-build: web ## build bin/cleave and bin/cleave-unit
+build: web ## build bin/cleave and the unit programs, bin/unit/*
 	@scripts/need.sh build
 	$(GOBUILD) -ldflags "-X main.version=$(VERSION)" -o bin/cleave ./cmd/cleave
-	$(GOBUILD) -ldflags "-s -w" -o bin/cleave-unit ./cmd/cleave-unit
+	$(GOBUILD) -tags grpcnotrace -ldflags "-s -w" -o bin/unit/ ./cmd/unit/...
 
 .PHONY: web
 web: $(WEB)/dist/report.js ## build the script of the report

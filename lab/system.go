@@ -189,8 +189,9 @@ type Layout struct {
 type UnitSpec struct {
 	Name string // unique in the layout: "core", "worker-007"
 	Role string // what metering sums over: "core", "worker"
-	// Program is the file to run; empty means the deployer's own unit program.
-	Program string
+	// Program is the file to run; empty means one of our unit programs, the one that Own
+	// names. The deployer knows where those are.
+	Program, Own string
 	// Install is the command that brings a foreign Program where it is missing;
 	// empty means that nobody knows one.
 	Install string
@@ -201,8 +202,7 @@ type UnitSpec struct {
 	// In Args and Env of a foreign unit {port} stands for the port of its own
 	// address; {dir}, there and in those of other units, for its volume.
 	Foreign bool
-	// Server makes a foreign unit a backing service of the others. Its Program may be
-	// empty: the deployer's own unit program is a server, too.
+	// Server makes a foreign unit a backing service of the others.
 	Server *Server
 	// Compose makes a foreign unit of containers; Program and Args are not used.
 	Compose *Compose

@@ -22,7 +22,7 @@ type natsConfig struct {
 	Connections int `json:"connections"`
 }
 
-// installedNATS: it is part of our unit program.
+// installedNATS: it is one of our unit programs.
 func installedNATS() (Installed, error) { return Installed{Version: "built in"}, nil }
 
 func describeNATS(s *Server, unit *lab.UnitSpec) {
@@ -34,7 +34,7 @@ func describeNATS(s *Server, unit *lab.UnitSpec) {
 		text = []byte(err.Error()) // texts and numbers: it cannot be
 	}
 	unit.Files["nats.json"] = text
-	unit.Args = []string{string(NATS), "{dir}/nats.json"}
+	unit.Own, unit.Args = string(NATS), []string{"{dir}/nats.json"}
 }
 
 // natsReady asks for the account's streams: JetStream is up when it answers.

@@ -124,26 +124,26 @@ func systemInfos() map[string]lab.SystemInfo {
 	return infos
 }
 
-// programs are the paths of this program and of cleave-unit beside it.
-func programs() (own, unit string, err error) {
+// programs are the path of this program and the folder of the unit programs beside it.
+func programs() (own, units string, err error) {
 	if own, err = os.Executable(); err != nil {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
 	}
-	unit = filepath.Join(filepath.Dir(own), "cleave-unit")
-	if _, err := os.Stat(unit); err != nil {
-		return "", "", withCode(exitMissingPart, "cleave-unit is not beside cleave (%s): build both with: make build", unit)
+	units = filepath.Join(filepath.Dir(own), "unit")
+	if _, err := os.Stat(units); err != nil {
+		return "", "", withCode(exitMissingPart, "the unit programs are not beside cleave (%s): build all with: make build", units)
 	}
-	return own, unit, nil
+	return own, units, nil
 }
 
 // deployers are the deployments that this program brings. label marks all that
 // they start.
-func deployers(own, unit, label string) map[string]lab.Deployer {
-	processes := process.New(unit, []string{own, janitorName}, []string{own, keeperName}, label)
+func deployers(own, units, label string) map[string]lab.Deployer {
+	processes := process.New(units, []string{own, janitorName}, []string{own, keeperName}, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
-		lab.DockerHost:   docker.New(docker.Host, processes, unit, label),
-		lab.DockerBridge: docker.New(docker.Bridge, processes, unit, label),
+		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
+		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 	}
 }
 

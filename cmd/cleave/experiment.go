@@ -311,7 +311,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		return nil, withCode(exitMissingPart, "%w", err)
 	}
 	scratch := filepath.Join(leftovers.Root(), label.String())
-	own, unit, err := programs()
+	own, units, err := programs()
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +324,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		return nil, err
 	}
 	return &run.Conductor{
-		System: system, Deployers: deployers(own, unit, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
+		System: system, Deployers: deployers(own, units, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }

@@ -322,7 +322,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			unit := exec.Command(filepath.Join(binaries, "cleave-unit"), shop.Name,
+			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
 				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s","instance":"one"}`, c.architecture, c.knob, kind, unitOf(c.architecture)))
 			unit.Env = []string{
 				"CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9", "CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),

@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// binaries is where TestMain has built cleave and cleave-unit, set once.
+// binaries is where TestMain has built cleave and the unit programs, set once.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// withBinaries builds cleave and cleave-unit for the tests.
+// withBinaries builds cleave and the unit programs for the tests.
 func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
@@ -52,11 +52,13 @@ func withBinaries(run func() int) int {
 }
 
 func build(dir string) error {
-	command := exec.Command("go", "build", "-o", dir, "./cmd/cleave", "./cmd/cleave-unit")
-	command.Dir = filepath.Join("..", "..")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs under test: %w\n%s", err, out)
+	for folder, programs := range map[string]string{dir: "./cmd/cleave", filepath.Join(dir, "unit") + "/": "./cmd/unit/..."} {
+		command := exec.Command("go", "build", "-o", folder, programs)
+		command.Dir = filepath.Join("..", "..")
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the programs under test: %w\n%s", err, out)
+		}
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", err
 	}
 	made = engine.Container{
-		Image: d.image, Labels: d.deployer.labels(),
+		Image: d.images[d.deployer.unitProgram(spec)], Labels: d.deployer.labels(),
 		HostConfig: engine.HostConfig{
 			Binds: []string{volume + ":" + volume}, Tmpfs: map[string]string{"/tmp": ""}, ReadonlyRootfs: true,
 			CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE"}, SecurityOpt: []string{"no-new-privileges"},

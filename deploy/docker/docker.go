@@ -54,12 +54,12 @@ const (
 type Deployer struct {
 	network   Network
 	processes *process.Deployer // for units that are no containers
-	program   string            // path of cleave-unit
+	programs  string            // folder of our unit programs, or the only one
 	label     string
 
 	preparing sync.Mutex
-	engine    *engine.Client // nil until the first trial
-	image     string         // its name; empty until the first trial
+	engine    *engine.Client    // nil until the first trial
+	images    map[string]string // their names, by the program of ours in it: see prepared
 }
 
 var (
@@ -67,10 +67,10 @@ var (
 	_ lab.Harmer   = (*deployment)(nil)
 )
 
-// New returns a deployer of containers that run program. What is no container goes to
-// processes. label marks everything that is made.
-func New(network Network, processes *process.Deployer, program, label string) *Deployer {
-	return &Deployer{network: network, processes: processes, program: program, label: label}
+// New returns a deployer of containers that run the unit programs in a folder; see
+// process.New. What is no container goes to processes. label marks everything that is made.
+func New(network Network, processes *process.Deployer, programs, label string) *Deployer {
+	return &Deployer{network: network, processes: processes, programs: programs, label: label, images: map[string]string{}}
 }
 
 // labels mark what is made.
@@ -161,13 +161,13 @@ func unreachable(services []lab.ServiceSpec) error {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, containers, rest := part(layout)
-	client, image, err := d.prepared(ctx)
+	client, images, err := d.prepared(ctx, slices.Concat(servers, containers, layout.Prepare))
 	if err != nil {
 		return nil, err
 	}
 	running := &deployment{
 		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
-		deployer:   d, engine: client, image: image, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
+		deployer:   d, engine: client, images: images, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -215,7 +215,7 @@ type deployment struct {
 	engine    *engine.Client
 	watching  context.Context // ends with Stop
 	unwatch   context.CancelFunc
-	image     string
+	images    map[string]string
 	network   string // name of the trial's own, or ""
 	nodes     map[string]*node
 	memory    string // path of the file that is the units' memory, or ""

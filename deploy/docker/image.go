@@ -7,46 +7,67 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
 )
 
-// programInImage is where an image has the unit program.
-const programInImage = "/cleave-unit"
+// programInImage is where an image has its unit program.
+const programInImage = "/unit"
 
-// prepared returns the daemon's client and the deployer's image, which the first trial
-// makes.
-func (d *Deployer) prepared(ctx context.Context) (client *engine.Client, image string, err error) {
+// unitProgram is the unit program of ours that a unit runs; empty: it runs another.
+func (d *Deployer) unitProgram(spec lab.UnitSpec) string {
+	if spec.Program != "" {
+		return ""
+	}
+	return filepath.Join(d.programs, spec.Own)
+}
+
+// prepared returns the daemon's client and the names of the images that units run in, by
+// the program of ours in it; "" has none. What is missing is made: the first trial makes
+// them for all.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (client *engine.Client, images map[string]string, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.engine == nil {
 		if d.engine, err = engine.Open(); err != nil {
-			return nil, "", unanswered(err)
+			return nil, nil, unanswered(err)
 		}
 	}
-	if d.image == "" {
-		if d.image, err = d.importImage(ctx); err != nil {
-			return nil, "", err
+	programs := []string{""} // also of what holds a node
+	for _, spec := range units {
+		programs = append(programs, d.unitProgram(spec))
+	}
+	for _, program := range programs {
+		if d.images[program] == "" {
+			name, err := d.importImage(ctx, program)
+			if err != nil {
+				return nil, nil, err
+			}
+			d.images[program] = name
 		}
 	}
-	return d.engine, d.image, nil
+	return d.engine, maps.Clone(d.images), nil
 }
 
-// Close removes the image.
+// Close removes the images.
 func (d *Deployer) Close() error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.image == "" {
-		return nil
+	var problems []error
+	for _, image := range d.images {
+		problems = append(problems, d.engine.RemoveImage(context.Background(), image))
 	}
-	err := d.engine.RemoveImage(context.Background(), d.image)
+	err := errors.Join(problems...)
 	if gone := Missing(); err != nil && gone != nil {
-		err = fmt.Errorf("its image is left (%w); when the daemon runs again, remove it with: cleave clean", gone)
+		err = fmt.Errorf("its images are left (%w); when the daemon runs again, remove them with: cleave clean", gone)
 	}
-	d.image = ""
+	clear(d.images)
 	return err
 }
 
@@ -67,30 +88,31 @@ func unanswered(err error) error {
 	return fmt.Errorf("containers need Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", err)
 }
 
-// importImage makes an image that has the unit program and, for programs of this host,
-// the links of a merged /usr. No registry and no build is needed. It returns the name.
-func (d *Deployer) importImage(ctx context.Context) (string, error) {
-	program, err := os.Open(d.program)
-	if err != nil {
-		return "", fmt.Errorf("make an image: %w", err)
+// importImage makes an image that has a unit program, or none, and for programs of this
+// host the links of a merged /usr. No registry and no build is needed. It returns the name.
+func (d *Deployer) importImage(ctx context.Context, program string) (string, error) {
+	name := leftovers.ImageName + string(d.network)
+	var file *os.File
+	if program != "" {
+		var err error
+		if file, err = os.Open(program); err != nil {
+			return "", fmt.Errorf("make an image: %w", err)
+		}
+		defer func() { _ = file.Close() }() // only read
+		name += "-" + filepath.Base(program)
 	}
-	defer func() { _ = program.Close() }() // only read
-	info, err := program.Stat()
-	if err != nil {
-		return "", fmt.Errorf("make an image: %w", err)
-	}
-	name := leftovers.ImageName + string(d.network) + ":" + d.label
-	err = making(ctx, func(ctx context.Context) error {
+	name += ":" + d.label
+	err := making(ctx, func(ctx context.Context) error {
 		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(writeImage(writer, program, info.Size())) }()
+		go func() { writer.CloseWithError(writeImage(writer, file)) }()
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
 		return errors.Join(err, reader.Close())
 	})
 	return name, err
 }
 
-// writeImage writes the root file system of the image.
-func writeImage(to io.Writer, program io.Reader, size int64) error {
+// writeImage writes the root file system of an image; program is nil where it has none.
+func writeImage(to io.Writer, program *os.File) error {
 	archive := tar.NewWriter(to)
 	for _, folder := range []string{"usr/", "etc/", "tmp/"} {
 		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
@@ -102,7 +124,14 @@ func writeImage(to io.Writer, program io.Reader, size int64) error {
 			return err
 		}
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: programInImage[1:], Mode: 0o755, Size: size}
+	if program == nil {
+		return archive.Close()
+	}
+	info, err := program.Stat()
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: programInImage[1:], Mode: 0o755, Size: info.Size()}
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 // hold starts the container that holds the address of a node.
 func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 	holder := engine.Container{
-		Image: d.image, Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(), Hostname: name,
+		Image: d.images[""], Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(), Hostname: name,
 		HostConfig: engine.HostConfig{
 			Binds: []string{"/usr:/usr:ro"}, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
 			NetworkMode: d.network, LogConfig: engine.LogConfig{Type: "none"},

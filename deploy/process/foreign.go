@@ -40,10 +40,7 @@ func (d *Deployer) keeperCommand(spec lab.UnitSpec, grace time.Duration, running
 	if _, err := os.Stat(workDir); err != nil {
 		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
 	}
-	if spec.Program == "" {
-		spec.Program = d.program
-	}
-	program, err := findProgram(spec.Program, workDir)
+	program, err := findProgram(d.programOf(spec), workDir)
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
@@ -92,9 +89,6 @@ func checkBinds(spec lab.UnitSpec) error {
 // end; where there is a visit to be made, until that has succeeded.
 func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec,
 	visit func(ctx context.Context, address string) error) error {
-	if spec.Program == "" {
-		spec.Program = d.program
-	}
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err

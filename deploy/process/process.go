@@ -36,21 +36,21 @@ import (
 
 // Deployer starts units as processes. Its fields are set once, by New.
 type Deployer struct {
-	program string   // path of cleave-unit
-	janitor []string // command that runs Janitor on the directory appended to it
-	keeper  []string // command that runs Keep on what is appended to it
-	label   string   // value of CLEAVE_RUN
-	grace   time.Duration
+	programs string   // folder of our unit programs, or the only one
+	janitor  []string // command that runs Janitor on the directory appended to it
+	keeper   []string // command that runs Keep on what is appended to it
+	label    string   // value of CLEAVE_RUN
+	grace    time.Duration
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// New returns a deployer that starts program with each unit's arguments. The
-// janitor command is called with a directory as its last argument and must call
+// New returns a deployer of the unit programs in a folder; where units name none (lab.UnitSpec.Own), programs
+// is the path of the one that all of them run. The janitor command is called with a directory as its last argument and must call
 // Janitor; the keeper command is called with what KeeperArguments reads and must
 // call Keep. label marks everything that is started.
-func New(program string, janitor, keeper []string, label string) *Deployer {
-	return &Deployer{program: program, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}
+func New(programs string, janitor, keeper []string, label string) *Deployer {
+	return &Deployer{programs: programs, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}
 }
 
 // Name implements lab.Deployer.
@@ -158,10 +158,7 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployme
 
 // unitCommand is the command of a unit of our own.
 func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *deployment) *exec.Cmd {
-	program := spec.Program
-	if program == "" {
-		program = d.program
-	}
+	program := d.programOf(spec)
 	args := slices.Clone(spec.Args)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "{dir}", running.volume(spec))
@@ -172,6 +169,14 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *depl
 		command.ExtraFiles = []*os.File{memory}
 	}
 	return command
+}
+
+// programOf is the file that a unit runs.
+func (d *Deployer) programOf(spec lab.UnitSpec) string {
+	if spec.Program != "" {
+		return spec.Program
+	}
+	return filepath.Join(d.programs, spec.Own)
 }
 
 // environment is all that a unit gets.

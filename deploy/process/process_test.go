@@ -212,7 +212,7 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := deployer(t)
-	d.program = "/nonexistent/cleave-unit"
+	d.programs = "/nonexistent/cleave-unit"
 	_, err := d.Deploy(t.Context(), layout("lead", "worker"), dir)
 	if err == nil || !strings.Contains(err.Error(), "/nonexistent/cleave-unit") {
 		t.Errorf("Deploy: %v, want the program named", err)

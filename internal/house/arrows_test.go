@@ -88,7 +88,7 @@ func rules() []rule {
 			"result folders outlive every other room; they are written from the nouns alone"},
 		{"report", []string{"lab", "stats", "studies/published"}, any, nil,
 			"a report is made from records; it starts, loads and measures nothing"},
-		{"cmd/cleave-unit", []string{"lab", "unit", "systems", "binding", "backing"}, any, nil,
+		{"cmd/unit", []string{"lab", "unit", "systems", "binding", "backing"}, any, nil,
 			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
 		{"cmd", []string{""}, any, nil,
 			"the command line joins all rooms"},
@@ -307,9 +307,9 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"store", module + "/docs/schema", false, "outlive every other room"},
 		{"store", module + "/laboratory", false, "outlive every other room"},
 		{"cmd/cleave", module + "/meter", false, ""},
-		{"cmd/cleave-unit", module + "/systems/big", false, ""},
-		{"cmd/cleave-unit", module + "/deploy/process", false, "small and quick to start"},
-		{"cmd/cleave-unit", module + "/report", false, "small and quick to start"},
+		{"cmd/unit", module + "/systems/big", false, ""},
+		{"cmd/unit", module + "/deploy/process", false, "small and quick to start"},
+		{"cmd/unit", module + "/report", false, "small and quick to start"},
 		{"helpers", "fmt", false, "belongs to no room"},
 	}
 	for _, c := range cases {
@@ -327,22 +327,27 @@ func TestArrowsAreGuarded(t *testing.T) {
 	}
 }
 
-// closures names what must not be in a binary, not even through others.
+// closures names what must not be in the binaries of a folder, not even through others.
 func closures() map[string][]string {
 	return map[string][]string{
-		"cmd/cleave":      {"docs/schema", "internal", "testing"},
-		"cmd/cleave-unit": {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies", "store", "meter", "load"},
+		"cmd/cleave": {"docs/schema", "internal", "testing"},
+		"cmd/unit":   {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies", "store", "meter", "load"},
 	}
 }
 
 // surplus lists what a binary contains and must not.
 func surplus(p pkg) []string {
 	var found []string
-	for _, unwanted := range closures()[strings.TrimPrefix(p.ImportPath, module+"/")] {
-		for _, dependency := range p.Deps {
-			ours := within(dependency, module+"/"+unwanted)
-			if ours || unwanted == dependency {
-				found = append(found, fmt.Sprintf("%s contains %s", p.ImportPath, dependency))
+	for folder, all := range closures() {
+		if !within(p.ImportPath, module+"/"+folder) {
+			continue
+		}
+		for _, unwanted := range all {
+			for _, dependency := range p.Deps {
+				ours := within(dependency, module+"/"+unwanted)
+				if ours || unwanted == dependency {
+					found = append(found, fmt.Sprintf("%s contains %s", p.ImportPath, dependency))
+				}
 			}
 		}
 	}
@@ -363,8 +368,8 @@ func TestBinaryRuleCanFail(t *testing.T) {
 		deps   []string
 		want   int
 	}{
-		{"cmd/cleave-unit", []string{"fmt", "internal/abi", module + "/lab", module + "/systems/big"}, 0},
-		{"cmd/cleave-unit", []string{module + "/deploy/process", "testing"}, 2},
+		{"cmd/unit/big", []string{"fmt", "internal/abi", module + "/lab", module + "/systems/big"}, 0},
+		{"cmd/unit/big", []string{module + "/deploy/process", "testing"}, 2},
 		{"cmd/cleave", []string{module + "/deploy/process", "internal/testlog"}, 0},
 		{"cmd/cleave", []string{module + "/docs/schema", module + "/internal/tally"}, 2},
 	}

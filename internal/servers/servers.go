@@ -89,7 +89,11 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 		return nil, err
 	}
 	i := &Instance{Server: described, name: string(kind), dir: dir}
-	i.deployment, err = deployer.Deploy(ctx, lab.Layout{Units: []lab.UnitSpec{described.Unit(i.name)}}, dir)
+	unit := described.Unit(i.name)
+	if unit.Own != "" { // this program is it then: see Main
+		unit.Own, unit.Args = "", append([]string{unit.Own}, unit.Args...)
+	}
+	i.deployment, err = deployer.Deploy(ctx, lab.Layout{Units: []lab.UnitSpec{unit}}, dir)
 	return i, err
 }
 

@@ -47,22 +47,22 @@ func Part(args []string) func() error {
 	return nil
 }
 
-// Unit is the path of cleave-unit as a process with another directory can use it.
-// The file must exist.
-func Unit(path string) (string, error) {
+// Units is the folder of the unit programs as a process with another directory can use
+// it. It must exist.
+func Units(path string) (string, error) {
 	info, err := os.Stat(path) // of no path too: that would be the working directory
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("cleave-unit is missing, run make build first: %w", err)
+		return "", fmt.Errorf("the unit programs are missing, run make build first: %w", err)
 	}
 	return filepath.Abs(path)
 }
 
-// Deployer deploys cleave-unit, whose path is given, with this program as janitor
-// and keeper: its main function must begin with Part.
-func Deployer(unit string) (*process.Deployer, error) {
+// Deployer deploys the unit programs of a folder, or the one whose path is given, with this
+// program as janitor and keeper: its main function must begin with Part.
+func Deployer(units string) (*process.Deployer, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
@@ -71,7 +71,7 @@ func Deployer(unit string) (*process.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return process.New(unit, []string{own, janitorName}, []string{own, keeperName}, label.String()), nil
+	return process.New(units, []string{own, janitorName}, []string{own, keeperName}, label.String()), nil
 }
 
 // Outcome is what a trial gave.

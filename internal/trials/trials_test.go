@@ -131,17 +131,20 @@ func TestPart(t *testing.T) {
 	}
 }
 
-func TestUnit(t *testing.T) {
+func TestUnits(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, missing := range []string{"cleave-unit", "", "."} {
-		if _, err := Unit(missing); err == nil || !strings.Contains(err.Error(), "make build") {
-			t.Errorf("unit %q: %v, want what to do", missing, err)
-		}
-	}
-	if err := os.WriteFile("cleave-unit", nil, 0o755); err != nil {
+	if err := os.WriteFile("file", nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := Unit("cleave-unit"); err != nil || !filepath.IsAbs(path) {
-		t.Errorf("unit %q, %v, want its absolute path", path, err)
+	for _, missing := range []string{"unit", "", "file"} {
+		if _, err := Units(missing); err == nil || !strings.Contains(err.Error(), "make build") {
+			t.Errorf("units %q: %v, want what to do", missing, err)
+		}
+	}
+	if err := os.Mkdir("unit", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := Units("unit"); err != nil || !filepath.IsAbs(path) {
+		t.Errorf("units %q, %v, want its absolute path", path, err)
 	}
 }

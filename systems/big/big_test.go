@@ -230,7 +230,7 @@ func TestLayoutOfServices(t *testing.T) {
 			t.Errorf("%s: %d units led by %s, %d operations", f.Name, len(layout.Units), layout.Lead, layout.Operations)
 		}
 		var job UnitJob
-		if err := json.Unmarshal([]byte(layout.Units[len(layout.Units)-1].Args[1]), &job); err != nil {
+		if err := json.Unmarshal([]byte(layout.Units[len(layout.Units)-1].Args[0]), &job); err != nil {
 			t.Fatal(err)
 		}
 		if job.Seed != 42 || job.Workers != 3 || job.SelfPings || len(job.Knobs) != len(f.Knobs) {

@@ -80,7 +80,7 @@ func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode job of unit %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: u.Role, Args: []string{Name, string(data)}}, nil
+	return lab.UnitSpec{Name: name, Role: u.Role, Own: Name, Args: []string{string(data)}}, nil
 }
 
 // workerName pads the number so that names sort like numbers.

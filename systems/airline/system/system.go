@@ -235,7 +235,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
 	}
 	if d.Runtime == architecture.Go {
-		unit.Args = []string{airline.Name, "{}"}
+		unit.Own, unit.Args = airline.Name, []string{"{}"}
 		return unit
 	}
 	unit.Foreign, unit.Served, unit.Program, unit.Install, unit.Reads = true, true, program(d.Runtime), build, []string{programs()}

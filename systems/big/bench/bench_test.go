@@ -153,7 +153,7 @@ func TestBenchRefuses(t *testing.T) {
 		want string
 	}{
 		{options{rounds: 1}, "-rounds 1"},
-		{options{rounds: 2, unit: filepath.Join(t.TempDir(), "none")}, "make build"},
+		{options{rounds: 2, units: filepath.Join(t.TempDir(), "none")}, "make build"},
 	} {
 		if err := bench(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want an error with %q", err, test.want)

@@ -26,7 +26,7 @@ import (
 
 // options are the settings of a run.
 type options struct {
-	unit   string // path of cleave-unit
+	units  string // folder of the unit programs
 	peer   string // folder of the peer's source
 	out    string
 	rounds int
@@ -40,7 +40,7 @@ func main() {
 		return
 	}
 	var o options
-	flag.StringVar(&o.unit, "unit", "bin/cleave-unit", "`path` of cleave-unit")
+	flag.StringVar(&o.units, "units", "bin/unit", "`folder` of the unit programs")
 	flag.StringVar(&o.peer, "peer", "peers/tokio-big", "`folder` of the peer written in Rust")
 	flag.StringVar(&o.out, "out", "results/bench/big.json", "`file` for the figures as JSON")
 	flag.IntVar(&o.rounds, "rounds", 8, "rounds; the intervals need at least 2")

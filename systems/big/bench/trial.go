@@ -28,11 +28,11 @@ func (c cost) String() string {
 
 // newSides prepares the contenders; missing says why the peer cannot run.
 func newSides(ctx context.Context, o options, chosen []contender) (sides []figures.Side[cost], missing error, err error) {
-	unit, err := trials.Unit(o.unit)
+	units, err := trials.Units(o.units)
 	if err != nil {
 		return nil, nil, err
 	}
-	deployer, err := trials.Deployer(unit)
+	deployer, err := trials.Deployer(units)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,7 +17,7 @@ func Job(tb testing.TB, trial Trial) big.UnitJob {
 		tb.Fatal(err)
 	}
 	var job big.UnitJob
-	if err := json.Unmarshal([]byte(layout.Units[0].Args[1]), &job); err != nil {
+	if err := json.Unmarshal([]byte(layout.Units[0].Args[0]), &job); err != nil {
 		tb.Fatal(err)
 	}
 	return job

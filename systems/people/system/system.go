@@ -135,7 +135,7 @@ func process(name string, job peopleunit.Job) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: name, Args: []string{people.Name, string(text)}}, nil
+	return lab.UnitSpec{Name: name, Role: name, Own: people.Name, Args: []string{string(text)}}, nil
 }
 
 // keyOf is the key of a trial's records. It comes from the seed, so that the audit can

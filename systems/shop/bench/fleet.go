@@ -64,11 +64,11 @@ type fleet struct {
 }
 
 func newFleet(o options) (*fleet, error) {
-	unit, err := trials.Unit(o.unit)
+	units, err := trials.Units(o.units)
 	if err != nil {
 		return nil, err
 	}
-	deployer, err := trials.Deployer(unit)
+	deployer, err := trials.Deployer(units)
 	if err != nil {
 		return nil, err
 	}

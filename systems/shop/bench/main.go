@@ -41,7 +41,7 @@ const (
 type options struct {
 	rows        string
 	drivers     string
-	unit        string // path of cleave-unit
+	units       string // folder of the unit programs
 	out         string
 	rounds      int
 	orders      int
@@ -105,7 +105,7 @@ func parse(args []string) (o options) {
 	flags := flag.NewFlagSet("bench-shop", flag.ExitOnError)
 	flags.StringVar(&o.rows, "rows", rowNames(), "comma-separated `names` of the rows to play")
 	flags.StringVar(&o.drivers, "databases", "sqlite,mariadb,postgres", "comma-separated `names`, for the row raw")
-	flags.StringVar(&o.unit, "unit", "bin/cleave-unit", "`path` of cleave-unit")
+	flags.StringVar(&o.units, "units", "bin/unit", "`folder` of the unit programs")
 	flags.StringVar(&o.out, "out", "results/bench/shop.json", "`file` for the figures as JSON")
 	flags.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
 	flags.IntVar(&o.orders, "orders", 4000, "orders per trial")

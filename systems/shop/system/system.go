@@ -208,7 +208,7 @@ func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: name, Args: []string{shop.Name, string(text)}}, nil
+	return lab.UnitSpec{Name: name, Role: name, Own: shop.Name, Args: []string{string(text)}}, nil
 }
 
 // generator is the unit that orders, at the unit in front.

@@ -78,7 +78,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.job.Unit != c.front || layout.Lead != RoleGenerator {
 			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.job.Unit, layout.Lead)
 		}
-		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[1], `"prepare":{"customers":1000,`) {
+		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[0], `"prepare":{"customers":1000,`) {
 			t.Errorf("%s: prepared by %+v", c.variant.Name, layout.Prepare)
 		}
 	}

@@ -1,0 +1,10 @@
+// Command airline is a unit of the airline in Go. Deployers start it; its argument is the unit's job as
+// JSON, and it speaks the control protocol.
+package main
+
+import (
+	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+func main() { unit.Main(airlineunit.Run) }

@@ -1,0 +1,34 @@
+package unit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Main is the main function of a unit program of ours: run gets the connection to the
+// conductor and the unit's job, the only argument. Failures are told to the conductor and
+// on standard error; the exit code is 1 then, and 2 without a job.
+func Main(run func(channel *Channel, job string) error) {
+	name := filepath.Base(os.Args[0])
+	if len(os.Args) != 2 {
+		fmt.Fprintf(os.Stderr, "usage: %s JOB\n\ncleave starts this program; it is of no use by hand.\n", name)
+		os.Exit(2)
+	}
+	channel, err := Open()
+	if err == nil {
+		err = run(channel, os.Args[1])
+	}
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, ErrGone):
+	default:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		if channel != nil {
+			_ = channel.Failed(err) // the exit code says it as well
+		}
+	}
+	os.Exit(1)
+}
