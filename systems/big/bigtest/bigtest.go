@@ -46,7 +46,7 @@ func Main(m *testing.M, architectures map[string]Architecture) {
 
 func runUnit(channel *unit.Channel, architectures map[string]Architecture) error {
 	var job big.UnitJob
-	if err := json.Unmarshal([]byte(os.Args[2]), &job); err != nil {
+	if err := json.Unmarshal([]byte(os.Args[1]), &job); err != nil {
 		return fmt.Errorf("decode job: %w", err)
 	}
 	architecture, ok := architectures[job.Architecture]
