@@ -35,12 +35,27 @@ export function onError(error: FastifyError | Problem, request: FastifyRequest, 
   if (error instanceof Problem) {
     sendProblem(reply, error);
   } else if (error.statusCode === 413) {
-    sendProblem(reply, new Problem('too-large', 'the body has more than 16 KiB'));
+    refuseLarge(request, reply);
   } else if (error.statusCode !== undefined && error.statusCode < 500) {
     sendProblem(reply, new Problem('bad-request', 'the request cannot be read'));
   } else if (!request.raw.destroyed || request.raw.complete) {
     console.error(`airline: ${request.method} ${request.routeOptions.url ?? ''} failed:`, error);
     sendProblem(reply, new Problem('internal', 'the airline has failed; its log says how'));
+  }
+}
+
+/**
+ * Answers when the rest of the body has come and been thrown away: a front that still writes would find the
+ * connection reset and make up an answer of its own. The server's requestTimeout bounds the wait.
+ */
+function refuseLarge({ raw }: FastifyRequest, reply: FastifyReply): void {
+  const answer = () => {
+    sendProblem(reply, new Problem('too-large', 'the body has more than 16 KiB'));
+  };
+  if (raw.readableEnded) {
+    answer();
+  } else {
+    raw.once('end', answer).resume();
   }
 }
 
