@@ -3,6 +3,10 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -110,6 +114,27 @@ type Knob struct {
 	Values  []string `json:"values"`
 	// Free knobs take other values than these too; SystemInfo.Check judges them.
 	Free bool `json:"free,omitempty"`
+}
+
+// Settings are the values of all knobs: the first of each, or what the architecture has as
+// its own, or what was turned. The error names every mistake.
+func Settings(knobs []Knob, own, turned map[string]string) (map[string]string, error) {
+	settings := map[string]string{}
+	var mistakes []error
+	for _, k := range knobs {
+		settings[k.Name] = k.Values[0]
+		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
+		}
+	}
+	for _, knob := range slices.Sorted(maps.Keys(turned)) {
+		if _, known := settings[knob]; !known {
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
+		}
+	}
+	maps.Copy(settings, own)
+	maps.Copy(settings, turned)
+	return settings, errors.Join(mistakes...)
 }
 
 // Parameter is a whole-numbered factor of a system with its limits.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // ServeHTTP serves on the listener until ctx ends, then takes no new requests, finishes
@@ -25,4 +27,32 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err), server.Close())
 	}
 	return nil
+}
+
+// Serve listens on address and has serve work there until the conductor commands the unit
+// to stop, and the unit then report, or until ctx ends (SIGTERM), when nobody waits for a
+// report. stop ends ctx.
+func (c *Channel) Serve(ctx context.Context, stop func(), address string,
+	serve func(ctx context.Context, listener net.Listener) error, report func(*Channel) error) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	commanded := make(chan error, 1)
+	go func() {
+		commanded <- c.Await(lab.CommandStop)
+		stop()
+	}()
+	if err := serve(ctx, listener); err != nil {
+		return err
+	}
+	select {
+	case err := <-commanded:
+		if err != nil {
+			return err
+		}
+		return report(c)
+	default:
+		return nil
+	}
 }

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -46,13 +45,7 @@ func variants() []variant {
 // start starts the variant's server for a test, or skips the test.
 func (v variant) start(t testing.TB) *fixture {
 	t.Helper()
-	instance, err := servers.Start(within(t), v.kind, t.TempDir(), server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(missing)
-	}
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.Stop()) })
+	instance := servers.Started(t, v.kind, server.Settings{})
 	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN("") + v.prefix, Classic: v.classic, AckWait: time.Minute}}
 	if v.driver == RabbitMQ {
 		f.config.Unacked = func(ctx context.Context) (map[string]int, error) {

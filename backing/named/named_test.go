@@ -32,13 +32,7 @@ func must(t *testing.T, err error) {
 // running is a server that somebody else runs, as far as this package can see.
 func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
-	instance, err := servers.Start(t.Context(), kind, t.TempDir(), server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(err)
-	}
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.Stop()) })
+	instance := servers.Started(t, kind, server.Settings{})
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return instance.URL(), name == variables+strings.ToUpper(string(kind))
 	})

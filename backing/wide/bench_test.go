@@ -11,12 +11,13 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/wide/straight"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 // BenchmarkInsertAndGet writes records and reads them back, by so many users; one operation
 // is both. Straight is Cassandra's driver without us.
 func BenchmarkInsertAndGet(b *testing.B) {
-	instance := start(b, server.Settings{})
+	instance := servers.Started(b, server.Cassandra, server.Settings{})
 	place := Table{Name: "bench", Columns: []string{"sealed"}}
 	open := func(address string) *Store {
 		store := openerOf(b, address, "bench")(Options{})

@@ -16,24 +16,11 @@ import (
 
 // TestCassandra is one server: what it does to it gets worse and worse.
 func TestCassandra(t *testing.T) {
-	instance := start(t, server.Settings{})
+	instance := servers.Started(t, server.Cassandra, server.Settings{})
 	t.Run("contract", func(t *testing.T) { contract(t, openerOf(t, instance.URL(), "people")) })
 	t.Run("wrong password", func(t *testing.T) { wrongPassword(t, instance) })
 	t.Run("pause", func(t *testing.T) { pause(t, instance) })
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
-}
-
-// start starts a server that ends with the test, or skips the test.
-func start(t testing.TB, settings server.Settings) *servers.Instance {
-	t.Helper()
-	instance, err := servers.Start(context.Background(), server.Cassandra, t.TempDir(), settings)
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(missing)
-	}
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.Stop()) })
-	return instance
 }
 
 // kill: everything acknowledged is found, the same client goes on with
@@ -121,7 +108,7 @@ func pause(t *testing.T, instance *servers.Instance) {
 
 // TestCassandraMustKeepWhatItAcknowledges: else the address must say that it need not.
 func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
-	instance := start(t, server.Settings{Periodic: true})
+	instance := servers.Started(t, server.Cassandra, server.Settings{Periodic: true})
 	store, err := Open(within(t), instance.URL(), Options{Keyspace: "k"})
 	must(t, err)
 	must(t, store.Close())

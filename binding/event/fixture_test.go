@@ -149,13 +149,7 @@ func natsServer(t testing.TB) broker.Config {
 // rabbitServer is a real server, or the test is skipped.
 func rabbitServer(t testing.TB) broker.Config {
 	t.Helper()
-	instance, err := servers.Start(t.Context(), server.RabbitMQ, t.TempDir(), server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(missing)
-	}
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.Stop()) })
+	instance := servers.Started(t, server.RabbitMQ, server.Settings{})
 	return broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN("")}
 }
 

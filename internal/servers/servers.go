@@ -5,7 +5,7 @@
 // A test binary that uses it must begin with Main, in TestMain: it is also the janitor
 // and the keeper of what it deploys.
 //
-// Entry points: Main, Start, Instance.
+// Entry points: Main, Start, Started, Instance.
 package servers
 
 import (
@@ -95,6 +95,25 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	}
 	i.deployment, err = deployer.Deploy(ctx, lab.Layout{Units: []lab.UnitSpec{unit}}, dir)
 	return i, err
+}
+
+// Started starts a server that ends with the test; without its program the test is skipped.
+func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
+	t.Helper()
+	instance, err := Start(context.Background(), kind, t.TempDir(), settings)
+	var missing *server.MissingError
+	if errors.As(err, &missing) {
+		t.Skip(missing)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := instance.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return instance
 }
 
 // Address is where clients connect: a loopback address and a port below 32768.

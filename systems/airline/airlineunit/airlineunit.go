@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/airline/store"
@@ -43,32 +42,7 @@ func Run(channel *unit.Channel, _ string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(u.run(ctx, stop, channel), u.Close())
-}
-
-// run serves until the unit is told to stop.
-func (u *Unit) run(ctx context.Context, stop func(), channel *unit.Channel) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.address)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", u.address, err)
-	}
-	commanded := make(chan error, 1)
-	go func() {
-		commanded <- channel.Await(lab.CommandStop)
-		stop()
-	}()
-	if err := u.Serve(ctx, listener); err != nil {
-		return err
-	}
-	select {
-	case err := <-commanded:
-		if err != nil {
-			return err
-		}
-		return u.report(channel)
-	default: // SIGTERM: nobody waits for a report
-		return nil
-	}
+	return errors.Join(channel.Serve(ctx, stop, u.address, u.Serve, u.report), u.Close())
 }
 
 // report hands over what the audit compares with what customers were told.

@@ -6,12 +6,8 @@
 package architecture
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
@@ -84,21 +80,7 @@ func Settings(name string, turned map[string]string) (map[string]string, error) 
 	if name != Monolith && name != Services {
 		return nil, fmt.Errorf("the airline has no architecture %q: use %s or %s", name, Monolith, Services)
 	}
-	settings := map[string]string{}
-	var mistakes []error
-	for _, k := range knobs() {
-		settings[k.Name] = k.Values[0]
-		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
-		}
-	}
-	for _, knob := range slices.Sorted(maps.Keys(turned)) {
-		if _, known := settings[knob]; !known {
-			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
-		}
-	}
-	maps.Copy(settings, turned)
-	return settings, errors.Join(mistakes...)
+	return lab.Settings(knobs(), nil, turned)
 }
 
 // New is the design of an architecture with some knobs turned.

@@ -247,19 +247,7 @@ func TestAirlinesOverMongo(t *testing.T) {
 		if !r.mongo {
 			t.Skipf("the airline in %s does not take AIRLINE_STORE=mongodb yet", r.name)
 		}
-		instance, err := servers.Start(t.Context(), server.Mongo, t.TempDir(), server.Settings{})
-		var missing *server.MissingError
-		if errors.As(err, &missing) {
-			t.Skip(missing)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := instance.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		instance := servers.Started(t, server.Mongo, server.Settings{})
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
 			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
 			return startProcesses(t, r, architectures()["services"], settings)

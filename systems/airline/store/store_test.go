@@ -24,19 +24,7 @@ func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)
 		onStore(t, func() (Store, error) { return OpenEmbedded(folder) }, run)
 	})
 	t.Run("mongodb", func(t *testing.T) {
-		instance, err := servers.Start(context.Background(), server.Mongo, t.TempDir(), server.Settings{})
-		var missing *server.MissingError
-		if errors.As(err, &missing) {
-			t.Skip(missing)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := instance.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		instance := servers.Started(t, server.Mongo, server.Settings{})
 		onStore(t, func() (Store, error) { return OpenMongo(context.Background(), instance.URL()) }, run)
 	})
 }

@@ -41,11 +41,7 @@ func broken() []string { return []string{countLost, countDoubled, countHalved, c
 // Audit implements lab.System: of a trial that was not played to its end nothing can be
 // said.
 func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return unknown(errors.New("the trial was not played to its end"))
-}
-
-func unknown(err error) lab.Audit {
-	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+	return loaded.Unknown(errors.New("the trial was not played to its end"))
 }
 
 // AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
@@ -53,18 +49,18 @@ func unknown(err error) lab.Audit {
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
-	j := &judge{counts: map[string]int64{}, asked: map[seat][]*request{}, cancelled: map[string]string{}, taken: map[seat]bool{}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, asked: map[seat][]*request{}, cancelled: map[string]string{}, taken: map[seat]bool{}}
 	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err == nil {
 		err = j.read(ctx, left, design.Booking())
 	}
 	if err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
 	return s.base().With(j.verdict(), airline.Name, p, load)
 }
@@ -91,22 +87,11 @@ type request struct {
 
 // judge gathers what it finds.
 type judge struct {
+	loaded.Findings
 	asked     map[seat][]*request
 	requests  []*request
 	cancelled map[string]string // by the id of the booking: how the last attempt ended
 	taken     map[seat]bool     // of which a booking is stored
-	counts    map[string]int64
-	problems  []string
-}
-
-// shownPerRule bounds the problems that are told one by one.
-const shownPerRule = 5
-
-func (j *judge) breach(count, format string, args ...any) {
-	j.counts[count]++
-	if j.counts[count] <= shownPerRule {
-		j.problems = append(j.problems, count+": "+fmt.Sprintf(format, args...))
-	}
 }
 
 // take takes a line of the history in.
@@ -121,20 +106,20 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		j.requests = append(j.requests, r)
 		switch a.End {
 		case loaded.EndedOK:
-			j.counts[countBooked] += 2
+			j.Counts[countBooked] += 2
 		case loaded.EndedFail:
-			j.counts[countRefused]++
+			j.Counts[countRefused]++
 		default:
-			j.counts[countUnknown]++
+			j.Counts[countUnknown]++
 		}
 	case opCancel:
 		id := n.OutID + n.ReturnID // the step notes one
 		j.cancelled[id] = a.End
 		switch a.End {
 		case loaded.EndedOK:
-			j.counts[countCancelled]++
+			j.Counts[countCancelled]++
 		case loaded.EndedInfo:
-			j.counts[countUnknown]++
+			j.Counts[countUnknown]++
 		}
 	}
 }
@@ -161,11 +146,11 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 	for decoder.More() {
 		var b airline.Booking
 		if err := decoder.Decode(&b); err != nil {
-			return fmt.Errorf("read the bookings of unit %s, number %d: %w", unit, j.counts[countStored]+1, err)
+			return fmt.Errorf("read the bookings of unit %s, number %d: %w", unit, j.Counts[countStored]+1, err)
 		}
-		j.counts[countStored]++
+		j.Counts[countStored]++
 		if ids[b.ID] {
-			j.breach(countDoubled, "the id %s is stored twice", b.ID)
+			j.Breach(countDoubled, "the id %s is stored twice", b.ID)
 		}
 		ids[b.ID] = true
 		j.stored(b)
@@ -199,19 +184,19 @@ func (j *judge) stored(b airline.Booking) {
 		at = slices.IndexFunc(asked, func(r *request) bool { return r.end == loaded.EndedInfo })
 	}
 	if at < 0 {
-		j.breach(countMadeUp, "%s has %s (%s), which was refused, told to be another, or never asked for", b.Login, b.Flight, b.ID)
+		j.Breach(countMadeUp, "%s has %s (%s), which was refused, told to be another, or never asked for", b.Login, b.Flight, b.ID)
 		return
 	}
 	r := asked[at]
 	r.stored[r.number(s)]++
 	if r.end == loaded.EndedInfo {
-		j.counts[countRecovered]++
+		j.Counts[countRecovered]++
 	}
 	if j.cancelled[b.ID] == loaded.EndedOK {
-		j.breach(countMadeUp, "%s has %s (%s), which was cancelled", b.Login, b.Flight, b.ID)
+		j.Breach(countMadeUp, "%s has %s (%s), which was cancelled", b.Login, b.Flight, b.ID)
 	}
 	if j.taken[s] {
-		j.breach(countDoubled, "%s has %s more than once", b.Login, b.Flight)
+		j.Breach(countDoubled, "%s has %s more than once", b.Login, b.Flight)
 	}
 	j.taken[s] = true
 }
@@ -223,28 +208,14 @@ func (r *request) number(s seat) int { return slices.Index(r.seats[:], s) }
 func (j *judge) verdict() lab.Audit {
 	for _, r := range j.requests {
 		if r.end == loaded.EndedInfo && r.stored[0] != r.stored[1] {
-			j.breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login, r.seats[0].flight, r.seats[1].flight)
+			j.Breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login, r.seats[0].flight, r.seats[1].flight)
 		}
 		for i, id := range r.ids {
 			attempt, tried := j.cancelled[id]
 			if r.end == loaded.EndedOK && r.stored[i] == 0 && (!tried || attempt == loaded.EndedFail) {
-				j.breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight, id)
+				j.Breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight, id)
 			}
 		}
 	}
-	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: j.problems}
-	for _, count := range broken() {
-		if more := j.counts[count] - shownPerRule; more > 0 {
-			audit.Problems = append(audit.Problems, fmt.Sprintf("%s: and %d more", count, more))
-		}
-		if j.counts[count] > 0 {
-			audit.Verdict = lab.AuditInvalid
-		}
-	}
-	if j.counts[countBooked] == 0 && audit.Verdict == lab.AuditValid {
-		audit.Verdict = lab.AuditUnknown
-		audit.Problems = append(audit.Problems, "no booking was acknowledged: nothing was tested")
-	}
-	slices.Sort(audit.Problems)
-	return audit
+	return j.Audit(broken(), countBooked, "no booking was acknowledged")
 }

@@ -10,7 +10,6 @@ package architecture
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,22 +134,7 @@ func Settings(name string, turned map[string]string) (map[string]string, error) 
 	if i < 0 {
 		return nil, fmt.Errorf("people has no architecture %q: use %s, %s or %s", name, Monolith, Services, ServicesTwoHosts)
 	}
-	settings := map[string]string{}
-	var mistakes []error
-	for _, k := range knobs() {
-		settings[k.Name] = k.Values[0]
-		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
-		}
-	}
-	for _, knob := range slices.Sorted(maps.Keys(turned)) {
-		if _, known := settings[knob]; !known {
-			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
-		}
-	}
-	maps.Copy(settings, presets()[i].settings)
-	maps.Copy(settings, turned)
-	return settings, errors.Join(mistakes...)
+	return lab.Settings(knobs(), presets()[i].settings, turned)
 }
 
 // New is the design of an architecture with some knobs turned.

@@ -14,19 +14,7 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // TestOnCassandra is the behaviour over a real server, and over its crash.
 func TestOnCassandra(t *testing.T) {
-	instance, err := servers.Start(context.Background(), server.Cassandra, t.TempDir(), server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(missing)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := instance.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	instance := servers.Started(t, server.Cassandra, server.Settings{})
 	s := startAt(t, architecture.Services, map[string]string{architecture.KnobStore: architecture.Cassandra}, instance.URL(), instance.Volume(), []byte("this is some key"))
 	t.Run("created and fetched", func(t *testing.T) { createsAndFetches(t, s) })
 	t.Run("refused", func(t *testing.T) { refusesNonsense(t, s) })

@@ -81,36 +81,11 @@ func Run(channel *unit.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(u.run(ctx, stop, channel), u.Close())
-}
-
-// run serves until the unit is told to stop.
-func (u *Unit) run(ctx context.Context, stop func(), channel *unit.Channel) error {
 	address, err := unit.Address()
-	if err != nil {
-		return err
+	if err == nil {
+		err = channel.Serve(ctx, stop, address, u.Serve, func(c *unit.Channel) error { return c.Report(struct{}{}) })
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("unit %s: listen on %s: %w", u.unit.Name, address, err)
-	}
-	commanded := make(chan error, 1)
-	go func() {
-		commanded <- channel.Await(lab.CommandStop)
-		stop()
-	}()
-	if err := u.Serve(ctx, listener); err != nil {
-		return err
-	}
-	select {
-	case err := <-commanded:
-		if err != nil {
-			return err
-		}
-		return channel.Report(struct{}{})
-	default: // SIGTERM: nobody waits for a report
-		return nil
-	}
+	return errors.Join(err, u.Close())
 }
 
 // readKey reads the key that the deployer has put into the unit's folder.

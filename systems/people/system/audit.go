@@ -42,11 +42,7 @@ func broken() []string {
 // Audit implements lab.System: of a trial that was not played to its end nothing can be
 // said.
 func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return unknown(errors.New("the trial was not played to its end"))
-}
-
-func unknown(err error) lab.Audit {
-	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+	return loaded.Unknown(errors.New("the trial was not played to its end"))
 }
 
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
@@ -54,19 +50,19 @@ func unknown(err error) lab.Audit {
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
-	j := &judge{counts: map[string]int64{}, created: map[people.Kind]map[string]*created{}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, created: map[people.Kind]map[string]*created{}}
 	for _, kind := range people.Kinds() {
 		j.created[kind] = map[string]*created{}
 	}
 	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
 	if err := j.read(ctx, v, left); err != nil {
-		return unknown(err)
+		return loaded.Unknown(err)
 	}
-	return s.base().With(j.verdict(), "system", p, load)
+	return s.base().With(j.Audit(broken(), countCreated, "no record was acknowledged"), "system", p, load)
 }
 
 // noted is what the scenario notes of a creation.
@@ -84,19 +80,8 @@ type created struct {
 
 // judge gathers what it finds.
 type judge struct {
-	created  map[people.Kind]map[string]*created // by tag
-	counts   map[string]int64
-	problems []string
-}
-
-// shownPerRule bounds the problems that are told one by one.
-const shownPerRule = 5
-
-func (j *judge) breach(count, format string, args ...any) {
-	j.counts[count]++
-	if j.counts[count] <= shownPerRule {
-		j.problems = append(j.problems, count+": "+fmt.Sprintf(format, args...))
-	}
+	loaded.Findings
+	created map[people.Kind]map[string]*created // by tag
 }
 
 // take takes a line of the history in. The generator has compared every answer with what
@@ -106,11 +91,11 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		switch {
 		case a.Operation == createOf(kind):
 			j.created[kind][a.Noted.Tag] = &created{id: a.Noted.ID, end: a.End}
-			j.counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
+			j.Counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
 		case a.Operation == fetchOf(kind) && a.Status == "404":
-			j.breach(countLost, "line %d of the history: what was created was not found", a.Line)
+			j.Breach(countLost, "line %d of the history: what was created was not found", a.Line)
 		case a.Operation == fetchOf(kind) && a.Status == "200" && a.End == loaded.EndedFail:
-			j.breach(countChanged, "line %d of the history: the answer was not what was created", a.Line)
+			j.Breach(countChanged, "line %d of the history: the answer was not what was created", a.Line)
 		}
 	}
 }
@@ -149,14 +134,14 @@ func (j *judge) readKind(ctx context.Context, kind people.Kind, database string,
 	for tag, c := range j.created[kind] {
 		switch {
 		case c.end == loaded.EndedOK && c.stored == 0:
-			j.breach(countLost, "%s %s (%s) was acknowledged and is not stored", kind, c.id, tag)
+			j.Breach(countLost, "%s %s (%s) was acknowledged and is not stored", kind, c.id, tag)
 		case c.end == loaded.EndedInfo && c.stored > 0:
-			j.counts[countRecovered]++
+			j.Counts[countRecovered]++
 		case c.end == loaded.EndedFail && c.stored > 0:
-			j.breach(countMadeUp, "one of %s (%s) was refused and is stored", kind, tag)
+			j.Breach(countMadeUp, "one of %s (%s) was refused and is stored", kind, tag)
 		}
 		if c.stored > 1 {
-			j.breach(countDoubled, "one of %s (%s) is stored %d times", kind, tag, c.stored)
+			j.Breach(countDoubled, "one of %s (%s) is stored %d times", kind, tag, c.stored)
 		}
 	}
 	return err
@@ -164,32 +149,32 @@ func (j *judge) readKind(ctx context.Context, kind people.Kind, database string,
 
 // record judges one that is stored.
 func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
-	j.counts[countStored]++
+	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
 	if err != nil {
-		j.breach(countChanged, "%s %s cannot be opened: %v", kind, id, people.ProblemOf(err).Kind)
+		j.Breach(countChanged, "%s %s cannot be opened: %v", kind, id, people.ProblemOf(err).Kind)
 		return
 	}
 	properties := kind.Properties()
 	first := valueOf(properties[0], "")
 	if len(values) != len(properties) || len(values[0]) != len(first)+tagLength {
-		j.breach(countChanged, "%s %s is no record of its kind", kind, id)
+		j.Breach(countChanged, "%s %s is no record of its kind", kind, id)
 		return
 	}
 	tag := values[0][len(first):]
 	for i, property := range properties {
 		if values[i] != valueOf(property, tag) {
-			j.breach(countChanged, "%s of %s %s is not what was created", property, kind, id)
+			j.Breach(countChanged, "%s of %s %s is not what was created", property, kind, id)
 		}
 	}
 	j.holdsTag(kind, id, tag, stored)
 	c := j.created[kind][tag]
 	switch {
 	case c == nil:
-		j.breach(countMadeUp, "nobody has asked for %s %s", kind, id)
+		j.Breach(countMadeUp, "nobody has asked for %s %s", kind, id)
 		return
 	case c.id != "" && c.id != id && c.stored == 0 && c.end == loaded.EndedOK:
-		j.breach(countChanged, "%s %s is stored as %s", kind, c.id, id)
+		j.Breach(countChanged, "%s %s is stored as %s", kind, c.id, id)
 	}
 	c.stored++
 }
@@ -197,25 +182,6 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 // holdsTag looks for what is in every property of a record where it must not be read.
 func (j *judge) holdsTag(kind people.Kind, id, tag string, stored [][]byte) {
 	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
-		j.breach(countReadable, "%s %s is stored in plain text", kind, id)
+		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)
 	}
-}
-
-// verdict adds up.
-func (j *judge) verdict() lab.Audit {
-	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: j.problems}
-	for _, count := range broken() {
-		if more := j.counts[count] - shownPerRule; more > 0 {
-			audit.Problems = append(audit.Problems, fmt.Sprintf("%s: and %d more", count, more))
-		}
-		if j.counts[count] > 0 {
-			audit.Verdict = lab.AuditInvalid
-		}
-	}
-	if j.counts[countCreated] == 0 && audit.Verdict == lab.AuditValid {
-		audit.Verdict = lab.AuditUnknown
-		audit.Problems = append(audit.Problems, "no record was acknowledged: nothing was tested")
-	}
-	slices.Sort(audit.Problems)
-	return audit
 }

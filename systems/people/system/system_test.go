@@ -217,18 +217,18 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 }
 
 func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
-	j := &judge{counts: map[string]int64{}, created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
 	sealer, err := seal.New(seal.GCM, keyOf(7))
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := uuid.MustParse(firstID)
 	j.record(people.Persons, firstID, sealer, key, [][]byte{sealed(t, firstID, tag)})
-	if j.counts[countReadable] != 0 || len(j.problems) > 0 {
-		t.Errorf("%v", j.problems)
+	if j.Counts[countReadable] != 0 || len(j.Problems) > 0 {
+		t.Errorf("%v", j.Problems)
 	}
 	j.holdsTag(people.Persons, firstID, tag, [][]byte{[]byte("name: " + tag)})
-	if j.counts[countReadable] != 1 {
+	if j.Counts[countReadable] != 1 {
 		t.Error("plain text is not found")
 	}
 }

@@ -1,0 +1,51 @@
+package loaded
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Findings are what an audit of a system gathers.
+type Findings struct {
+	// Counts say how often what was seen: what happened, and breaches of each rule.
+	Counts   map[string]int64
+	Problems []string
+}
+
+// shownPerRule bounds the problems that are told one by one.
+const shownPerRule = 5
+
+// Breach counts a breach of the rule that a count stands for, and tells the first few.
+func (f *Findings) Breach(count, format string, args ...any) {
+	f.Counts[count]++
+	if f.Counts[count] <= shownPerRule {
+		f.Problems = append(f.Problems, count+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// Audit adds up: a breach of any of the rules makes a trial invalid; where the count
+// named tested is 0, it says nothing, which nothing puts into words.
+func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}
+	for _, rule := range rules {
+		if more := f.Counts[rule] - shownPerRule; more > 0 {
+			audit.Problems = append(audit.Problems, fmt.Sprintf("%s: and %d more", rule, more))
+		}
+		if f.Counts[rule] > 0 {
+			audit.Verdict = lab.AuditInvalid
+		}
+	}
+	if f.Counts[tested] == 0 && audit.Verdict == lab.AuditValid {
+		audit.Verdict = lab.AuditUnknown
+		audit.Problems = append(audit.Problems, nothing+": nothing was tested")
+	}
+	slices.Sort(audit.Problems)
+	return audit
+}
+
+// Unknown is the audit of a trial of which nothing can be said.
+func Unknown(err error) lab.Audit {
+	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+}
