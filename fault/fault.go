@@ -138,14 +138,14 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 		r.Error = fmt.Sprintf("the load was over after %.3g s, before it was due", p.now())
 		return
 	}
-	proof, err := target.Parts.Harm(p.ctx, target.Name, f.Kind)
+	proof, err := target.Parts.Harm(p.ctx, f)
 	if err != nil {
 		r.Error = err.Error()
 		return
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
 	p.await(r.Began+f.Heal, nil)
-	if err := target.Parts.Heal(p.ctx, target.Name, f.Kind); err != nil {
+	if err := target.Parts.Heal(p.ctx, f); err != nil {
 		r.Error = fmt.Sprintf("it could not be healed: %v", err)
 		return
 	}

@@ -29,14 +29,14 @@ func (p *parts) note(what, name string) {
 	p.log = append(p.log, fmt.Sprintf("%g %s %s", time.Since(p.begun).Seconds(), what, name))
 }
 
-func (p *parts) Harm(_ context.Context, name string, kind lab.FaultKind) (string, error) {
-	p.note(string(kind), name)
+func (p *parts) Harm(_ context.Context, f lab.Fault) (string, error) {
+	p.note(string(f.Kind), f.Target)
 	return "seen", p.kill
 }
 
-func (p *parts) Heal(_ context.Context, name string, kind lab.FaultKind) error {
+func (p *parts) Heal(_ context.Context, f lab.Fault) error {
 	time.Sleep(p.takes)
-	p.note("heal "+string(kind)+" of", name)
+	p.note("heal "+string(f.Kind)+" of", f.Target)
 	return p.start
 }
 

@@ -65,13 +65,14 @@ type FaultRecord struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// Harmer does faults to units. Deployments may be one.
+// Harmer does faults to units. Deployments may be one. The Target of the faults that it is
+// given is the name of one unit; when they begin and end, is for others to know.
 type Harmer interface {
-	// Harm does a fault to the named unit and returns when it has taken effect, with
-	// what was seen of that. From then on the unit's absence is no failure of the trial.
-	Harm(ctx context.Context, unit string, kind FaultKind) (proof string, err error)
+	// Harm does a fault and returns when it has taken effect, with what was seen of that.
+	// From then on the unit's absence is no failure of the trial.
+	Harm(ctx context.Context, fault Fault) (proof string, err error)
 	// Heal undoes it and returns when the unit can be used again.
-	Heal(ctx context.Context, unit string, kind FaultKind) error
+	Heal(ctx context.Context, fault Fault) error
 }
 
 // Injector does faults to running trials.

@@ -60,11 +60,11 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 // unharmed is what no fault can be done to.
 type unharmed struct{}
 
-func (unharmed) Harm(context.Context, string, lab.FaultKind) (string, error) {
+func (unharmed) Harm(context.Context, lab.Fault) (string, error) {
 	return "", errors.New("what runs it can do no faults to it")
 }
 
-func (unharmed) Heal(context.Context, string, lab.FaultKind) error { return errors.ErrUnsupported }
+func (unharmed) Heal(context.Context, lab.Fault) error { return errors.ErrUnsupported }
 
 // metered keeps the meter informed of what is killed and started again.
 type metered struct {
@@ -74,22 +74,22 @@ type metered struct {
 }
 
 // Harm implements lab.Harmer.
-func (m metered) Harm(ctx context.Context, unit string, kind lab.FaultKind) (string, error) {
-	if kind.Ends() {
-		if err := m.metering.Suspend(unit); err != nil {
+func (m metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
+	if f.Kind.Ends() {
+		if err := m.metering.Suspend(f.Target); err != nil {
 			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
-	return m.Harmer.Harm(ctx, unit, kind)
+	return m.Harmer.Harm(ctx, f)
 }
 
 // Heal implements lab.Harmer.
-func (m metered) Heal(ctx context.Context, unit string, kind lab.FaultKind) error {
-	if err := m.Harmer.Heal(ctx, unit, kind); err != nil || !kind.Ends() {
+func (m metered) Heal(ctx context.Context, f lab.Fault) error {
+	if err := m.Harmer.Heal(ctx, f); err != nil || !f.Kind.Ends() {
 		return err
 	}
 	for _, again := range m.deployment.Units() {
-		if again.Name == unit {
+		if again.Name == f.Target {
 			if err := m.metering.Resume(again); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}

@@ -18,16 +18,16 @@ type parts struct {
 	stuck string // the part that does not start again
 }
 
-func (p *parts) Harm(_ context.Context, name string, kind lab.FaultKind) (string, error) {
-	p.log = append(p.log, string(kind)+" "+name)
+func (p *parts) Harm(_ context.Context, f lab.Fault) (string, error) {
+	p.log = append(p.log, string(f.Kind)+" "+f.Target)
 	return "seen", nil
 }
 
-func (p *parts) Heal(_ context.Context, name string, _ lab.FaultKind) error {
-	if name == p.stuck {
+func (p *parts) Heal(_ context.Context, f lab.Fault) error {
+	if f.Target == p.stuck {
 		return errors.New("its port is taken")
 	}
-	p.log = append(p.log, "start "+name)
+	p.log = append(p.log, "start "+f.Target)
 	return nil
 }
 
@@ -83,8 +83,8 @@ func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.Fau
 		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
 		if i >= 0 && !w.late {
 			r.Effective, r.Error = true, ""
-			_, err := targets[i].Parts.Harm(ctx, f.Target, f.Kind)
-			if err = errors.Join(err, targets[i].Parts.Heal(ctx, f.Target, f.Kind)); err != nil {
+			_, err := targets[i].Parts.Harm(ctx, f)
+			if err = errors.Join(err, targets[i].Parts.Heal(ctx, f)); err != nil {
 				r.Error = err.Error()
 			}
 		}

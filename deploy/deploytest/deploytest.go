@@ -303,7 +303,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 		_ = connection.Close()
 		t.Error("a unit that was killed still listens")
 	}
-	if _, err := parts.Harm(within(t), "stock", lab.FaultKill); err == nil {
+	if _, err := parts.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultKill}); err == nil {
 		t.Error("a unit was killed twice")
 	}
 	heal(t, parts, "stock", lab.FaultKill)
@@ -318,7 +318,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	if answer := ask(t, d, "stock"); answer != "stock:3" {
 		t.Errorf("it says %q after a restart, want its third life", answer)
 	}
-	if err := parts.Heal(within(t), "front", lab.FaultKill); err == nil {
+	if err := parts.Heal(within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
 		t.Error("a unit that was not killed was started again")
 	}
 	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
@@ -340,10 +340,10 @@ func leadIsNotHarmed(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
 	for _, kind := range s.Faults() {
-		if _, err := d.(lab.Harmer).Harm(within(t), "lead", kind); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil || !strings.Contains(err.Error(), "leads the trial") {
 			t.Errorf("%s of the lead: %v", kind, err)
 		}
-		if _, err := d.(lab.Harmer).Harm(within(t), "nobody", kind); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
 			t.Errorf("%s of nobody: %v", kind, err)
 		}
 	}

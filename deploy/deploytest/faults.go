@@ -12,7 +12,7 @@ import (
 // harm does a fault that can be done.
 func harm(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	proof, err := parts.Harm(within(t), unit, kind)
+	proof, err := parts.Harm(within(t), lab.Fault{Target: unit, Kind: kind})
 	if err != nil {
 		t.Fatalf("%s %s: %v", kind, unit, err)
 	}
@@ -24,7 +24,7 @@ func harm(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
 // heal undoes it.
 func heal(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	if err := parts.Heal(within(t), unit, kind); err != nil {
+	if err := parts.Heal(within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
 		t.Fatalf("heal %s after %s: %v", unit, kind, err)
 	}
 }
@@ -53,7 +53,7 @@ func cutOff(t *testing.T, s suite) {
 	if !slices.Contains(s.Faults(), lab.FaultCut) {
 		d := s.deploy(t, layout("front"))
 		defer stop(t, d)
-		if _, err := d.(lab.Harmer).Harm(within(t), "front", lab.FaultCut); err == nil {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultCut}); err == nil {
 			t.Error("a unit was cut off that shares the host's network")
 		}
 		return

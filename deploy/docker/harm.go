@@ -19,16 +19,16 @@ func (d *Deployer) Faults() []lab.FaultKind {
 }
 
 // Harm implements lab.Harmer: every process of the container has the fault.
-func (d *deployment) Harm(ctx context.Context, name string, kind lab.FaultKind) (proof string, err error) {
-	c := d.named(name)
+func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
+	c := d.named(f.Target)
 	switch {
 	case c == nil:
-		return d.processes.(lab.Harmer).Harm(ctx, name, kind)
-	case name == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", name)
-	case kind == lab.FaultPause:
+		return d.processes.(lab.Harmer).Harm(ctx, f)
+	case f.Target == d.lead:
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
+	case f.Kind == lab.FaultPause:
 		proof, err = c.pause(ctx)
-	case kind == lab.FaultCut:
+	case f.Kind == lab.FaultCut:
 		proof, err = c.cut(ctx)
 	case d.memory != "":
 		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
@@ -36,20 +36,20 @@ func (d *deployment) Harm(ctx context.Context, name string, kind lab.FaultKind) 
 		proof, err = c.kill(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s unit %s: %w", kind, name, err)
+		return "", fmt.Errorf("%s unit %s: %w", f.Kind, f.Target, err)
 	}
 	return proof, nil
 }
 
 // Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, name string, kind lab.FaultKind) error {
-	c := d.named(name)
+func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	c := d.named(f.Target)
 	switch {
 	case c == nil:
-		return d.processes.(lab.Harmer).Heal(ctx, name, kind)
-	case kind == lab.FaultPause:
+		return d.processes.(lab.Harmer).Heal(ctx, f)
+	case f.Kind == lab.FaultPause:
 		return d.engine.Unpause(ctx, c.name)
-	case kind == lab.FaultCut:
+	case f.Kind == lab.FaultCut:
 		return c.reconnect(ctx)
 	}
 	return d.startAgain(ctx, c)

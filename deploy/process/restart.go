@@ -25,19 +25,19 @@ func (d *Deployer) Faults() []lab.FaultKind {
 
 // Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
 // processes have the fault.
-func (d *deployment) Harm(_ context.Context, name string, kind lab.FaultKind) (proof string, err error) {
-	u := d.named(name)
+func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err error) {
+	u := d.named(f.Target)
 	switch {
 	case u == nil:
-		return "", fmt.Errorf("there is no unit %q", name)
-	case name == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", name)
-	case kind == lab.FaultPause:
+		return "", fmt.Errorf("there is no unit %q", f.Target)
+	case f.Target == d.lead:
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
+	case f.Kind == lab.FaultPause:
 		return u.pause()
-	case !kind.Ends():
-		return "", fmt.Errorf("processes cannot have the fault %q", kind)
+	case !f.Kind.Ends():
+		return "", fmt.Errorf("processes cannot have the fault %q", f.Kind)
 	case d.shares:
-		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", name)
+		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", f.Target)
 	}
 	if err := d.Doom(u.Unit); err != nil {
 		return "", err
@@ -46,11 +46,11 @@ func (d *deployment) Harm(_ context.Context, name string, kind lab.FaultKind) (p
 }
 
 // Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, name string, kind lab.FaultKind) error {
-	if kind == lab.FaultPause {
-		return d.named(name).resume()
+func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	if f.Kind == lab.FaultPause {
+		return d.named(f.Target).resume()
 	}
-	return d.startAgain(ctx, name)
+	return d.startAgain(ctx, f.Target)
 }
 
 // killAll kills every process of the unit; of a foreign one the keeper ends when none is

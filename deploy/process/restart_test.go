@@ -29,7 +29,7 @@ func killed(t *testing.T, d lab.Deployment) (parts lab.Harmer, before lab.Unit) 
 	t.Helper()
 	before = d.Units()[1]
 	parts = d.(lab.Harmer)
-	if _, err := parts.Harm(within(t), "shop", lab.FaultKill); err != nil {
+	if _, err := parts.Harm(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
@@ -45,7 +45,7 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 		d, _ := deploy(t, withUnit(part))
 		awaitListener(t, d.Units()[1].PID)
 		parts, before := killed(t, d)
-		if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
+		if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 			t.Fatal(err)
 		}
 		after := d.Units()[1]
@@ -102,7 +102,7 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	}
 	defer func() { _ = client.Close() }()
 	parts, _ := killed(t, d)
-	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
+	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 		t.Fatal(err)
 	}
 	if got := address(); got != want {
@@ -129,7 +129,7 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
 	}
-	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
+	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 		t.Fatal(err)
 	}
 	second := daemonIDs(t, path)
@@ -145,7 +145,7 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
 	parts, _ := killed(t, d)
-	if err := parts.Heal(within(t), "shop", lab.FaultKill); err != nil {
+	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
@@ -160,7 +160,7 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 }
 
 func kill(parts lab.Harmer, unit string) error {
-	_, err := parts.Harm(context.Background(), unit, lab.FaultKill)
+	_, err := parts.Harm(context.Background(), lab.Fault{Target: unit, Kind: lab.FaultKill})
 	return err
 }
 
@@ -176,7 +176,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 		"nobody":   {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "ghost") }, `no unit "ghost"`},
 		"memory":   {shared, func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "shop") }, "shares memory"},
 		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Harmer) error {
-			return p.Heal(t.Context(), "shop", lab.FaultKill)
+			return p.Heal(t.Context(), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "was not killed"},
 		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Harmer) error {
 			<-d.(*deployment).named("shop").Ended
@@ -185,7 +185,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Harmer) error {
 			awaitListener(t, d.Units()[1].PID)
 			p, _ := killed(t, d)
-			return p.Heal(within(t), "shop", lab.FaultKill)
+			return p.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "worn out"},
 	} {
 		t.Run(name, func(t *testing.T) {

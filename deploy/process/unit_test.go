@@ -199,7 +199,7 @@ func playConductor(dir, text, label string) {
 	}
 	if layout.Units[0].Name == restarted {
 		parts := deployment.(lab.Harmer)
-		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(), restarted, lab.FaultKill)))
+		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(), lab.Fault{Target: restarted, Kind: lab.FaultKill})))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
 		panic(err)
