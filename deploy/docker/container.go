@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -49,7 +48,7 @@ func (c *container) start(ctx context.Context) error {
 	d := c.deployment
 	err := supervise.MakeVolume(d.dir, c.Spec, d.endpoints)
 	if err == nil && c.Spec.Server != nil {
-		err = giveTo(d.volume(c.Spec))
+		err = containers.GiveTo(supervise.Volume(d.dir, c.Spec))
 	}
 	if err != nil {
 		return err
@@ -129,91 +128,48 @@ const makePatience = 5 * time.Second
 // by whoever may ask the daemon.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
-	volume := d.volume(spec)
 	processors, err := launch.Processors(spec.Cores)
 	if err != nil {
 		return made, "", err
 	}
 	made = engine.Container{
-		Image: d.images[d.deployer.unitProgram(spec)], Labels: d.deployer.labels(),
+		Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], Labels: d.deployer.labels(),
 		HostConfig: engine.HostConfig{
-			Binds: []string{volume + ":" + volume}, Tmpfs: map[string]string{"/tmp": ""}, ReadonlyRootfs: true,
+			Tmpfs: map[string]string{"/tmp": ""}, ReadonlyRootfs: true,
 			CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE"}, SecurityOpt: []string{"no-new-privileges"},
 			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"), LogConfig: engine.LogConfig{Type: "none"},
 		},
 	}
-	if d.memory != "" {
-		made.HostConfig.Binds = append(made.HostConfig.Binds, d.memory+":"+d.memory)
-	}
-	for _, folder := range spec.Mounts {
+	writes, reads := d.trial().Folders(spec)
+	for _, folder := range writes {
 		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder)
+	}
+	for _, folder := range reads {
+		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder+":ro")
 	}
 	d.place(&made, spec)
 	limit(&made.HostConfig, spec.Limits)
 	if spec.Server != nil {
-		uid, gid := serverUser()
+		uid, gid := containers.ServerUser()
 		made.User = fmt.Sprintf("%d:%d", uid, gid)
 	}
-	if spec.Foreign {
-		return made, "", c.describeForeign(&made)
-	}
-	path, token, err := d.writeEnvironment(spec, !c.prepares)
-	if err != nil {
+	if made.Cmd, err = d.trial().Command(spec); err != nil {
 		return made, "", err
 	}
-	made.Env = []string{lab.EnvironmentVariable + "=" + path}
-	made.Cmd = []string{programInImage}
-	for _, argument := range spec.Args {
-		made.Cmd = append(made.Cmd, strings.ReplaceAll(argument, "{dir}", volume))
-	}
-	return made, token, nil
-}
-
-// describeForeign adds what a program of this host needs, whose libraries come with its
-// /usr.
-func (c *container) describeForeign(made *engine.Container) error {
-	d, spec := c.deployment, c.Spec
-	made.WorkingDir = cmp.Or(spec.Dir, d.volume(spec))
-	made.HostConfig.Binds = append(made.HostConfig.Binds, "/usr:/usr:ro", "/etc:/etc:ro")
-	for _, folder := range spec.Reads {
-		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder+":ro")
-	}
-	for name, value := range d.environment(spec) {
-		made.Env = append(made.Env, name+"="+value)
-	}
-	program := programInImage
-	if spec.Program != "" {
-		var err error
-		if program, err = programOf(spec); err != nil {
-			return err
+	if spec.Foreign {
+		made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		for name, value := range d.trial().Environment(spec) {
+			made.Env = append(made.Env, name+"="+value)
 		}
+		return made, "", nil
 	}
-	made.Cmd = []string{program}
-	fill := supervise.Fill(spec, d.dir, d.endpoints)
-	for _, argument := range spec.Args {
-		made.Cmd = append(made.Cmd, fill.Replace(argument))
+	control := d.control[spec.Name]
+	if c.prepares {
+		control = ""
 	}
-	return nil
-}
-
-// programOf is the path of a program of this host. Containers have its /usr, and so
-// the libraries that it needs; what lies elsewhere would be there without them.
-func programOf(spec lab.UnitSpec) (string, error) {
-	path, err := exec.LookPath(spec.Program)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	switch {
-	case err != nil && spec.Install != "":
-		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
-	case err != nil:
-		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
-		return strings.HasPrefix(path, folder+"/")
-	}):
-		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
-	}
-	return path, nil
+	path, token, err := d.trial().WriteEnvironment(spec, control)
+	made.Env = []string{lab.EnvironmentVariable + "=" + path}
+	return made, token, err
 }
 
 // limit limits a container. What is beyond its memory is not swapped out but refused.

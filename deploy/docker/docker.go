@@ -17,8 +17,6 @@ package docker
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,13 +24,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
@@ -81,23 +79,6 @@ func (d *Deployer) labels() map[string]string {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "docker-" + string(d.network) }
 
-// part splits a layout into what runs in containers, the servers apart, and the rest.
-func part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
-	rest = layout
-	rest.Units, rest.Prepare = nil, nil
-	for _, spec := range layout.Units {
-		switch {
-		case spec.Server != nil:
-			servers = append(servers, spec)
-		case spec.Program == "" || spec.Foreign:
-			containers = append(containers, spec)
-		default:
-			rest.Units = append(rest.Units, spec)
-		}
-	}
-	return servers, containers, rest
-}
-
 // What a container takes of this host, with the daemon's part and its shim; seen with 500
 // of them (kernel 6.18, Docker 20.10): 10 MiB and 15 threads.
 const (
@@ -109,14 +90,14 @@ const (
 
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error {
-	servers, containers, rest := part(layout)
+	servers, contained, rest := containers.Part(layout)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, containers)),
-		checkHost(len(servers) + len(containers)),
+		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
+		checkHost(len(servers) + len(contained)), containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
 	}
-	placed := slices.Concat(servers, containers, layout.Prepare)
+	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {
-		problems = append(problems, unreachable(layout.Services), checkCount(len(nodes)))
+		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"), checkCount(len(nodes)))
 	}
 	if d.network == Host {
 		problems = append(problems, checkNodes(placed))
@@ -124,14 +105,6 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if d.network == Bridge && spec.Node != "" {
 			problems = append(problems, fmt.Errorf("unit %s names the node %s, and a bridge network has one: deploy with docker-host", spec.Name, spec.Node))
-		}
-		if spec.Compose != nil {
-			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
-			continue
-		}
-		if spec.Foreign && spec.Program != "" {
-			_, err := programOf(spec)
-			problems = append(problems, err)
 		}
 	}
 	return errors.Join(problems...)
@@ -146,22 +119,10 @@ func checkHost(containers int) error {
 	)
 }
 
-// unreachable refuses services that units outside the network of this host cannot reach.
-func unreachable(services []lab.ServiceSpec) error {
-	var problems []error
-	for _, spec := range services {
-		if spec.Loopback {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, which units on a bridge network "+
-				"or on nodes do not reach: deploy with docker-host and without nodes, or use an embedded one", spec.Name, spec.Kind))
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	servers, containers, rest := part(layout)
-	client, images, err := d.prepared(ctx, slices.Concat(servers, containers, layout.Prepare))
+	servers, contained, rest := containers.Part(layout)
+	client, images, err := d.prepared(ctx, slices.Concat(servers, contained, layout.Prepare))
 	if err != nil {
 		return nil, err
 	}
@@ -175,10 +136,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			err = errors.Join(err, running.Stop())
 		}
 	}()
-	if err := running.connect(ctx, slices.Concat(servers, containers, layout.Prepare)); err != nil {
+	if err := running.connect(ctx, slices.Concat(servers, contained, layout.Prepare)); err != nil {
 		return nil, err
 	}
-	if err := running.makeMemory(layout.SharedMemory); err != nil {
+	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
 	if err := running.startServers(ctx, servers); err != nil {
@@ -189,7 +150,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
-	first, others := supervise.First(containers)
+	first, others := supervise.First(contained)
 	if err := running.startAll(ctx, first); err != nil {
 		return nil, err
 	}
@@ -392,48 +353,7 @@ func (d *deployment) abandon(gone error) error {
 	return fmt.Errorf("%d containers of this trial are left (%w); when the daemon runs again, remove them with: cleave clean", len(all), gone)
 }
 
-// makeMemory makes the memory that all units share, as a file of the trial's folder:
-// containers inherit no descriptors.
-func (d *deployment) makeMemory(size int64) error {
-	if size == 0 {
-		return nil
-	}
-	d.memory = filepath.Join(d.dir, "memory")
-	file, err := os.OpenFile(d.memory, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("make shared memory: %w", err)
-	}
-	return errors.Join(file.Truncate(size), file.Close())
-}
-
-// volume is the folder that a unit gets, at the same path inside and outside.
-func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
-
-// environment is all that a unit gets.
-func (d *deployment) environment(spec lab.UnitSpec) map[string]string {
-	all := map[string]string{}
-	if d.memory != "" {
-		all[lab.MemoryVariable] = d.memory
-	}
-	for _, variable := range supervise.Environment(spec, d.deployer.label, d.dir, d.endpoints) {
-		name, value, _ := strings.Cut(variable, "=")
-		all[name] = value
-	}
-	return all
-}
-
-// writeEnvironment leaves the environment of a unit of ours, with what it needs to be
-// reached, in a file of its own, and returns its path and the token.
-func (d *deployment) writeEnvironment(spec lab.UnitSpec, reached bool) (path, token string, err error) {
-	all := d.environment(spec)
-	if reached {
-		token = rand.Text()
-		all[lab.ControlVariable], all[lab.TokenVariable] = d.control[spec.Name], token
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return "", "", err
-	}
-	path = filepath.Join(d.volume(spec), spec.Name+".environment")
-	return path, token, os.WriteFile(path, text, 0o600)
+// trial is what the containers have in common.
+func (d *deployment) trial() containers.Trial {
+	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
 }

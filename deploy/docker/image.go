@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -12,21 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// programInImage is where an image has its unit program.
-const programInImage = "/unit"
-
-// unitProgram is the unit program of ours that a unit runs; empty: it runs another.
-func (d *Deployer) unitProgram(spec lab.UnitSpec) string {
-	if spec.Program != "" {
-		return ""
-	}
-	return filepath.Join(d.programs, spec.Own)
-}
 
 // prepared returns the daemon's client and the names of the images that units run in, by
 // the program of ours in it; "" has none. What is missing is made: the first trial makes
@@ -41,7 +30,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (client *
 	}
 	programs := []string{""} // also of what holds a node
 	for _, spec := range units {
-		programs = append(programs, d.unitProgram(spec))
+		programs = append(programs, containers.UnitProgram(d.programs, spec))
 	}
 	for _, program := range programs {
 		if d.images[program] == "" {
@@ -104,39 +93,9 @@ func (d *Deployer) importImage(ctx context.Context, program string) (string, err
 	name += ":" + d.label
 	err := making(ctx, func(ctx context.Context) error {
 		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(writeImage(writer, file)) }()
+		go func() { writer.CloseWithError(containers.WriteImage(writer, file)) }()
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
 		return errors.Join(err, reader.Close())
 	})
 	return name, err
-}
-
-// writeImage writes the root file system of an image; program is nil where it has none.
-func writeImage(to io.Writer, program *os.File) error {
-	archive := tar.NewWriter(to)
-	for _, folder := range []string{"usr/", "etc/", "tmp/"} {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
-			return err
-		}
-	}
-	for _, link := range []string{"bin", "lib", "lib64", "sbin"} {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link, Mode: 0o777}); err != nil {
-			return err
-		}
-	}
-	if program == nil {
-		return archive.Close()
-	}
-	info, err := program.Stat()
-	if err != nil {
-		return err
-	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: programInImage[1:], Mode: 0o755, Size: info.Size()}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	if _, err := io.Copy(archive, program); err != nil {
-		return err
-	}
-	return archive.Close()
 }

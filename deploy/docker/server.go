@@ -2,11 +2,7 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -50,24 +46,4 @@ func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error
 		}
 	}
 	return nil
-}
-
-// nobody is a user of every Linux who owns nothing.
-const nobody = 65534
-
-// serverUser is who runs servers: us, unless we are root, whom some of them refuse.
-func serverUser() (uid, gid int) {
-	if os.Geteuid() != 0 {
-		return os.Geteuid(), os.Getegid()
-	}
-	return nobody, nobody
-}
-
-// giveTo lets the user of servers have a volume. Nobody else gets in: the trial's
-// folder above it stays ours.
-func giveTo(volume string) error {
-	uid, gid := serverUser()
-	return filepath.WalkDir(volume, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, uid, gid))
-	})
 }

@@ -139,6 +139,27 @@ func (c *Client) Attach(ctx context.Context, name string) (io.ReadCloser, error)
 	return &output{from: answer.Body, cancel: cancel}, nil
 }
 
+// Follow returns what a container has written to both of its outputs, and goes on to its
+// end. Its log must be kept.
+func (c *Client) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(Patience, func() { cancel(fmt.Errorf("no answer for %v", Patience)) })
+	query := url.Values{"follow": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
+	answer, err := c.send(ctx, http.MethodGet, "/containers/"+name+"/logs", query, nil)
+	late.Stop()
+	if err != nil {
+		cancel(nil)
+		return nil, named("read the log of the container", name, err)
+	}
+	return &output{from: answer.Body, cancel: cancel}, nil
+}
+
+// Bind binds a container that runs to processors, as "0,2-3".
+func (c *Client) Bind(ctx context.Context, name, processors string) error {
+	body := struct{ CpusetCpus string }{processors}
+	return named("bind to processors the container", name, c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
+}
+
 // output is a stream in which both outputs of a container are interleaved in pieces.
 type output struct {
 	from   io.ReadCloser

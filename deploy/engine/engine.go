@@ -42,7 +42,11 @@ type Client struct {
 func Open() (*Client, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
-	address := address(ctx)
+	return OpenAt(ctx, address(ctx))
+}
+
+// OpenAt asks the daemon at an address, as DOCKER_HOST has it, whether it answers.
+func OpenAt(ctx context.Context, address string) (*Client, error) {
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {
 		return nil, fmt.Errorf("the Docker daemon is at %q, which is not this host: set DOCKER_HOST=unix:///path/of/its/socket", address)

@@ -24,6 +24,16 @@ func (c *Client) MakeNetwork(ctx context.Context, name, subnet string, labels ma
 	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
 }
 
+// MakeOverlay makes a network of all nodes of a swarm, which does not lead out of them.
+func (c *Client) MakeOverlay(ctx context.Context, name string, labels map[string]string) error {
+	made := struct {
+		Name, Driver   string
+		CheckDuplicate bool
+		Labels         map[string]string
+	}{name, "overlay", true, labels}
+	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
+}
+
 // RemoveNetwork removes a network. One that is not there is removed.
 func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
 	err := c.call(ctx, http.MethodDelete, "/networks/"+name, nil, nil, nil)
@@ -66,6 +76,28 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
 	}
 	return named("make the image", name, err)
+}
+
+// Load takes in images in the format of `docker save`.
+func (c *Client) Load(ctx context.Context, archive io.Reader) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
+	defer cancel()
+	answer, err := c.send(ctx, http.MethodPost, "/images/load", url.Values{"quiet": {"1"}}, archive)
+	if err != nil {
+		return fmt.Errorf("load an image: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	for decoder := json.NewDecoder(answer.Body); ; {
+		var progress struct{ Error string }
+		if err := decoder.Decode(&progress); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("load an image: %w", err)
+		}
+		if progress.Error != "" {
+			return fmt.Errorf("load an image: %s", progress.Error)
+		}
+	}
 }
 
 // RemoveImage removes an image. One that is not there is removed.

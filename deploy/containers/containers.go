@@ -1,0 +1,199 @@
+// Package containers has what all deployers of containers share, whatever runs them:
+// which units of a layout are containers, the image of a unit program, the programs of
+// this host that a container can run, and what a container is told of its trial.
+//
+// It speaks to no daemon and no cluster.
+//
+// Entry points: Part, Environment, WriteImage.
+package containers
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Part splits a layout into what runs in containers, the servers apart, and the rest.
+func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
+	rest = layout
+	rest.Units, rest.Prepare = nil, nil
+	for _, spec := range layout.Units {
+		switch {
+		case spec.Server != nil:
+			servers = append(servers, spec)
+		case spec.Program == "" || spec.Foreign:
+			containers = append(containers, spec)
+		default:
+			rest.Units = append(rest.Units, spec)
+		}
+	}
+	return servers, containers, rest
+}
+
+// CheckPrograms refuses units whose program no container of this host can run.
+func CheckPrograms(units []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Compose != nil {
+			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
+			continue
+		}
+		if spec.Foreign && spec.Program != "" {
+			_, err := ProgramOf(spec)
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// CheckServices refuses services that units outside the network of this host cannot
+// reach. than says which deployment can.
+func CheckServices(services []lab.ServiceSpec, than string) error {
+	var problems []error
+	for _, spec := range services {
+		if spec.Loopback {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, which units on a bridge network "+
+				"or on nodes do not reach: deploy with %s, or use an embedded one", spec.Name, spec.Kind, than))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// ProgramOf is the path of a program of this host. Containers have its /usr, and so
+// the libraries that it needs; what lies elsewhere would be there without them.
+func ProgramOf(spec lab.UnitSpec) (string, error) {
+	path, err := exec.LookPath(spec.Program)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	switch {
+	case err != nil && spec.Install != "":
+		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
+	case err != nil:
+		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
+	case !slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
+		return strings.HasPrefix(path, folder+"/")
+	}):
+		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
+	}
+	return path, nil
+}
+
+// nobody is a user of every Linux who owns nothing.
+const nobody = 65534
+
+// ServerUser is who runs servers: us, unless we are root, whom some of them refuse.
+func ServerUser() (uid, gid int) {
+	if os.Geteuid() != 0 {
+		return os.Geteuid(), os.Getegid()
+	}
+	return nobody, nobody
+}
+
+// GiveTo lets the user of servers have a volume. Nobody else gets in: the trial's
+// folder above it stays ours.
+func GiveTo(volume string) error {
+	uid, gid := ServerUser()
+	return filepath.WalkDir(volume, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, gid))
+	})
+}
+
+// MakeMemory makes the memory that all units share, as a file of the trial's folder:
+// containers inherit no descriptors. It returns its path, or "" where none is asked for.
+func MakeMemory(dir string, size int64) (string, error) {
+	if size == 0 {
+		return "", nil
+	}
+	path := filepath.Join(dir, "memory")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("make shared memory: %w", err)
+	}
+	return path, errors.Join(file.Truncate(size), file.Close())
+}
+
+// Trial is what the containers of a trial have in common.
+type Trial struct {
+	Label  string // of the conductor
+	Dir    string // the trial's folder, which they see at the same path
+	Memory string // see MakeMemory
+	// Endpoints are the addresses as the containers see them.
+	Endpoints map[string]lab.Endpoint
+}
+
+// Environment is all that a unit gets.
+func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
+	all := map[string]string{}
+	if t.Memory != "" {
+		all[lab.MemoryVariable] = t.Memory
+	}
+	for _, variable := range supervise.Environment(spec, t.Label, t.Dir, t.Endpoints) {
+		name, value, _ := strings.Cut(variable, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// WriteEnvironment leaves the environment of a unit of ours in a file of its own in the
+// unit's volume, and returns its path. Where the unit waits for its conductor, at the
+// address control, it holds the token that is returned, too.
+func (t Trial) WriteEnvironment(spec lab.UnitSpec, control string) (path, token string, err error) {
+	all := t.Environment(spec)
+	if control != "" {
+		token = rand.Text()
+		all[lab.ControlVariable], all[lab.TokenVariable] = control, token
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "", "", err
+	}
+	path = filepath.Join(supervise.Volume(t.Dir, spec), spec.Name+".environment")
+	return path, token, os.WriteFile(path, text, 0o600)
+}
+
+// Command is what the container of a unit runs.
+func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
+	volume, command := supervise.Volume(t.Dir, spec), []string{ProgramInImage}
+	if !spec.Foreign {
+		for _, argument := range spec.Args {
+			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))
+		}
+		return command, nil
+	}
+	if spec.Program != "" {
+		var err error
+		if command[0], err = ProgramOf(spec); err != nil {
+			return nil, err
+		}
+	}
+	fill := supervise.Fill(spec, t.Dir, t.Endpoints)
+	for _, argument := range spec.Args {
+		command = append(command, fill.Replace(argument))
+	}
+	return command, nil
+}
+
+// Folders are those of this host that the container of a unit has at the same path: its
+// volume and what it shares with others, and those that it may only read.
+func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
+	writes = []string{supervise.Volume(t.Dir, spec)}
+	if t.Memory != "" {
+		writes = append(writes, t.Memory)
+	}
+	writes = append(writes, spec.Mounts...)
+	if spec.Foreign {
+		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
+	}
+	return writes, reads
+}

@@ -1,0 +1,42 @@
+package containers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestAnImageIsTheSameOnAllNodes: what its name is, is not part of it.
+func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "unit")
+	if err := os.WriteFile(program, []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, name := range []string{"cleave-unit-a:1", "cleave-unit-b:2"} {
+		archive, id, err := Archive(name, program, map[string]string{"cleave.run": "1"})
+		if err != nil || !strings.Contains(string(archive), name) {
+			t.Errorf("the archive of %s lacks its name (%v)", name, err)
+		}
+		ids[id] = true
+	}
+	_, other, err := Archive("cleave-unit-c:1", "", nil)
+	if len(ids) != 1 || ids[other] || err != nil {
+		t.Errorf("images of one program are %v, that of none is %s (%v)", ids, other, err)
+	}
+	if _, _, err := Archive("cleave-unit-d:1", program+"-none", nil); err == nil || !strings.Contains(err.Error(), "make an image") {
+		t.Errorf("an image of a program that is not there: %v", err)
+	}
+}
+
+func TestPartTellsContainersFromTheRest(t *testing.T) {
+	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
+		{Name: "front"}, {Name: "store", Foreign: true, Server: &lab.Server{}}, {Name: "load", Program: "cleave"}, {Name: "proxy", Foreign: true, Program: "proxy"},
+	}, Prepare: []lab.UnitSpec{{Name: "reset"}}})
+	if len(servers) != 1 || servers[0].Name != "store" || len(contained) != 2 || len(rest.Units) != 1 || rest.Units[0].Name != "load" || rest.Prepare != nil {
+		t.Errorf("servers %v, containers %v, rest %v", servers, contained, rest)
+	}
+}

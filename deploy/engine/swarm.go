@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// SwarmOptions are how a swarm is made.
+type SwarmOptions struct {
+	Address   string        // of its first node, without a port
+	Pool      string        // range of the addresses that its networks get, as 198.18.0.0/16
+	Heartbeat time.Duration // how often nodes say that they are there; after three of them one is down
+}
+
+// swarmPort is where managers of a swarm listen.
+const swarmPort = "2377"
+
+// InitSwarm makes the daemon the first manager of a swarm and returns what lets workers in.
+func (c *Client) InitSwarm(ctx context.Context, o SwarmOptions) (token string, err error) {
+	body := map[string]any{
+		"ListenAddr": o.Address + ":" + swarmPort, "AdvertiseAddr": o.Address, "DefaultAddrPool": []string{o.Pool}, "SubnetSize": 24,
+		"Spec": map[string]any{"Dispatcher": map[string]any{"HeartbeatPeriod": o.Heartbeat}},
+	}
+	if err := c.call(ctx, http.MethodPost, "/swarm/init", nil, body, nil); err != nil {
+		return "", fmt.Errorf("make a swarm: %w", err)
+	}
+	var swarm struct{ JoinTokens struct{ Worker string } }
+	err = c.call(ctx, http.MethodGet, "/swarm", nil, nil, &swarm)
+	return swarm.JoinTokens.Worker, named("read the token of the swarm", o.Address, err)
+}
+
+// JoinSwarm makes the daemon a worker, at its own address, of a manager's swarm.
+func (c *Client) JoinSwarm(ctx context.Context, address, manager, token string) error {
+	body := map[string]any{
+		"ListenAddr": address + ":" + swarmPort, "AdvertiseAddr": address, "RemoteAddrs": []string{manager + ":" + swarmPort}, "JoinToken": token,
+	}
+	return named("join the swarm of", manager, c.call(ctx, http.MethodPost, "/swarm/join", nil, body, nil))
+}
+
+// SwarmNode is a node of a swarm.
+type SwarmNode struct {
+	ID          string
+	Description struct{ Hostname string }
+	Status      struct{ State string } // ready, down, unknown
+}
+
+// SwarmNodes lists the nodes of the swarm that the daemon manages.
+func (c *Client) SwarmNodes(ctx context.Context) ([]SwarmNode, error) {
+	var nodes []SwarmNode
+	err := c.call(ctx, http.MethodGet, "/nodes", nil, nil, &nodes)
+	return nodes, named("list the nodes of", "the swarm", err)
+}
+
+// Service is what a swarm keeps running. The names are those of the Engine API.
+type Service struct {
+	Name         string
+	Labels       map[string]string
+	TaskTemplate TaskTemplate
+	Mode         ServiceMode
+	EndpointSpec EndpointSpec
+}
+
+// TaskTemplate says what a task of a service is made of.
+type TaskTemplate struct {
+	ContainerSpec ServiceContainer
+	Resources     Resources
+	RestartPolicy RestartPolicy
+	Placement     Placement
+	Networks      []ServiceNetwork
+	LogDriver     LogDriver
+	// ForceUpdate has tasks replaced when it is raised.
+	ForceUpdate uint64
+}
+
+// ServiceContainer is the container of a task.
+type ServiceContainer struct {
+	Image           string
+	Labels          map[string]string
+	Command         []string
+	Env             []string `json:",omitempty"`
+	Dir             string   `json:",omitempty"`
+	User            string   `json:",omitempty"`
+	ReadOnly        bool
+	Mounts          []Mount
+	StopGracePeriod time.Duration
+	CapabilityAdd   []string `json:",omitempty"`
+	CapabilityDrop  []string `json:",omitempty"`
+}
+
+// Mount is a folder of a task's container.
+type Mount struct {
+	Type     string // bind, tmpfs
+	Source   string `json:",omitempty"`
+	Target   string
+	ReadOnly bool
+}
+
+// Resources are what a task can use at most.
+type Resources struct{ Limits ResourceLimits }
+
+// ResourceLimits are zero where there is no limit.
+type ResourceLimits struct {
+	NanoCPUs    int64 `json:",omitempty"`
+	MemoryBytes int64 `json:",omitempty"`
+}
+
+// RestartPolicy says when a task is replaced that has ended: none, on-failure, any.
+type RestartPolicy struct{ Condition string }
+
+// Placement says on which nodes tasks may be: node.id==X.
+type Placement struct{ Constraints []string }
+
+// ServiceNetwork is a network that tasks are in, under further names.
+type ServiceNetwork struct {
+	Target  string
+	Aliases []string
+}
+
+// LogDriver is what keeps what tasks write.
+type LogDriver struct{ Name string }
+
+// ServiceMode says how many tasks there are.
+type ServiceMode struct{ Replicated Replicated }
+
+// Replicated is a number of equal tasks.
+type Replicated struct{ Replicas uint64 }
+
+// EndpointSpec says how a service is reached: Mode is dnsrr (its name stands for the
+// addresses of its tasks) or vip.
+type EndpointSpec struct {
+	Mode  string
+	Ports []PublishedPort
+}
+
+// PublishedPort is a port of a task that its node has, too. Mode is host (of the task's
+// node) or ingress (of all nodes).
+type PublishedPort struct {
+	Protocol                  string
+	TargetPort, PublishedPort int
+	PublishMode               string
+}
+
+// CreateService has the swarm run a service, and returns its ID. The image is not looked
+// for in a registry.
+func (c *Client) CreateService(ctx context.Context, service Service) (id string, err error) {
+	var made struct{ ID string }
+	err = c.call(ctx, http.MethodPost, "/services/create", nil, service, &made)
+	return made.ID, named("make the service", service.Name, err)
+}
+
+// updateAttempts: a service that the swarm itself has just changed is read again.
+const updateAttempts = 10
+
+// UpdateService changes a service.
+func (c *Client) UpdateService(ctx context.Context, id string, service Service) error {
+	for attempt := 1; ; attempt++ {
+		var now struct{ Version struct{ Index uint64 } }
+		if err := c.call(ctx, http.MethodGet, "/services/"+id, nil, nil, &now); err != nil {
+			return named("look at the service", service.Name, err)
+		}
+		query := url.Values{"version": {strconv.FormatUint(now.Version.Index, 10)}}
+		err := c.call(ctx, http.MethodPost, "/services/"+id+"/update", query, service, nil)
+		if !isStatus(err, http.StatusInternalServerError) || attempt == updateAttempts {
+			return named("change the service", service.Name, err)
+		}
+	}
+}
+
+// RemoveService removes a service. One that is not there is removed.
+func (c *Client) RemoveService(ctx context.Context, id string) error {
+	err := c.call(ctx, http.MethodDelete, "/services/"+id, nil, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the service", id, err)
+}
+
+// Task is one life of a service.
+type Task struct {
+	ID           string
+	NodeID       string // "" until the swarm has chosen one
+	DesiredState string
+	Status       struct {
+		State           string // new, pending, preparing, starting, running, complete, failed, rejected ...
+		Message, Err    string
+		ContainerStatus struct{ ContainerID string }
+	}
+}
+
+// Tasks lists the tasks of a service, also those that have ended.
+func (c *Client) Tasks(ctx context.Context, service string) ([]Task, error) {
+	filters, err := json.Marshal(map[string][]string{"service": {service}})
+	if err != nil {
+		return nil, err
+	}
+	var tasks []Task
+	err = c.call(ctx, http.MethodGet, "/tasks", url.Values{"filters": {string(filters)}}, nil, &tasks)
+	return tasks, named("list the tasks of the service", service, err)
+}
