@@ -4,7 +4,7 @@
 //
 // Source: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst of the Linux kernel.
 //
-// Entry points: Make, Group.Add, Group.Remove; Missing; RemoveTrial, All for what was left.
+// Entry points: Make, Group.Add, Group.Remove; MakeHost; Missing; RemoveTrial, RemoveConductor, All for what was left.
 package cgroup
 
 import (
@@ -168,10 +168,18 @@ func (g *Group) Remove() error {
 // group any more.
 const emptyPatience = 2 * time.Second
 
-// Remove removes a folder of a group. One that is gone is removed.
+// Remove removes a folder of a group, with the groups that others have made in it. One
+// that is gone is removed.
 func Remove(folder string) error {
 	for deadline := time.Now().Add(emptyPatience); ; time.Sleep(2 * time.Millisecond) {
-		err := os.Remove(folder)
+		below, _ := filepath.Glob(filepath.Join(folder, "*/cgroup.procs")) // the pattern is well formed
+		var err error
+		for _, procs := range below {
+			err = errors.Join(err, Remove(filepath.Dir(procs)))
+		}
+		if err == nil {
+			err = os.Remove(folder)
+		}
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -187,7 +195,7 @@ type Folder struct{ Path, Label string }
 // All lists the folders of groups that conductors of ours have made.
 func All(root string) []Folder {
 	var all []Folder
-	for _, pattern := range []string{prefix + "*", "cpu/" + prefix + "*", "memory/" + prefix + "*"} {
+	for _, pattern := range []string{prefix + "*", "*/" + prefix + "*"} { // version 1 has a folder for every controller
 		found, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
 		for _, path := range found {
 			words := strings.SplitN(strings.TrimPrefix(filepath.Base(path), prefix), "-", labelWords+1)
@@ -204,13 +212,46 @@ const labelWords = 3
 
 // RemoveTrial removes the groups of a trial, whose units have ended.
 func RemoveTrial(root, label, trial string) error {
+	return removeNamed(root, nameOf(label, trial, ""))
+}
+
+// RemoveConductor removes all groups of a conductor, whose processes have ended.
+func RemoveConductor(root, label string) error { return removeNamed(root, prefix+label+"-") }
+
+// removeNamed removes the groups whose names begin so.
+func removeNamed(root, begin string) error {
 	var problems []error
 	for _, folder := range All(root) {
-		if strings.HasPrefix(filepath.Base(folder.Path), nameOf(label, trial, "")) {
+		if strings.HasPrefix(filepath.Base(folder.Path), begin) {
 			problems = append(problems, Remove(folder.Path))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// MakeHost makes a group that limits nothing, with everything that this host can limit,
+// for an engine that makes groups for its containers in it. It returns its path below
+// every controller.
+func MakeHost(root, label, host string) (path string, err error) {
+	name := nameOf(label, "host", host)
+	if unified(root) {
+		return "/" + name, os.Mkdir(filepath.Join(root, name), 0o755)
+	}
+	controllers, err := filepath.Glob(filepath.Join(root, "*/cgroup.procs"))
+	for _, controller := range controllers {
+		folder := filepath.Join(filepath.Dir(controller), name)
+		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) { // a link to another one's folder
+			err = errors.Join(err, made)
+		}
+	}
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // a new group has no processors
+		text, read := os.ReadFile(filepath.Join(root, "cpuset", file))
+		if read == nil {
+			read = write(filepath.Join(root, "cpuset", name), file, string(text))
+		}
+		err = errors.Join(err, read)
+	}
+	return "/" + name, err
 }
 
 // nameOf is the name of a group's folder.

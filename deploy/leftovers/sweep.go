@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 
 // Sweep waits until in ends, be it with its conductor, then waits for the processes of
 // the conductor whose private directory is dir, ends those that stay, and removes what
-// it had in Docker, the directory, and the root when nothing else is in it. It is the
+// it had in Docker, its control groups, the directory, and the root when nothing else is in it. It is the
 // main function of the sweeper's process, which Claim starts.
 func Sweep(in io.Reader, dir string) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
@@ -55,7 +57,7 @@ func Sweep(in io.Reader, dir string) error {
 	}
 	err = endProcesses(label, dir)
 	if string(said) != released { // else the deployers have done it
-		err = errors.Join(err, removeFromDocker(label))
+		err = errors.Join(err, removeFromDocker(label), cgroup.RemoveConductor(cgroup.Root, label))
 	}
 	if root != nil {
 		err = errors.Join(err, removeDir(root, label))

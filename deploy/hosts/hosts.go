@@ -1,0 +1,250 @@
+// Package hosts makes several hosts out of this one: each has a network, a process table,
+// mounts and a name of its own (Linux namespaces), and an address in a network that they
+// share through a switch. Programs of this host run on them and see its files.
+//
+// A host is held by its first process, which ends with the conductor. The kernel then
+// ends all that runs there and takes back the mounts, the links and the routes: nothing
+// is left, however the conductor ends. Control groups are another matter (package cgroup).
+//
+// Addresses lie in 198.19.0.0/16, a range for benchmarks that nobody routes (RFC 2544).
+//
+// Entry points: Make, Set.Close; Host.Command for what runs on one.
+package hosts
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+const (
+	// ranges is how many ranges of 256 addresses a set has: one for its hosts, the
+	// others for what runs on them.
+	ranges = 8
+	// most is how many sets there can be on this machine at the same time.
+	most = 256 / ranges
+	// firstNumber is the last number of the first host's address; this host has .1.
+	firstNumber = 10
+)
+
+// Set is a set of hosts with a network.
+type Set struct {
+	number   int // which of the ranges are ours
+	label    string
+	launcher *launch.Launcher
+	held     []*exec.Cmd // the first processes
+	hosts    []*Host
+}
+
+// Host is one of them.
+type Host struct {
+	Name    string
+	Address string
+	pid     int // of its first process, as this host numbers it
+	set     *Set
+}
+
+// Missing says what this host lacks; nil: nothing.
+func Missing() error {
+	if os.Geteuid() != 0 {
+		return errors.New("hosts of their own network need root: run as root")
+	}
+	for program, from := range map[string]string{"ip": "iproute2", "nsenter": "util-linux", "mount": "mount"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("there is no program %s here: type: apt-get install %s", program, from)
+		}
+	}
+	return nil
+}
+
+// Make makes hosts of these names. What is started on them carries the label.
+func Make(ctx context.Context, label string, names ...string) (_ *Set, err error) {
+	s := &Set{label: label, launcher: launch.NewLauncher()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("make hosts: %w", err), s.Close())
+		}
+	}()
+	middle, err := s.hold("switch")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.claim(ctx, middle); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i), set: s}
+		if h.pid, err = s.hold(name); err != nil {
+			return nil, err
+		}
+		s.hosts = append(s.hosts, h)
+		port := "port" + strconv.Itoa(i)
+		err := errors.Join(
+			ip(ctx, 0, "link add", port, "netns", strconv.Itoa(middle), "type veth peer name eth0 netns", strconv.Itoa(h.pid)),
+			ip(ctx, middle, "link set", port, "master switch up"),
+			ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
+			ip(ctx, h.pid, "link set eth0 up"),
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// begin is what the first process of a host does: mounts of its own, a /proc that shows
+// its processes, its name, loopback. Then it takes in the orphans of the others.
+const begin = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$0" && ip link set lo up && echo up || exit
+sleep infinity & while :; do wait; done`
+
+// hold starts the first process of a host and returns its number.
+func (s *Set) hold(name string) (pid int, err error) {
+	command := exec.Command("sh", "-c", begin, name)
+	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + s.label}, "/"
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS,
+		Pdeathsig:  syscall.SIGKILL, Setsid: true,
+	}
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	said, err := command.StdoutPipe()
+	if err == nil {
+		err = s.launcher.Start(command)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	s.held = append(s.held, command)
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || line != "up\n" {
+		_, _ = io.Copy(io.Discard, said)
+		return 0, fmt.Errorf("%s does not come up: %s", name, strings.TrimSpace(complaints.String()))
+	}
+	return command.Process.Pid, nil
+}
+
+// claim takes addresses that no other set of this machine has: the name of the link from
+// this host to the switch says which.
+func (s *Set) claim(ctx context.Context, middle int) error {
+	if err := errors.Join(ip(ctx, middle, "link add switch type bridge"), ip(ctx, middle, "link set switch up")); err != nil {
+		return err
+	}
+	for s.number = range most {
+		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(middle))
+		if err == nil {
+			return errors.Join(
+				ip(ctx, middle, "link set outside master switch up"),
+				ip(ctx, 0, "address add", s.Range(0)+"1/24", "dev", s.link()),
+				ip(ctx, 0, "link set", s.link(), "up"),
+			)
+		}
+		if !strings.Contains(err.Error(), "File exists") {
+			return err
+		}
+	}
+	return fmt.Errorf("all %d ranges of addresses are taken by links cleave-0 to cleave-%d of this host", most, most-1)
+}
+
+// link is the name of the link that leads from this host to the others.
+func (s *Set) link() string { return "cleave-" + strconv.Itoa(s.number) }
+
+// Range is what 256 addresses begin with, such as "198.19.8.": range 0 is that of the
+// hosts, the others up to 7 are for what runs on them.
+func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ranges+i) }
+
+// Hosts lists them in the order of their names when they were made.
+func (s *Set) Hosts() []*Host { return s.hosts }
+
+// Route lets this host and all others reach a range through one of them.
+func (s *Set) Route(ctx context.Context, i int, via *Host) error {
+	err := ip(ctx, 0, "route add", s.Range(i)+"0/24", "via", via.Address)
+	for _, h := range s.hosts {
+		if h != via {
+			err = errors.Join(err, h.Route(ctx, i, "via "+via.Address))
+		}
+	}
+	return err
+}
+
+// Route lets the host reach a range in some way: "via ADDRESS" or "dev eth0".
+func (h *Host) Route(ctx context.Context, i int, way string) error {
+	return ip(ctx, h.pid, "route add", h.set.Range(i)+"0/24", way)
+}
+
+// Link takes the host's link down or up. A link that is down loses the routes that were
+// added to the host.
+func (h *Host) Link(ctx context.Context, up bool) error {
+	state := map[bool]string{true: "up", false: "down"}[up]
+	return ip(ctx, h.pid, "link set eth0", state)
+}
+
+// Command is a program of this host that will run on that one. It ends with the host, at
+// the latest.
+func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "nsenter", append([]string{
+		"--target=" + strconv.Itoa(h.pid), "--net", "--pid", "--mount", "--uts", "--", program,
+	}, args...)...)
+	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + h.set.label}, "/"
+	return command
+}
+
+// Run runs a program there to its end.
+func (h *Host) Run(ctx context.Context, program string, args ...string) error {
+	return finish(h.Command(ctx, program, args...))
+}
+
+// Start starts a program there. The caller waits for it.
+func (h *Host) Start(command *exec.Cmd) error {
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	return h.set.launcher.Start(command)
+}
+
+// Close ends the hosts with all that runs on them.
+func (s *Set) Close() error {
+	for _, first := range s.held {
+		_ = first.Process.Kill() // it may have ended
+	}
+	for _, first := range s.held {
+		_ = first.Wait() // killed: that is how it ends
+	}
+	s.held = nil
+	if s.launcher != nil {
+		s.launcher.Close()
+		s.launcher = nil
+	}
+	if _, err := os.Stat(filepath.Join("/sys/class/net", s.link())); err == nil && len(s.hosts) > 0 {
+		s.hosts = nil
+		// The kernel takes the links of a network back a moment after its last process.
+		if err := ip(context.Background(), 0, "link delete", s.link()); err != nil && !strings.Contains(err.Error(), "Cannot find") {
+			return err
+		}
+	}
+	return nil
+}
+
+// ip runs ip in the network of a process; 0 is this host's. Words may hold several.
+func ip(ctx context.Context, pid int, words ...string) error {
+	args := strings.Fields(strings.Join(words, " "))
+	if pid == 0 {
+		return finish(exec.CommandContext(ctx, "ip", args...))
+	}
+	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net", "ip"}, args...)...))
+}
+
+// finish runs a short command. What it says is told when it fails.
+func finish(command *exec.Cmd) error {
+	text, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(string(text)))
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package hosts
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test program be a conductor that is killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "conductor" {
+		if _, err := Make(context.Background(), "000000-1-1", "doomed"); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("made")
+		time.Sleep(time.Hour)
+	}
+	os.Exit(m.Run())
+}
+
+// links are those of sets of hosts on this host.
+func links(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("/sys/class/net/cleave-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// labelled counts the processes that carry the label.
+func labelled(t *testing.T, label string) int {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range all {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("CLEAVE_RUN="+label)) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestHostsReachEachOther(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	s, err := Make(t.Context(), "000000-2-2", "alpha", "beta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	alpha, beta := s.Hosts()[0], s.Hosts()[1]
+	name, err := alpha.Command(t.Context(), "hostname").Output()
+	if err != nil || string(name) != "alpha\n" {
+		t.Errorf("it is called %q: %v", name, err)
+	}
+	if err := beta.Run(t.Context(), "ping", "-c1", "-W2", alpha.Address); err != nil {
+		// There may be no ping: a connection that is refused came there, too.
+		probe(t, alpha.Address, "refused")
+	}
+	probe(t, beta.Address, "refused")
+	if err := beta.Link(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	probe(t, beta.Address, "timeout", "no route")
+	if err := beta.Link(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	probe(t, beta.Address, "refused")
+	sleep := alpha.Command(t.Context(), "sleep", "1000")
+	if err := alpha.Start(sleep); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := sleep.Wait(); err == nil {
+		t.Error("what ran on the host has ended well, want that it was killed")
+	}
+	if n := labelled(t, "000000-2-2"); n > 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}
+
+// probe connects to an address, which fails in one of these ways.
+func probe(t *testing.T, address string, want ...string) {
+	t.Helper()
+	_, err := net.DialTimeout("tcp", address+":9", time.Second)
+	for _, how := range want {
+		if err != nil && strings.Contains(err.Error(), how) {
+			return
+		}
+	}
+	t.Errorf("connect to %s: %v, want %q", address, err, want)
+}
+
+func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	before := links(t)
+	var all []*Set
+	for range 2 {
+		s, err := Make(t.Context(), "000000-3-3", "alpha")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	if all[0].Range(0) == all[1].Range(0) {
+		t.Errorf("both have the addresses %s", all[0].Range(0))
+	}
+	for _, s := range all {
+		probe(t, s.Hosts()[0].Address, "refused")
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := links(t); len(after) > len(before) {
+		t.Errorf("there are links %q, there were %q", after, before)
+	}
+}
+
+func TestNothingIsLeftOfADeadConductor(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor := exec.Command(own, "conductor")
+	said, err := conductor.StdoutPipe()
+	if err == nil {
+		err = conductor.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 100)
+	n, _ := said.Read(line)
+	if string(line[:n]) != "made\n" {
+		t.Fatalf("the conductor says %q", line[:n])
+	}
+	if labelled(t, "000000-1-1") == 0 {
+		t.Error("its hosts do not carry its label")
+	}
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait()
+	for deadline := time.Now().Add(20 * time.Second); labelled(t, "000000-1-1") > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its hosts are still there")
+		}
+	}
+}
