@@ -62,6 +62,18 @@ test: ## install what is missing, then lint and run all tests
 	$(MAKE) --no-print-directory lint web-test airline-test
 	scripts/test.sh
 
+# Kubernetes is built once, from its Go modules, and kept in the user's cache folder.
+.PHONY: kubernetes
+kubernetes: ## build Kubernetes for private clusters, once (minutes), and install what it runs on
+	@scripts/need.sh cluster
+	scripts/kubernetes.sh
+
+.PHONY: test-cluster
+test-cluster: ## run the tests that bring up clusters on this host (minutes)
+	@scripts/need.sh cluster
+	scripts/kubernetes.sh || echo "test-cluster: the tests on Kubernetes will be skipped" >&2
+	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m $(wildcard ./deploy/swarm) ./deploy/kubernetes/...
+
 .PHONY: check
 check: ## lint, and run the tests that need no server, but for those of whole trials, without the race detector (minutes)
 	$(MAKE) --no-print-directory lint web-test

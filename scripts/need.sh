@@ -9,6 +9,8 @@
 #                             (the airline in Java); where it may
 #                             also the servers that the backing services are
 #                             tested with: without one its tests are skipped
+#   scripts/need.sh cluster   Go, Node.js, npm, git; where it may also what private
+#                             clusters run on: without it their tests are skipped
 #   scripts/need.sh generate  Go, Node.js, npm, git, protoc
 #
 # Exit codes: 0 all there, 2 bad arguments, 3 something is missing.
@@ -160,15 +162,26 @@ case "${1:-}" in
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
     ;;
+  cluster)
+    serve ip iproute2
+    serve dockerd docker.io
+    serve etcd etcd-server
+    serve containerd containerd
+    serve runc runc
+    serve nft nftables
+    serve bridge containernetworking-plugins /usr/lib/cni
+    ;;
   *)
-    echo "usage: scripts/need.sh build|test|generate" >&2
+    echo "usage: scripts/need.sh build|test|cluster|generate" >&2
     exit 2
     ;;
 esac
 need git git
 install_missing
-if [ "$1" = test ]; then
+if [ "$1" = test ] || [ "$1" = cluster ]; then
   install_servers
+fi
+if [ "$1" = test ]; then
   install_mongo_stand_in
   install_cassandra
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2

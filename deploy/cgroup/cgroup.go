@@ -218,6 +218,11 @@ func RemoveTrial(root, label, trial string) error {
 // RemoveConductor removes all groups of a conductor, whose processes have ended.
 func RemoveConductor(root, label string) error { return removeNamed(root, prefix+label+"-") }
 
+// RemoveHost removes what MakeHost has made.
+func RemoveHost(root, label, host string) error {
+	return removeNamed(root, nameOf(label, "host", host))
+}
+
 // removeNamed removes the groups whose names begin so.
 func removeNamed(root, begin string) error {
 	var problems []error

@@ -76,7 +76,7 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
-		"config": map[string]any{"Labels": labels},
+		"config": map[string]any{"Labels": labels, "Cmd": []string{ProgramInImage}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer.Bytes())}},
 	})
 	if err != nil {

@@ -144,7 +144,7 @@ func (s *Set) claim(ctx context.Context, middle int) error {
 			return errors.Join(
 				ip(ctx, middle, "link set outside master switch up"),
 				ip(ctx, 0, "address add", s.Range(0)+"1/24", "dev", s.link()),
-				ip(ctx, 0, "link set", s.link(), "up"),
+				ip(ctx, 0, "link set", s.link(), "up alias", s.label),
 			)
 		}
 		if !strings.Contains(err.Error(), "File exists") {
@@ -164,9 +164,14 @@ func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ra
 // Hosts lists them in the order of their names when they were made.
 func (s *Set) Hosts() []*Host { return s.hosts }
 
+// RouteHere lets this host reach a range through one of the others.
+func (s *Set) RouteHere(ctx context.Context, i int, via *Host) error {
+	return ip(ctx, 0, "route add", s.Range(i)+"0/24", "via", via.Address)
+}
+
 // Route lets this host and all others reach a range through one of them.
 func (s *Set) Route(ctx context.Context, i int, via *Host) error {
-	err := ip(ctx, 0, "route add", s.Range(i)+"0/24", "via", via.Address)
+	err := s.RouteHere(ctx, i, via)
 	for _, h := range s.hosts {
 		if h != via {
 			err = errors.Join(err, h.Route(ctx, i, "via "+via.Address))

@@ -1,0 +1,140 @@
+package private
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lifetime is how long certificates are good for: longer than any plan.
+const lifetime = 30 * 24 * time.Hour
+
+// authority issues the certificates by which the parts of a cluster know each other. They
+// lie in a folder of the conductor's, which nobody else may look into.
+type authority struct {
+	folder      string
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+	issued      int64
+}
+
+// newAuthority makes an authority of its own, and the key of service accounts.
+func newAuthority(folder string) (*authority, error) {
+	a := &authority{folder: folder}
+	own := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "cleave"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	if err := a.sign("ca", own); err != nil {
+		return nil, err
+	}
+	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(&accounts.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return a, errors.Join(a.writeKey("accounts.key", accounts), a.write("accounts.pub", "PUBLIC KEY", public))
+}
+
+// issue makes a certificate for a part, which is of a group and reached at addresses.
+func (a *authority) issue(file, name, group string, addresses ...string) error {
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	if group != "" {
+		template.Subject.Organization = []string{group}
+	}
+	for _, address := range addresses {
+		template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
+	}
+	return a.sign(file, template)
+}
+
+// sign makes a key and a certificate; the first is the authority's own.
+func (a *authority) sign(file string, template *x509.Certificate) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	a.issued++
+	template.SerialNumber = big.NewInt(a.issued)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(lifetime)
+	parent, signer := a.certificate, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	text, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		return err
+	}
+	if a.certificate == nil {
+		a.key = key
+		if a.certificate, err = x509.ParseCertificate(text); err != nil {
+			return err
+		}
+	}
+	return errors.Join(a.write(file+".crt", "CERTIFICATE", text), a.writeKey(file+".key", key))
+}
+
+func (a *authority) writeKey(file string, key *ecdsa.PrivateKey) error {
+	text, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return a.write(file, "EC PRIVATE KEY", text)
+}
+
+func (a *authority) write(file, kind string, text []byte) error {
+	return os.WriteFile(a.path(file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600)
+}
+
+// path is that of one of the authority's files.
+func (a *authority) path(file string) string { return filepath.Join(a.folder, file) }
+
+// configure writes the file by which a part finds the server and proves who it is, and
+// returns its path.
+func (a *authority) configure(file, server string) (string, error) {
+	type named map[string]any
+	path := a.path(file + ".config")
+	return path, writeJSON(path, named{
+		"apiVersion": "v1", "kind": "Config", "current-context": "cleave",
+		"clusters": []named{{"name": "cleave", "cluster": named{"server": server, "certificate-authority": a.path("ca.crt")}}},
+		"users":    []named{{"name": "part", "user": named{"client-certificate": a.path(file + ".crt"), "client-key": a.path(file + ".key")}}},
+		"contexts": []named{{"name": "cleave", "context": named{"cluster": "cleave", "user": "part"}}},
+	})
+}
+
+// client is what a client needs to know the server and to be known by it.
+func (a *authority) client(file string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(a.path(file+".crt"), a.path(file+".key"))
+	if err != nil {
+		return nil, err
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(a.certificate)
+	return &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{pair}}, nil
+}
+
+// writeJSON writes a configuration that nobody else may read. Kubernetes reads YAML,
+// which JSON is.
+func writeJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,230 @@
+// Package private brings up a Kubernetes cluster of this host's own: a control plane and
+// workers, each in a host made of namespaces (package hosts), from the program that
+// scripts/kubernetes.sh builds and from Debian's etcd, containerd and network plugins.
+// Everything that it writes lies in one folder, and it changes nothing of this host but
+// control groups, which it removes.
+//
+// It deploys nothing: that is the matter of package kubernetes.
+//
+// Entry points: Missing, Up, Cluster.Close.
+package private
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+)
+
+// Version is that of the Kubernetes which scripts/kubernetes.sh builds.
+const Version = "1.34.4"
+
+// Ranges of addresses, by their number in the set of hosts.
+const (
+	podRange     = 2 // of the first worker; the next one has the next
+	serviceRange = 7
+)
+
+// workers are the names of the nodes that run pods.
+func workers() []string { return []string{"worker-1", "worker-2"} }
+
+// upPatience bounds the start of a cluster, which takes seconds on a quiet host.
+const upPatience = 3 * time.Minute
+
+// Cluster is a cluster that runs.
+type Cluster struct {
+	API   *api.Client // as its administrator
+	Nodes []*Node     // that run pods
+
+	dir, label string
+	hosts      *hosts.Set
+	authority  *authority
+	server     string          // the API server, as https://host:port
+	alive      context.Context // ends with the cluster, and with any of its daemons
+	end        context.CancelCauseFunc
+}
+
+// folder is where scripts/kubernetes.sh leaves what it builds.
+func folder() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "cleave", "kubernetes-"+Version)
+}
+
+// plugins is where Debian has the programs that join pods to the network.
+const plugins = "/usr/lib/cni"
+
+// Missing says what this host lacks for a cluster; nil: nothing.
+func Missing() error {
+	if err := hosts.Missing(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(folder(), "kubernetes")); err != nil {
+		return fmt.Errorf("the private cluster needs Kubernetes %s, which is built once (minutes): type: make kubernetes", Version)
+	}
+	for program, from := range map[string]string{
+		"etcd": "etcd-server", "containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables",
+		filepath.Join(plugins, "bridge"): "containernetworking-plugins",
+	} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("the private cluster needs the program %s: type: apt-get install --no-install-recommends %s", program, from)
+		}
+	}
+	return nil
+}
+
+// Up brings up a cluster whose files lie in dir, which is made. What it starts and makes
+// carries the label.
+func Up(ctx context.Context, dir, label string) (_ *Cluster, err error) {
+	c := &Cluster{dir: dir, label: label}
+	c.alive, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("bring up a private cluster: %w", err), c.Close())
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	defer cancel()
+	if c.hosts, err = hosts.Make(ctx, label, append([]string{"control"}, workers()...)...); err != nil {
+		return nil, err
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	// Engines start beside the control plane; what asks it waits for it.
+	group, together := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.startControl(together) })
+	for _, node := range c.Nodes {
+		group.Go(func() error { return node.startEngine(together) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	group, together = errgroup.WithContext(ctx)
+	for _, node := range c.Nodes {
+		group.Go(func() error { return node.join(together) })
+	}
+	return c, group.Wait()
+}
+
+// control is the host of the control plane.
+func (c *Cluster) control() *hosts.Host { return c.hosts.Hosts()[0] }
+
+// prepare makes the cluster's folders and certificates.
+func (c *Cluster) prepare() error {
+	keys := filepath.Join(c.dir, "keys")
+	err := os.Mkdir(c.dir, 0o700)
+	for _, made := range []string{"keys", "log", "etcd"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(c.dir, made), 0o700))
+	}
+	if err != nil {
+		return err
+	}
+	if c.authority, err = newAuthority(keys); err != nil {
+		return err
+	}
+	c.server = "https://" + c.control().Address + ":6443"
+	for i, host := range c.hosts.Hosts()[1:] {
+		node := &Node{Name: host.Name, cluster: c, host: host, pods: podRange + i, dir: filepath.Join(c.dir, host.Name)}
+		c.Nodes = append(c.Nodes, node)
+		err = errors.Join(err, c.authority.issue(node.Name, "system:node:"+node.Name, "system:nodes", host.Address))
+	}
+	return errors.Join(err,
+		c.authority.issue("server", "kube-apiserver", "", "127.0.0.1", c.control().Address, c.hosts.Range(serviceRange)+"1"),
+		c.authority.issue("admin", "admin", "system:masters"),
+		c.authority.issue("to-kubelet", "kube-apiserver-kubelet-client", "system:masters"),
+		c.authority.issue("controllers", "system:kube-controller-manager", ""),
+		c.authority.issue("scheduler", "system:kube-scheduler", ""),
+		c.authority.issue("proxy", "system:kube-proxy", ""),
+	)
+}
+
+// kubernetes starts a part of Kubernetes on a host.
+func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error {
+	return c.run(on, part, filepath.Join(folder(), "kubernetes"), append([]string{part}, flags...)...)
+}
+
+// run starts a daemon on a host. Its end is that of the cluster.
+func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) error {
+	path := filepath.Join(c.dir, "log", on.Name+"-"+name)
+	log, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	daemon := on.Command(context.Background(), program, args...)
+	daemon.Stdout, daemon.Stderr = log, log
+	daemon.Env = append(daemon.Env, "HOME="+c.dir)
+	if err := on.Start(daemon); err != nil {
+		return errors.Join(fmt.Errorf("start %s: %w", name, err), log.Close())
+	}
+	go func() {
+		how := daemon.Wait()
+		_ = log.Close() // what is in it is for people
+		c.end(fmt.Errorf("%s on %s has ended (%v)%s", name, on.Name, how, lastWords(path)))
+	}()
+	return nil
+}
+
+// lastWords are the last lines of a log.
+func lastWords(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
+}
+
+// Alive ends with the cluster; its cause says which part of it has ended, and how.
+func (c *Cluster) Alive() context.Context { return c.alive }
+
+// errClosed is why a cluster ends in good order.
+var errClosed = errors.New("the cluster was closed")
+
+// await asks until the answer is good, the cluster has ended, or ctx has.
+func (c *Cluster) await(ctx context.Context, what string, ask func(context.Context) error) error {
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.alive.Done():
+			return context.Cause(c.alive)
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w (last answer: %w)", what, context.Cause(ctx), err)
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// askAgain is how often a part that starts is asked whether it is up.
+const askAgain = 50 * time.Millisecond
+
+// Close ends the cluster with all that runs on it, and removes what it has left.
+func (c *Cluster) Close() error {
+	c.end(errClosed)
+	if c.API != nil {
+		c.API.Close()
+	}
+	var err error
+	if c.hosts != nil {
+		err = c.hosts.Close()
+	}
+	for _, node := range c.Nodes {
+		err = errors.Join(err, cgroup.RemoveHost(cgroup.Root, c.label, node.Name))
+	}
+	return errors.Join(err, os.RemoveAll(c.dir))
+}

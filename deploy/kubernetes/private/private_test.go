@@ -1,0 +1,180 @@
+package private
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// TestMain lets the test program be a conductor that is killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "conductor" {
+		if _, err := Up(context.Background(), os.Args[2], os.Args[3]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("up")
+		time.Sleep(time.Hour)
+	}
+	os.Exit(m.Run())
+}
+
+// state is what a cluster must leave as it was.
+func state(t *testing.T, label, dir string) string {
+	t.Helper()
+	var all []string
+	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/netfilter/nf_conntrack_max"} {
+		text, _ := os.ReadFile(filepath.Join("/proc/sys", name)) // not every kernel has all
+		all = append(all, name+"="+strings.TrimSpace(string(text)))
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, dir) {
+			all = append(all, line)
+		}
+	}
+	links, _ := filepath.Glob("/sys/class/net/cleave-*/ifalias") // it is well formed, as is the next
+	for _, link := range links {
+		if text, err := os.ReadFile(link); err == nil && strings.TrimSpace(string(text)) == label {
+			all = append(all, link)
+		}
+	}
+	for _, path := range []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers", dir} {
+		if _, err := os.Stat(path); err == nil {
+			all = append(all, path)
+		}
+	}
+	for _, folder := range cgroup.All(cgroup.Root) {
+		if folder.Label == label {
+			all = append(all, folder.Path)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// label is that of the test program, in the form of real labels.
+func label(t *testing.T) string {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own.String()
+}
+
+func need(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestAClusterComesAndGoes(t *testing.T) {
+	need(t)
+	dir := filepath.Join(t.TempDir(), "cluster")
+	before, begin := state(t, label(t), dir), time.Now()
+	c, err := Up(t.Context(), dir, label(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("up after %v", time.Since(begin))
+	var pod api.Pod
+	pod.Metadata.Name = "first"
+	pod.Spec.RestartPolicy = "Never"
+	pod.Spec.Containers = []api.Container{{Name: "unit", Image: pauseImage, ImagePullPolicy: "Never", Command: []string{"/unit"}}}
+	if err := c.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = c.API.Watch(ctx, "default", func(pod api.Pod, _ bool) {
+		if pod.Status.Phase == "Running" {
+			cancel()
+		}
+	})
+	if t.Logf("pod after %v", time.Since(begin)); ctx.Err() != context.Canceled {
+		t.Errorf("the pod does not run: %v", err)
+	}
+	begin = time.Now()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("down after %v", time.Since(begin))
+	if after := state(t, label(t), dir); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+}
+
+func TestNothingIsLeftOfADeadConductor(t *testing.T) {
+	need(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const label = "000000-9-9"
+	dir := filepath.Join(t.TempDir(), "cluster")
+	before := state(t, label, dir)
+	conductor := exec.Command(own, "conductor", dir, label)
+	said, err := conductor.StdoutPipe()
+	if err == nil {
+		err = conductor.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 1000)
+	if n, _ := said.Read(line); string(line[:n]) != "up\n" {
+		t.Errorf("the conductor says %q", line[:n])
+	}
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed
+	for deadline := time.Now().Add(20 * time.Second); labelled(t, label) > 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	}
+	if n := labelled(t, label); n > 0 {
+		t.Errorf("%d processes are left", n)
+	}
+	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil { // and so does it
+		t.Error(err)
+	}
+	if err := os.RemoveAll(dir); err != nil { // as the sweeper does
+		t.Error(err)
+	}
+	if after := state(t, label, dir); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// labelled counts the processes that carry the label.
+func labelled(t *testing.T, label string) int {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range all {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("CLEAVE_RUN="+label)) {
+			n++
+		}
+	}
+	return n
+}
