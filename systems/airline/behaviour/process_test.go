@@ -59,8 +59,8 @@ func runtimes(t *testing.T) []runtime {
 	}
 	return []runtime{
 		{"go", own, []string{asUnit}, true},
-		{"java", filepath.Join(built, "java", "run"), nil, false},
-		{"node", filepath.Join(built, "node", "run"), nil, false},
+		{"java", filepath.Join(built, "java", "run"), nil, true},
+		{"node", filepath.Join(built, "node", "run"), nil, true},
 	}
 }
 
@@ -240,18 +240,21 @@ func TestAirlines(t *testing.T) {
 	})
 }
 
-// TestAirlinesOverMongo plays the suite on a server that all services share. That the
-// store does what an embedded one does, its own tests say.
+// TestAirlinesOverMongo plays the suite on a server that all units share.
 func TestAirlinesOverMongo(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		if !r.mongo {
 			t.Skipf("the airline in %s does not take AIRLINE_STORE=mongodb yet", r.name)
 		}
-		instance := servers.Started(t, server.Mongo, server.Settings{})
-		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
-			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
-			return startProcesses(t, r, architectures()["services"], settings)
-		})
+		for name, units := range architectures() {
+			t.Run(name, func(t *testing.T) {
+				instance := servers.Started(t, server.Mongo, server.Settings{})
+				Suite(t, func(t *testing.T, settings map[string]string) *Airline {
+					settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
+					return startProcesses(t, r, units, settings)
+				})
+			})
+		}
 	})
 }
 

@@ -11,6 +11,8 @@ export interface Config {
   port: number;
   /** Folder of the embedded store. */
   data: string;
+  /** URL of the server that keeps the data; undefined where the embedded store does. */
+  database: string | undefined;
   /** host:port of other units, where this one calls them. */
   peers: { auth: string; customers: string; flights: string };
   size: DatasetSize;
@@ -29,9 +31,9 @@ type Environment = Record<string, string | undefined>;
 export function readConfig(env: Environment): Config {
   const unit = choice(env, 'AIRLINE_UNIT', unitNames, 'monolith');
   const sessions = choice(env, 'AIRLINE_SESSIONS', ['ask', 'token'], 'ask');
-  choice(env, 'AIRLINE_STORE', ['embedded'], 'embedded');
+  const embedded = choice(env, 'AIRLINE_STORE', ['embedded', 'mongodb'], 'embedded') === 'embedded';
   const data = env['AIRLINE_DATA'] ?? '';
-  if (data === '') {
+  if (embedded && data === '') {
     throw wrong('AIRLINE_DATA', data, 'a folder for what the unit stores');
   }
   const asksAuth = sessions === 'ask' && ['customers', 'flights', 'bookings'].includes(unit);
@@ -39,6 +41,7 @@ export function readConfig(env: Environment): Config {
     unit,
     ...address(env, 'CLEAVE_ADDRESS'),
     data,
+    database: embedded ? undefined : databaseUrl(env, 'CLEAVE_SERVICE_DATABASE'),
     peers: {
       auth: peer(env, 'CLEAVE_ADDRESS_AUTH', asksAuth),
       customers: peer(env, 'CLEAVE_ADDRESS_CUSTOMERS', unit === 'auth'),
@@ -105,6 +108,15 @@ function peer(env: Environment, name: string, needed: boolean): string {
     address(env, name);
   }
   return env[name] ?? '';
+}
+
+/** The URL may have secrets: it is not told. */
+function databaseUrl(env: Environment, name: string): string {
+  const value = env[name] ?? '';
+  if (!/^mongodb(\+srv)?:\/\//.test(value)) {
+    throw new ConfigError(`${name} is no URL that begins with mongodb://`);
+  }
+  return value;
 }
 
 function key(env: Environment, name: string): Buffer {

@@ -4,13 +4,17 @@ import { Auth } from './domain/auth.js';
 import { Bookings } from './domain/bookings.js';
 import { Customers } from './domain/customers.js';
 import { Flights } from './domain/flights.js';
-import type { SessionBook, Sessions, Store } from './domain/ports.js';
+import type { Part, SessionBook, Sessions, Store } from './domain/ports.js';
 import * as routes from './http/routes.js';
 import { newServer } from './http/server.js';
 import { connections, RemoteCredentials, RemoteFlights, RemoteSessions } from './remote/units.js';
 import { SignedSessions } from './sessions/signed.js';
 import { StoredSessions } from './sessions/stored.js';
-import { EmbeddedStore, type Part } from './store/embedded.js';
+import { EmbeddedStore } from './store/embedded.js';
+import { MongoStore } from './store/mongo.js';
+
+/** How long a database may take to answer, when data are loaded and when customers wait (milliseconds). */
+const patience = { loading: 60_000, serving: 5000 };
 
 /** A part of the airline that serves. */
 export interface Unit {
@@ -18,10 +22,10 @@ export interface Unit {
   close(): Promise<void>;
 }
 
-/** Makes the data that a unit begins with. Nobody else may have the store open for writing. */
+/** Makes the data that a unit begins with; no other process may have its store open. */
 export async function loadData(config: Config): Promise<void> {
-  const store = new EmbeddedStore(config.data);
-  store.load(partOf(config), config.size);
+  const store = storeOf(config, patience.loading);
+  await store.load(partOf(config), config.size);
   await store.close();
 }
 
@@ -32,9 +36,13 @@ function partOf({ unit }: Config): Part {
   };
 }
 
+function storeOf({ database, data }: Config, wait: number): Store {
+  return database === undefined ? new EmbeddedStore(data) : new MongoStore(database, wait);
+}
+
 /** Serves; its data must be loaded. */
 export async function startUnit(config: Config): Promise<Unit> {
-  const store = new EmbeddedStore(config.data);
+  const store = storeOf(config, patience.serving);
   const app = await newServer((server) => {
     addRoutes(server, config, store);
   });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.js';
+import { MongoStore } from '../src/store/mongo.js';
 
 const least = { CLEAVE_ADDRESS: '127.0.0.1:18080', AIRLINE_DATA: '/tmp/x' };
 
@@ -9,6 +10,7 @@ test('what is not said has its usual value', () => {
     host: '127.0.0.1',
     port: 18080,
     data: '/tmp/x',
+    database: undefined,
     peers: { auth: '', customers: '', flights: '' },
     size: { customers: 200, airports: 14, days: 30, flights: 2, firstDay: '2026-01-01' },
     sessionSeconds: 1800,
@@ -21,6 +23,7 @@ test('what is not said has its usual value', () => {
 test.each([
   ['AIRLINE_UNIT', 'shop'],
   ['AIRLINE_DATA', ''],
+  ['AIRLINE_STORE', 'paper'],
   ['CLEAVE_ADDRESS', 'here'],
   ['CLEAVE_ADDRESS', '127.0.0.1:70000'],
   ['AIRLINE_CUSTOMERS', '0'],
@@ -43,6 +46,17 @@ test.each([
   ['flights', 'CLEAVE_ADDRESS_AUTH'],
 ])('unit %s needs %s', (unit, name) => {
   expect(() => readConfig({ ...least, AIRLINE_UNIT: unit })).toThrow(name);
+});
+
+test('a database needs a URL, which is not told, and no folder', () => {
+  const env = { CLEAVE_ADDRESS: '127.0.0.1:18080', AIRLINE_STORE: 'mongodb' };
+  const url = 'mongodb://user:secret@127.0.0.1:1/';
+  expect(readConfig({ ...env, CLEAVE_SERVICE_DATABASE: url }).database).toBe(url);
+  const read = () => readConfig({ ...env, CLEAVE_SERVICE_DATABASE: 'postgres://user:secret@127.0.0.1' });
+  expect(read).toThrow(new ConfigError('CLEAVE_SERVICE_DATABASE is no URL that begins with mongodb://'));
+  expect(() => new MongoStore('mongodb://user:secret@:1:2/', 1)).toThrow(
+    new Error('the URL of the database is none that its driver can use'),
+  );
 });
 
 test('token needs a key', () => {

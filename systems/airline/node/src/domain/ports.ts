@@ -2,6 +2,7 @@
  * What the rules need from elsewhere: from a store, or from another component, which may be in this
  * process or behind HTTP.
  */
+import type { DatasetSize } from './dataset.js';
 import type { Booking, Contact, Customer, Flight, Session, Ticket } from './model.js';
 
 /** Tells whose a token is; undefined where it is nobody's, or not any more. */
@@ -27,6 +28,7 @@ export interface FlightFinder {
 
 export interface SessionStore {
   session(token: string): Promise<Session | undefined>;
+  /** Those that have expired are swept sooner or later. */
   putSession(token: string, session: Session): Promise<void>;
   removeSession(token: string): Promise<void>;
 }
@@ -58,7 +60,15 @@ export interface BookingStore {
   allBookings(): AsyncIterable<Booking> | Iterable<Booking>;
 }
 
-/** All that a unit may keep, loaded with what its part needs. */
+/** Which part of the data somebody keeps. */
+export interface Part {
+  customers: boolean;
+  flights: boolean;
+}
+
+/** All that a unit may keep. */
 export interface Store extends SessionStore, CustomerStore, FlightStore, BookingStore {
+  /** Makes the part of the data that is not there yet. Nobody else may use the store meanwhile. */
+  load(part: Part, size: DatasetSize): Promise<void>;
   close(): Promise<void>;
 }

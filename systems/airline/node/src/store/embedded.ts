@@ -3,13 +3,13 @@ import { mkdirSync } from 'node:fs';
 import { hashPassword } from '../domain/customers.js';
 import { airports, customers, departures, type DatasetSize } from '../domain/dataset.js';
 import type { Booking, Contact, Customer, Flight, Session } from '../domain/model.js';
-import type { Store } from '../domain/ports.js';
+import type { Part, Store } from '../domain/ports.js';
 
-/** Which part of the data somebody keeps. */
-export interface Part {
-  customers: boolean;
-  flights: boolean;
-}
+/**
+ * How many expired sessions a new one removes at most: more than one, so that there are soon no more than
+ * those that live.
+ */
+const sweptAtOnce = 4;
 
 /**
  * The store in this process: LMDB, which several processes may have open at the same time. A write is
@@ -21,6 +21,8 @@ export class EmbeddedStore implements Store {
   private readonly customers: Database<Customer, string>;
   private readonly passwords: Database<string, string>;
   private readonly sessions: Database<Session, string>;
+  /** When sessions expire, and their tokens: those first that expire first. */
+  private readonly expiries: Database<true, [string, string]>;
   private readonly airports: Database<true, string>;
   private readonly flights: Database<Flight, string>;
   /** Ids of flights by segment and day. */
@@ -35,6 +37,7 @@ export class EmbeddedStore implements Store {
     this.customers = this.root.openDB({ name: 'customers' });
     this.passwords = this.root.openDB({ name: 'passwords' });
     this.sessions = this.root.openDB({ name: 'sessions' });
+    this.expiries = this.root.openDB({ name: 'expiries' });
     this.airports = this.root.openDB({ name: 'airports' });
     this.flights = this.root.openDB({ name: 'flights' });
     this.schedule = this.root.openDB({ name: 'schedule' });
@@ -42,8 +45,8 @@ export class EmbeddedStore implements Store {
     this.booked = this.root.openDB({ name: 'booked' });
   }
 
-  /** Stores the part of the data that is not there yet, each all or nothing. */
-  load(part: Part, size: DatasetSize): void {
+  /** Each part all or nothing. */
+  load(part: Part, size: DatasetSize): Promise<void> {
     this.root.transactionSync(() => {
       if (part.customers && this.root.get('customers-loaded') === undefined) {
         this.loadCustomers(size);
@@ -54,6 +57,7 @@ export class EmbeddedStore implements Store {
         this.root.putSync('flights-loaded', true);
       }
     });
+    return Promise.resolve();
   }
 
   private loadCustomers(size: DatasetSize): void {
@@ -82,8 +86,17 @@ export class EmbeddedStore implements Store {
     return this.read(() => this.sessions.get(token));
   }
 
-  async putSession(token: string, session: Session): Promise<void> {
-    await this.sessions.put(token, session);
+  /** A session that was removed leaves its expiry until then. */
+  putSession(token: string, session: Session): Promise<void> {
+    return this.root.transaction(() => {
+      const expired = { end: [new Date().toISOString(), ''], limit: sweptAtOnce };
+      for (const key of [...this.expiries.getKeys(expired)]) {
+        this.sessions.removeSync(key[1]);
+        this.expiries.removeSync(key);
+      }
+      this.sessions.putSync(token, session);
+      this.expiries.putSync([session.expires, token], true);
+    });
   }
 
   async removeSession(token: string): Promise<void> {

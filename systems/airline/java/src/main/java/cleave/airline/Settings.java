@@ -20,6 +20,8 @@ import java.util.Set;
  *
  * @param part what of the airline it is
  * @param auth host:port of the unit that sessions are asked of; empty where it is not needed
+ * @param data the folder of the embedded store
+ * @param database the URL of the server that keeps the data; empty: the embedded store does
  * @param sessionKey the key of signed tokens; empty where sessions are stored
  * @param pool whether connections to other units are kept
  */
@@ -30,6 +32,7 @@ public record Settings(
     Optional<String> customers,
     Optional<String> flights,
     Path data,
+    Optional<String> database,
     Seed seed,
     Duration sessionLife,
     Optional<byte[]> sessionKey,
@@ -62,7 +65,8 @@ public record Settings(
 
     Settings settings() throws WrongValue {
       Part part = part();
-      choice("AIRLINE_STORE", "embedded", Set.of("embedded"));
+      boolean embedded =
+          choice("AIRLINE_STORE", "embedded", Set.of("embedded", "mongodb")).equals("embedded");
       boolean signed = choice("AIRLINE_SESSIONS", "ask", Set.of("ask", "token")).equals("token");
       boolean asks = part != Part.MONOLITH && part != Part.AUTH && !signed;
       return new Settings(
@@ -71,7 +75,10 @@ public record Settings(
           asks ? Optional.of(peer("CLEAVE_ADDRESS_AUTH")) : Optional.empty(),
           part == Part.AUTH ? Optional.of(peer("CLEAVE_ADDRESS_CUSTOMERS")) : Optional.empty(),
           part == Part.BOOKINGS ? Optional.of(peer("CLEAVE_ADDRESS_FLIGHTS")) : Optional.empty(),
-          Path.of(needed("AIRLINE_DATA", "the folder of the embedded store")),
+          embedded
+              ? Path.of(needed("AIRLINE_DATA", "the folder of the embedded store"))
+              : Path.of(""),
+          embedded ? Optional.empty() : Optional.of(database("CLEAVE_SERVICE_DATABASE")),
           new Seed(
               number("AIRLINE_CUSTOMERS", 200, 1, 1_000_000),
               number("AIRLINE_AIRPORTS", 14, 2, Seed.AIRPORTS.size()),
@@ -95,6 +102,16 @@ public record Settings(
             throw new WrongValue(
                 "AIRLINE_UNIT", value, "monolith, auth, customers, flights or bookings");
       };
+    }
+
+    /** The URL may have secrets: it is not told. */
+    private String database(String name) throws WrongValue {
+      String value = environment.getOrDefault(name, "");
+      if (!value.startsWith("mongodb://")) {
+        throw new WrongValue(
+            name, value.isEmpty() ? "" : "...", "a URL that begins with mongodb://");
+      }
+      return value;
     }
 
     private String needed(String name, String want) throws WrongValue {

@@ -3,6 +3,7 @@ package cleave.airline;
 import cleave.airline.domain.Customers;
 import cleave.airline.domain.Flights;
 import cleave.airline.domain.Sessions;
+import cleave.airline.mongo.MongoStores;
 import cleave.airline.remote.Peer;
 import cleave.airline.remote.RemoteCustomers;
 import cleave.airline.remote.RemoteFlights;
@@ -15,12 +16,9 @@ import cleave.airline.service.FlightService;
 import cleave.airline.service.FlightStore;
 import cleave.airline.service.SignedTokens;
 import cleave.airline.service.StoredTokens;
+import cleave.airline.service.Stores;
 import cleave.airline.service.Tokens;
 import cleave.airline.store.Database;
-import cleave.airline.store.StoredBookings;
-import cleave.airline.store.StoredCustomers;
-import cleave.airline.store.StoredFlights;
-import cleave.airline.store.StoredSessions;
 import cleave.airline.web.BookingsResource;
 import cleave.airline.web.CustomerBookingsResource;
 import cleave.airline.web.CustomersResource;
@@ -42,13 +40,16 @@ public final class Unit {
   private final Settings settings;
   private final Clock clock = Clock.systemUTC();
   private final HttpClient client = Peer.client();
-  private final Database database;
+  private final Stores stores;
   private final HttpServer server;
 
   /** Loads the data that is missing, then serves. */
   public Unit(Settings settings) throws Exception {
     this.settings = settings;
-    this.database = new Database(settings.data());
+    this.stores =
+        settings.database().isPresent()
+            ? new MongoStores(settings.database().get())
+            : new Database(settings.data());
     Set<Object> resources = new LinkedHashSet<>();
     Sessions sessions =
         switch (settings.part()) {
@@ -84,13 +85,13 @@ public final class Unit {
     Tokens tokens =
         settings.sessionKey().isPresent()
             ? signedTokens()
-            : new StoredTokens(new StoredSessions(database), settings.sessionLife(), clock);
+            : new StoredTokens(stores.sessions(), settings.sessionLife(), clock);
     resources.add(new SessionsResource(new AuthService(customers, tokens)));
     return tokens;
   }
 
   private CustomerService customers(Set<Object> resources) {
-    CustomerStore store = new StoredCustomers(database);
+    CustomerStore store = stores.customers();
     store.load(settings.seed().allAccounts());
     CustomerService customers = new CustomerService(store);
     resources.add(new CustomersResource(customers));
@@ -98,7 +99,7 @@ public final class Unit {
   }
 
   private FlightService flights(Set<Object> resources) {
-    FlightStore store = new StoredFlights(database);
+    FlightStore store = stores.flights();
     store.load(settings.seed().allAirports(), settings.seed().allFlights());
     FlightService flights = new FlightService(store);
     resources.add(new FlightsResource(flights));
@@ -106,7 +107,7 @@ public final class Unit {
   }
 
   private void bookings(Flights flights, Set<Object> resources) {
-    BookingService bookings = new BookingService(flights, new StoredBookings(database), clock);
+    BookingService bookings = new BookingService(flights, stores.bookings(), clock);
     resources.add(new BookingsResource(bookings));
     resources.add(new CustomerBookingsResource(bookings));
     resources.add(new InternalBookingsResource(bookings));
@@ -135,6 +136,6 @@ public final class Unit {
   /** Finishes what is under way, then closes the store. */
   public void stop() throws Exception {
     server.stop();
-    database.close();
+    stores.close();
   }
 }

@@ -2,9 +2,12 @@ package cleave.airline;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cleave.airline.mongo.MongoStores;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDate;
@@ -57,6 +60,22 @@ class SettingsTest {
       String start = "%s is \"%s\": want ".formatted(wrong.get(0), wrong.get(1));
       assertTrue(told.getMessage().startsWith(start), told.getMessage());
     }
+  }
+
+  @Test
+  void haveADatabaseWhoseUrlIsNotTold() throws Exception {
+    Map<String, String> environment = new HashMap<>(BOOKINGS);
+    environment.put("AIRLINE_STORE", "mongodb");
+    environment.remove("AIRLINE_DATA"); // nothing is there
+    String url = "mongodb://user:secret@127.0.0.1:1/";
+    environment.put("CLEAVE_SERVICE_DATABASE", url);
+    assertEquals(Optional.of(url), Settings.of(environment).database());
+    environment.put("CLEAVE_SERVICE_DATABASE", "postgres://user:secret@127.0.0.1");
+    Exception told = assertThrows(Settings.WrongValue.class, () -> Settings.of(environment));
+    assertFalse(told.getMessage().contains("secret"), told.getMessage());
+    told = assertThrows(Exception.class, () -> new MongoStores("mongodb://user:secret@:x:y/"));
+    assertFalse(told.toString().contains("secret"), told.toString());
+    assertNull(told.getCause());
   }
 
   @Test

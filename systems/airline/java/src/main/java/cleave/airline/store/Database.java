@@ -1,5 +1,10 @@
 package cleave.airline.store;
 
+import cleave.airline.service.BookingStore;
+import cleave.airline.service.CustomerStore;
+import cleave.airline.service.FlightStore;
+import cleave.airline.service.SessionStore;
+import cleave.airline.service.Stores;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +19,7 @@ import org.h2.mvstore.type.StringDataType;
  * survives the end of the process at once, but not that of the host: nothing waits for the disk,
  * like MongoDB's default.
  */
-public final class Database implements AutoCloseable {
+public final class Database implements Stores {
   private static final String LOADED = "loaded";
 
   private final MVStore store;
@@ -32,6 +37,26 @@ public final class Database implements AutoCloseable {
     // Room of old versions is used again at once: no crash of the host is survived anyway.
     store.setRetentionTime(0);
     marks = open("marks", StringDataType.INSTANCE);
+  }
+
+  @Override
+  public SessionStore sessions() {
+    return new StoredSessions(this);
+  }
+
+  @Override
+  public CustomerStore customers() {
+    return new StoredCustomers(this);
+  }
+
+  @Override
+  public FlightStore flights() {
+    return new StoredFlights(this);
+  }
+
+  @Override
+  public BookingStore bookings() {
+    return new StoredBookings(this);
   }
 
   <V> MVMap<String, V> open(String name, DataType<V> values) {

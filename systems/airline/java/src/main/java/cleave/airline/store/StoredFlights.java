@@ -5,7 +5,6 @@ import cleave.airline.service.FlightStore;
 import cleave.airline.service.Seed;
 import java.time.LocalDate;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -31,10 +30,6 @@ public final class StoredFlights implements FlightStore {
                   RecordType.text(buffer),
                   RecordType.number(buffer),
                   RecordType.number(buffer)));
-
-  /** Shorter numbers first: 2 before 10. */
-  private static final Comparator<Flight> BY_NUMBER =
-      Comparator.<Flight>comparingInt(f -> f.id().length()).thenComparing(Flight::id);
 
   private final Database database;
   private final MVMap<String, String> airports;
