@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 	bucketLoaded   = "loaded"   // by the name of what is loaded: nothing
 	bucketAccounts = "accounts" // by login
 	bucketSessions = "sessions" // by token
+	bucketExpiries = "expiries" // by the time when a session expires, and its token (expiryKey): nothing
 	bucketAirports = "airports" // by code: nothing
 	bucketFlights  = "flights"  // by id
 	bucketBookings = "bookings" // by id
@@ -29,7 +31,7 @@ const (
 )
 
 func buckets() []string {
-	return []string{bucketLoaded, bucketAccounts, bucketSessions, bucketAirports, bucketFlights, bucketBookings, bucketSeats}
+	return []string{bucketLoaded, bucketAccounts, bucketSessions, bucketExpiries, bucketAirports, bucketFlights, bucketBookings, bucketSeats}
 }
 
 // embedded is a store in a file of bbolt. Writes that wait at the same time share a
@@ -239,9 +241,31 @@ func (e *embedded) SetContact(_ context.Context, login string, contact airline.C
 	return account.Customer, err
 }
 
-// AddSession implements Store.
+// sweptAtOnce is how many expired sessions a new one removes at most: more than one, so
+// that there are soon no more than those that live.
+const sweptAtOnce = 4
+
+// expiryKey has the time first, so that those that expire first come first.
+func expiryKey(expires time.Time, token string) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), token...)
+}
+
+// AddSession implements Store. A session that was ended leaves its expiry until then.
 func (e *embedded) AddSession(_ context.Context, token string, session airline.Session) error {
-	return e.update(func(tx *bolt.Tx) error { return put(tx, bucketSessions, token, session) })
+	return e.update(func(tx *bolt.Tx) error {
+		sessions, expiries := tx.Bucket([]byte(bucketSessions)), tx.Bucket([]byte(bucketExpiries))
+		now := expiryKey(time.Now(), "")
+		for range sweptAtOnce {
+			key, _ := expiries.Cursor().First()
+			if key == nil || bytes.Compare(key, now) > 0 {
+				break
+			}
+			if err := errors.Join(sessions.Delete(key[len(now):]), expiries.Delete(bytes.Clone(key))); err != nil {
+				return err
+			}
+		}
+		return errors.Join(put(tx, bucketSessions, token, session), expiries.Put(expiryKey(session.Expires, token), []byte{}))
+	})
 }
 
 // Session implements Store.

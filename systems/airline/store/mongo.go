@@ -113,8 +113,9 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for collection, index := range map[string]mongo.IndexModel{
-		collectionFlights: {Keys: keys("from", "to", "day")},
-		collectionOrders:  {Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
+		collectionSessions: {Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)}, // the server sweeps them
+		collectionFlights:  {Keys: keys("from", "to", "day")},
+		collectionOrders:   {Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
 	} {
 		if _, err := m.db.Collection(collection).Indexes().CreateOne(ctx, index); err != nil {
 			return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collection, err), m.Close())

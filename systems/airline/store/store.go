@@ -25,6 +25,7 @@ type Store interface {
 	// SetContact changes a customer that there is.
 	SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error)
 
+	// AddSession stores a session. Those that have expired are swept sooner or later.
 	AddSession(ctx context.Context, token string, session airline.Session) error
 	// Session finds a session, whether it has expired or not.
 	Session(ctx context.Context, token string) (session airline.Session, known bool, err error)

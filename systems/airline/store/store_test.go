@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/airline"
@@ -121,6 +123,56 @@ func TestSessionsAreKeptAndEnd(t *testing.T) {
 			t.Errorf("ended: %v %v", known, err)
 		}
 	})
+}
+
+func TestExpiredSessionsAreSwept(t *testing.T) {
+	s, err := OpenEmbedded(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	add := func(kind string, count int, expires time.Time) {
+		for i := range count {
+			if err := s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i), airline.Session{Login: "c1", Expires: expires}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	now := time.Now()
+	add("living", 10, now.Add(time.Hour))
+	add("expired", 9, now.Add(-time.Second))
+	add("new", 1, now.Add(time.Minute)) // what is left of the others is less than one sweep
+	for kind, count := range map[string]int{"living": 10, "new": 1, "expired": 9} {
+		for i := range count {
+			_, known, err := s.Session(t.Context(), fmt.Sprintf("%s %d", kind, i))
+			if want := kind != "expired"; err != nil || known != want {
+				t.Errorf("session %q %d: %v %v, want %v", kind, i, known, err, want)
+			}
+		}
+	}
+}
+
+func TestServersSweepSessions(t *testing.T) {
+	instance := servers.Started(t, server.Mongo, server.Settings{})
+	s, err := OpenMongo(t.Context(), instance.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	indices, err := s.(*mongoStore).db.Collection(collectionSessions).Indexes().ListSpecifications(t.Context())
+	if err != nil || !slices.ContainsFunc(indices, func(i mongo.IndexSpecification) bool {
+		return i.ExpireAfterSeconds != nil && *i.ExpireAfterSeconds == 0
+	}) {
+		t.Errorf("no index lets sessions expire: %+v, %v", indices, err)
+	}
 }
 
 // kindOf is the kind of problem that an error is; empty: none.

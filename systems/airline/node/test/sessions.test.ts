@@ -4,6 +4,8 @@ import type { Session } from '../src/domain/model.js';
 import type { SessionStore } from '../src/domain/ports.js';
 import { SignedSessions } from '../src/sessions/signed.js';
 import { StoredSessions } from '../src/sessions/stored.js';
+import { EmbeddedStore } from '../src/store/embedded.js';
+import { folder } from './airline.js';
 
 class Memory implements SessionStore {
   readonly sessions = new Map<string, Session>();
@@ -40,6 +42,25 @@ test('a stored session that has expired or been closed is gone', async () => {
   expect(store.sessions.size).toBe(1);
   await sessions.close(token);
   expect(store.sessions.size).toBe(0);
+});
+
+test('expired sessions are swept from the embedded store', async () => {
+  const store = new EmbeddedStore(folder());
+  const put = async (kind: string, count: number, seconds: number) => {
+    const expires = new Date(Date.now() + seconds * 1000).toISOString();
+    for (let i = 0; i < count; i++) {
+      await store.putSession(`${kind} ${String(i)}`, { login: 'c1', expires });
+    }
+  };
+  await put('living', 10, 3600);
+  await put('expired', 9, -1);
+  await put('new', 1, 60); // what is left of the others is less than one sweep
+  const known = async (kind: string, count: number) => {
+    const found = Array.from({ length: count }, (_, i) => store.session(`${kind} ${String(i)}`));
+    return (await Promise.all(found)).filter((session) => session !== undefined).length;
+  };
+  expect([await known('living', 10), await known('expired', 9), await known('new', 1)]).toEqual([10, 0, 1]);
+  await store.close();
 });
 
 const claims = { sub: 'c1', exp: Math.floor(Date.now() / 1000) + 60, jti: 'x' };

@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.util.Optional;
 import org.h2.mvstore.DataUtils;
 import org.h2.mvstore.MVMap;
+import org.h2.mvstore.type.StringDataType;
 
 /** Sessions by their tokens. */
 public final class StoredSessions implements SessionStore {
@@ -21,17 +22,46 @@ public final class StoredSessions implements SessionStore {
               new Session(
                   RecordType.text(buffer), Instant.ofEpochMilli(DataUtils.readVarLong(buffer))));
 
+  // More than one, so that there are soon no more than those that live.
+  private static final int SWEPT_AT_ONCE = 4;
+
   private final Database database;
   private final MVMap<String, Session> sessions;
+
+  /** When sessions expire, as 16 digits, and their tokens: those first that expire first. */
+  private final MVMap<String, String> expiries;
 
   public StoredSessions(Database database) {
     this.database = database;
     this.sessions = database.open("sessions", TYPE);
+    this.expiries = database.open("expiries", StringDataType.INSTANCE);
   }
 
+  /** A session that was removed leaves its expiry until then. */
   @Override
   public void put(String token, Session session) {
-    database.change(() -> sessions.put(token, session));
+    database.change(
+        () -> {
+          sweep();
+          expiries.put(expiry(session.expires(), token), "");
+          return sessions.put(token, session);
+        });
+  }
+
+  private void sweep() {
+    String now = expiry(Instant.now(), "");
+    for (int n = 0; n < SWEPT_AT_ONCE; n++) {
+      String first = expiries.firstKey();
+      if (first == null || first.compareTo(now) > 0) {
+        return;
+      }
+      expiries.remove(first);
+      sessions.remove(first.substring(now.length()));
+    }
+  }
+
+  private static String expiry(Instant expires, String token) {
+    return "%016d".formatted(expires.toEpochMilli()) + token;
   }
 
   @Override

@@ -27,7 +27,7 @@ class StoresTest {
 
   @Test
   void keepSessions() throws Exception {
-    Session session = new Session("c1", Instant.parse("2026-01-01T00:00:00.123Z"));
+    Session session = new Session("c1", Instant.parse("2126-01-01T00:00:00.123Z"));
     try (Database database = new Database(folder)) {
       StoredSessions sessions = new StoredSessions(database);
       sessions.put("a", session);
@@ -38,6 +38,27 @@ class StoresTest {
       StoredSessions sessions = new StoredSessions(database);
       assertEquals(Optional.of(session), sessions.get("a"));
       assertEquals(Optional.empty(), sessions.get("b"));
+    }
+  }
+
+  @Test
+  void sweepExpiredSessions() throws Exception {
+    Instant now = Instant.now();
+    try (Database database = new Database(folder)) {
+      StoredSessions sessions = new StoredSessions(database);
+      for (int n = 0; n < 10; n++) {
+        sessions.put("living " + n, new Session("c1", now.plusSeconds(3600)));
+      }
+      for (int n = 0; n < 9; n++) {
+        sessions.put("expired " + n, new Session("c1", now.minusSeconds(1)));
+      }
+      // What is left of the others is less than one sweep.
+      sessions.put("new", new Session("c1", now.plusSeconds(60)));
+      for (int n = 0; n < 9; n++) {
+        assertTrue(sessions.get("living " + n).isPresent());
+        assertTrue(sessions.get("expired " + n).isEmpty());
+      }
+      assertTrue(sessions.get("new").isPresent());
     }
   }
 
