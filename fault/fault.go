@@ -62,7 +62,7 @@ func check(f lab.Fault, layout lab.Layout) error {
 	case f.After < 0 || f.Heal < 0:
 		return fmt.Errorf("it begins after %g s and lasts %g s: neither can be negative", f.After, f.Heal)
 	}
-	return nil
+	return f.Check()
 }
 
 // Begin implements lab.Injector. Faults of different targets may overlap.

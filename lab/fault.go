@@ -1,6 +1,10 @@
 package lab
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"slices"
+)
 
 // Fault is something that is done to a trial on purpose.
 type Fault struct {
@@ -12,6 +16,11 @@ type Fault struct {
 	After float64 `json:"after_seconds"`
 	// Heal is how long it lasts before the target is started again, in seconds.
 	Heal float64 `json:"heal_seconds"`
+	// Delay (slow) is how much later what is sent to the target comes, in seconds.
+	Delay float64 `json:"delay_seconds,omitempty"`
+	// Rate (slow) is how much can be sent to the target and come from it at most, in bytes
+	// per second in each direction; 0 means no limit.
+	Rate float64 `json:"rate_bytes_per_second,omitempty"`
 }
 
 // EveryUnit as a target stands for all units of the system, the one that loads it
@@ -34,10 +43,16 @@ const (
 	FaultPause FaultKind = "pause"
 	// FaultCut takes the target off the network.
 	FaultCut FaultKind = "cut"
+	// FaultSlow slows down what is sent to the target and comes from it (Delay, Rate).
+	FaultSlow FaultKind = "slow"
+	// FaultFill lets the target's volume become full: nothing more can be written to it.
+	FaultFill FaultKind = "fill"
 )
 
 // FaultKinds lists them.
-func FaultKinds() []FaultKind { return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut} }
+func FaultKinds() []FaultKind {
+	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill}
+}
 
 // Ends reports whether the target's life ends with the fault, and another begins when it
 // is healed.
@@ -49,6 +64,33 @@ func (k FaultKind) DefaultHeal() float64 {
 		return 0
 	}
 	return 1
+}
+
+// Check says why the sizes of a fault cannot be; when it is and whose, it does not look at.
+func (f Fault) Check() error {
+	switch slow := f.Kind == FaultSlow; {
+	case !slow && (f.Delay != 0 || f.Rate != 0):
+		return fmt.Errorf("%s has a delay or a rate, which only %s has", f.Kind, FaultSlow)
+	case f.Delay < 0 || f.Rate < 0:
+		return fmt.Errorf("its delay is %g s and its rate %g bytes per second: neither can be negative", f.Delay, f.Rate)
+	case slow && f.Delay == 0 && f.Rate == 0:
+		return fmt.Errorf("%s needs a delay, a rate or both, such as delay=50ms and rate=100KiB", f.Kind)
+	}
+	return nil
+}
+
+// Readied has the units of a layout ready for the faults that they shall have, those of
+// backing services too, which are in it by now.
+func (l Layout) Readied(faults []Fault) Layout {
+	l.Units = slices.Clone(l.Units)
+	for i, u := range l.Units {
+		for _, f := range faults {
+			if f.Target == u.Name || f.Target == EveryUnit && u.Server == nil && u.Name != l.Lead {
+				l.Units[i].Faults = append(slices.Clip(l.Units[i].Faults), f.Kind)
+			}
+		}
+	}
+	return l
 }
 
 // FaultRecord is what became of a fault.

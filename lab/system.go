@@ -277,6 +277,9 @@ type UnitSpec struct {
 	Node string
 	// Limits are what the unit can use at most.
 	Limits Limits
+	// Faults are what the trial will do to the unit: for some of that a deployer has to
+	// be ready before the unit starts.
+	Faults []FaultKind
 }
 
 // Limits are what a unit can use at most; zero means no limit.

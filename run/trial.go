@@ -28,6 +28,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
+	layout = layout.Readied(e.plan.Study.Faults)
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout, dir)
 	if err != nil {

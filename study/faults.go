@@ -15,7 +15,10 @@ const maxFaults = 100
 func (f *File) readFaults(r *reader, node *yaml.Node) {
 	r.list(node, "faults", func(child *yaml.Node) {
 		fault := lab.Fault{Heal: math.NaN()}
-		known := fields{"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal)}
+		known := fields{
+			"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal),
+			"delay": r.duration("delay", &fault.Delay), "rate": r.rate("rate", &fault.Rate),
+		}
 		for _, kind := range lab.FaultKinds() {
 			known[string(kind)] = func(node *yaml.Node) {
 				if fault.Kind != "" {
@@ -28,6 +31,9 @@ func (f *File) readFaults(r *reader, node *yaml.Node) {
 		r.object(child, "fault", known, "after")
 		if child.Kind == yaml.MappingNode && fault.Kind == "" {
 			r.Problem(child.Line, "fault needs one of the keys %v", lab.FaultKinds())
+		}
+		if err := fault.Check(); err != nil && fault.Kind != "" {
+			r.Problem(child.Line, "fault of %s: %v", fault.Target, err)
 		}
 		if math.IsNaN(fault.Heal) {
 			fault.Heal = fault.Kind.DefaultHeal()

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -185,6 +187,27 @@ func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
 			return
 		}
 		*into = span.Seconds()
+	}
+}
+
+// Rate reads a number of bytes per second, such as 100KiB or 2MB.
+func Rate(text string) (float64, error) {
+	bytes, err := humanize.ParseBytes(text)
+	if err != nil || bytes == 0 {
+		return 0, fmt.Errorf("%q is no number of bytes per second such as 100KiB or 2MB", text)
+	}
+	return float64(bytes), nil
+}
+
+// rate returns a reader of a number of bytes per second.
+func (r *reader) rate(what string, into *float64) func(*yaml.Node) {
+	return func(node *yaml.Node) {
+		value, err := Rate(node.Value)
+		if node.Kind != yaml.ScalarNode || err != nil {
+			r.Problem(node.Line, "%s is %s, expected bytes per second such as 100KiB or 2MB", what, show(node))
+			return
+		}
+		*into = value
 	}
 }
 

@@ -32,16 +32,18 @@ const (
 	faultyRate = 500.0
 )
 
-// parseFault reads KIND:TARGET[@AFTER][+HEAL]. After is NaN where it is not said.
+// parseFault reads KIND:TARGET[@AFTER][+HEAL][,delay=SPAN][,rate=BYTES]. After is NaN where
+// it is not said.
 func parseFault(text string) (lab.Fault, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	f := lab.Fault{Kind: lab.FaultKind(kind), After: math.NaN(), Heal: lab.FaultKind(kind).DefaultHeal()}
+	rest, sizes, sized := strings.Cut(rest, ",")
 	rest, heal, healed := strings.Cut(rest, "+")
 	target, after, timed := strings.Cut(rest, "@")
 	f.Target = target
 	if !slices.Contains(lab.FaultKinds(), f.Kind) || target == "" {
-		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example %s:%s@2s+1s",
-			text, lab.FaultKinds(), lab.FaultKill, lab.EveryUnit)
+		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example %s:%s@2s+1s, or %s:%s,delay=50ms,rate=1MiB",
+			text, lab.FaultKinds(), lab.FaultKill, lab.EveryUnit, lab.FaultSlow, lab.EveryUnit)
 	}
 	var err error
 	if timed {
@@ -50,10 +52,35 @@ func parseFault(text string) (lab.Fault, error) {
 	if healed && err == nil {
 		f.Heal, err = span(heal)
 	}
+	if sized && err == nil {
+		err = readSizes(sizes, &f)
+	}
+	if err == nil {
+		err = f.Check()
+	}
 	if err != nil {
 		return f, fmt.Errorf("--fault is %q: %w", text, err)
 	}
 	return f, nil
+}
+
+// readSizes reads how much a fault slows its target.
+func readSizes(text string, f *lab.Fault) (err error) {
+	for size := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(size, "=")
+		switch name {
+		case "delay":
+			f.Delay, err = span(value)
+		case "rate":
+			f.Rate, err = study.Rate(value)
+		default:
+			err = fmt.Errorf("%q is neither delay=SPAN nor rate=BYTES", size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // span is a time in seconds.

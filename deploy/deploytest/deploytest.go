@@ -58,6 +58,8 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a unit is paused", pausedUnit},
 		{"a server is paused", pausedServer},
 		{"cut off", cutOff},
+		{"slowed", slowed},
+		{"filled", filled},
 		{"preparations", preparations},
 		{"a preparation that fails", preparationThatFails},
 		{"units that do not become ready", neverReady},

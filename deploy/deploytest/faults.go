@@ -2,6 +2,7 @@ package deploytest
 
 import (
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -59,6 +60,78 @@ func cutOff(t *testing.T, s suite) {
 		return
 	}
 	withFault(t, s, lab.FaultCut, "stock", "stock:1")
+}
+
+// slowed slows a unit: what is sent to it comes later, and to others as before.
+func slowed(t *testing.T, s suite) {
+	if !slices.Contains(s.Faults(), lab.FaultSlow) {
+		return
+	}
+	const delay = 500 * time.Millisecond
+	l := layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	took := func(unit string) time.Duration {
+		began := time.Now()
+		if text := ask(t, d, unit); text != unit+":1" {
+			t.Errorf("%s says %q", unit, text)
+		}
+		return time.Since(began)
+	}
+	parts, fault := d.(lab.Harmer), lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
+	proof, err := parts.Harm(within(t), fault)
+	if err != nil || proof == "" {
+		t.Fatalf("slow stock: %q, %v", proof, err)
+	}
+	if stock := took("stock"); stock < delay {
+		t.Errorf("stock answers after %v, want %v or more", stock, delay)
+	}
+	if front := took("front"); front >= delay {
+		t.Errorf("front, which is not slowed, answers after %v", front)
+	}
+	if err := parts.Heal(within(t), fault); err != nil {
+		t.Fatal(err)
+	}
+	if stock := took("stock"); stock >= delay {
+		t.Errorf("healed, stock answers after %v", stock)
+	}
+	if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}); err == nil {
+		t.Error("a unit was slowed for which nothing was made ready")
+	}
+}
+
+// filled fills the volume of a unit, which cannot write any more until it is healed, and
+// has what it has written before.
+func filled(t *testing.T, s suite) {
+	if !slices.Contains(s.Faults(), lab.FaultFill) {
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a volume")
+	}
+	l := layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	says := func(unit, want string) {
+		t.Helper()
+		if text := ask(t, d, unit); text != want {
+			t.Errorf("%s says %q, want %q", unit, text, want)
+		}
+	}
+	says("stock", "stock:1")
+	harm(t, d.(lab.Harmer), "stock", lab.FaultFill)
+	says("stock", "stock:1, no space left on device")
+	says("front", "front:1")
+	heal(t, d.(lab.Harmer), "stock", lab.FaultFill)
+	says("stock", "stock:1")
+	harm(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	heal(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	says("stock", "stock:2")
+	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultFill}); err == nil {
+		t.Error("a volume was filled that has no file system of its own")
+	}
 }
 
 // withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile

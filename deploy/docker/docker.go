@@ -35,7 +35,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/relay"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -93,6 +95,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
+		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
@@ -139,6 +142,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.connect(ctx, slices.Concat(servers, contained, layout.Prepare)); err != nil {
 		return nil, err
 	}
+	if err := running.readyForFaults(layout.Units); err != nil {
+		return nil, err
+	}
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
@@ -178,11 +184,13 @@ type deployment struct {
 	unwatch   context.CancelFunc
 	images    map[string]string
 	network   string // name of the trial's own, or ""
+	host      string // address of this host, as containers see it
 	nodes     map[string]*node
 	memory    string // path of the file that is the units' memory, or ""
 	ports     *launch.Ports
 	endpoints map[string]lab.Endpoint // of units that listen
-	control   map[string]string       // host:port at which a unit waits for its conductor
+	relays    relay.Relays
+	control   map[string]string // host:port at which a unit waits for its conductor
 
 	processes  lab.Deployment // nil until they run
 	mu         sync.Mutex
@@ -295,11 +303,12 @@ func (d *deployment) Stop() error {
 			d.stopErr = errors.Join(d.removeAll(stuckPatience), d.removeNetwork())
 		}
 		d.ports.Close()
+		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
 		if d.processes != nil {
 			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
 			return
 		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.dir), os.RemoveAll(d.dir))
 	})
 	return d.stopErr
 }

@@ -5,8 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/relay"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -15,8 +20,19 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	if d.network == Bridge {
 		return lab.FaultKinds()
 	}
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 }
+
+// readyForFaults does what must be there before units start: relays and volumes.
+func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
+	servers, contained, _ := containers.Part(lab.Layout{Units: units})
+	if d.relays, err = relay.Before(slices.Concat(servers, contained), d.endpoints, d.host); err != nil {
+		return err
+	}
+	return volume.Prepare(units, d.volume)
+}
+
+func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
 
 // Harm implements lab.Harmer: every process of the container has the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
@@ -30,6 +46,10 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = c.pause(ctx)
 	case f.Kind == lab.FaultCut:
 		proof, err = c.cut(ctx)
+	case f.Kind == lab.FaultSlow:
+		proof, err = d.relays.Slow(ctx, f)
+	case f.Kind == lab.FaultFill:
+		proof, err = volume.Fill(d.volume(c.Spec))
 	case d.memory != "":
 		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
 	default:
@@ -51,6 +71,11 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return d.engine.Unpause(ctx, c.name)
 	case f.Kind == lab.FaultCut:
 		return c.reconnect(ctx)
+	case f.Kind == lab.FaultSlow:
+		d.relays.Heal(f)
+		return nil
+	case f.Kind == lab.FaultFill:
+		return volume.Drain(d.volume(c.Spec))
 	}
 	return d.startAgain(ctx, c)
 }
@@ -92,9 +117,9 @@ func (c *container) cut(ctx context.Context) (proof string, err error) {
 	if !listens {
 		return "the container is on no network", nil
 	}
-	connection, err := net.DialTimeout("tcp", endpoint.Dial, cutProof)
+	connection, err := net.DialTimeout("tcp", endpoint.Bind, cutProof)
 	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", endpoint.Dial), connection.Close())
+		return "", errors.Join(fmt.Errorf("%s still answers", endpoint.Bind), connection.Close())
 	}
 	return "from this host: " + err.Error(), nil
 }
@@ -145,7 +170,7 @@ func (c *container) awaitListening(ctx context.Context) error {
 	defer cancel()
 	for {
 		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Dial)
+		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Bind) // a relay would accept at once
 		if err == nil {
 			return connection.Close()
 		}

@@ -20,8 +20,9 @@ const (
 	// firstPort is the first that units of a node listen on: a node has an address, and
 	// so all ports, of its own.
 	firstPort = 8080
-	// firstAddress is the last number of the first node's address; the bridge has .1.
-	firstAddress = 10
+	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge,
+	// which is this host, and of the first node.
+	bridgeAddress, firstAddress = 1, 10
 	// mostOnBridge is how many nodes a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
 	// subnetsTried is how many ranges are tried, of which others may have some.
@@ -143,7 +144,7 @@ type node struct {
 
 // makeNodes makes the trial's network with nodes in it, where there are any.
 func (d *deployment) makeNodes(ctx context.Context, names []string) error {
-	d.nodes = map[string]*node{}
+	d.nodes, d.host = map[string]*node{}, launch.LoopbackHost
 	if len(names) == 0 {
 		return nil
 	}
@@ -154,6 +155,7 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
+	d.host = prefix + strconv.Itoa(bridgeAddress)
 	for i, name := range names {
 		made := &node{address: prefix + strconv.Itoa(firstAddress+i)}
 		d.nodes[name] = made

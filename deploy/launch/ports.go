@@ -75,5 +75,8 @@ func PortIsFree(port int) bool {
 	return err == nil && listener.Close() == nil
 }
 
+// LoopbackHost is where this host reaches itself.
+const LoopbackHost = "127.0.0.1"
+
 // Loopback is the address of a port.
-func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func Loopback(port int) string { return net.JoinHostPort(LoopbackHost, strconv.Itoa(port)) }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/volume"
 )
 
 const (
@@ -96,7 +97,7 @@ func endProcesses(label, dir string) error {
 // removeDir removes a private directory. What is behind links in it stays.
 func removeDir(root *os.Root, label string) error {
 	for begin := time.Now(); ; time.Sleep(pollEvery) {
-		err := root.RemoveAll(label)
+		err := errors.Join(volume.UnmountBelow(filepath.Join(root.Name(), label)), root.RemoveAll(label))
 		if err == nil {
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 )
 
 // group is the process group of one deployment, led by its janitor.
@@ -75,7 +76,7 @@ func Janitor(in io.Reader, dir string) error {
 	if err := killGroup(os.Getpid()); err != nil {
 		return err
 	}
-	return errors.Join(cgroup.RemoveTrial(cgroup.Root, os.Getenv("CLEAVE_RUN"), filepath.Base(dir)), os.RemoveAll(dir))
+	return errors.Join(cgroup.RemoveTrial(cgroup.Root, os.Getenv("CLEAVE_RUN"), filepath.Base(dir)), volume.UnmountBelow(dir), os.RemoveAll(dir))
 }
 
 // killGroup ends the members of the process group but its leader and returns

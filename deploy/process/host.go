@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -40,7 +41,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units))
+	problems = append(problems, supervise.CheckLimits(layout.Units), volume.CheckFaults(layout.Units))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if spec.Node != "" {
 			problems = append(problems, fmt.Errorf("unit %s names the node %s, and processes are all on this host: deploy with docker-host", spec.Name, spec.Node))

@@ -30,7 +30,9 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/relay"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -70,13 +72,18 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, err
 	}
 	maps.Copy(endpoints, known)
-	group, err := startGroup(d.janitor, dir, d.label)
+	relays, err := relay.Before(layout.Units, endpoints, launch.LoopbackHost)
 	if err != nil {
 		ports.Close()
 		return nil, err
 	}
+	group, err := startGroup(d.janitor, dir, d.label)
+	if err != nil {
+		ports.Close()
+		return nil, errors.Join(err, relays.Close())
+	}
 	running := &deployment{
-		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, group: group, launcher: launch.NewLauncher(),
+		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
@@ -87,6 +94,9 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
+	if err := volume.Prepare(layout.Units, running.volume); err != nil {
+		return err
+	}
 	if err := d.startServers(ctx, layout, running); err != nil {
 		return err
 	}
@@ -189,6 +199,7 @@ type deployment struct {
 	*supervise.Supervisor
 	lead      string
 	endpoints map[string]lab.Endpoint
+	relays    relay.Relays
 	group     *group
 	launcher  *launch.Launcher
 	prepared  []*unit // commands that ran before the units
@@ -292,6 +303,7 @@ func (d *deployment) Stop() error {
 		}
 		d.launcher.Close()
 		d.ports.Close()
+		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
 	})
 	return d.stopErr
 }

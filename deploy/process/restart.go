@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -20,12 +21,12 @@ const listenPatience = 60 * time.Second
 // Faults implements lab.Deployer. All processes of a host share its network, so none can
 // be cut off alone.
 func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 }
 
 // Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
 // processes have the fault.
-func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err error) {
+func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
 	u := d.named(f.Target)
 	switch {
 	case u == nil:
@@ -34,6 +35,10 @@ func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err err
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
 	case f.Kind == lab.FaultPause:
 		return u.pause()
+	case f.Kind == lab.FaultSlow:
+		return d.relays.Slow(ctx, f)
+	case f.Kind == lab.FaultFill:
+		return volume.Fill(d.volume(u.Spec))
 	case !f.Kind.Ends():
 		return "", fmt.Errorf("processes cannot have the fault %q", f.Kind)
 	case d.shares:
@@ -47,8 +52,14 @@ func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err err
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	if f.Kind == lab.FaultPause {
+	switch f.Kind {
+	case lab.FaultPause:
 		return d.named(f.Target).resume()
+	case lab.FaultSlow:
+		d.relays.Heal(f)
+		return nil
+	case lab.FaultFill:
+		return volume.Drain(d.volume(d.named(f.Target).Spec))
 	}
 	return d.startAgain(ctx, f.Target)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -167,21 +168,38 @@ func serve(channel *unit.Channel) error {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, name, "listens, life", len(known))
-	go answer(listener, fmt.Sprintf("%s:%d", name, len(known)))
+	go answer(listener, func() string {
+		says := fmt.Sprintf("%s:%d", name, len(known))
+		if err := write(filepath.Join(dir, "more")); err != nil {
+			says += ", " + err.Error()
+		}
+		return says
+	})
 	if err := channel.Await(lab.CommandStop); err != nil {
 		return err
 	}
 	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
 }
 
-// answer tells every caller the same.
-func answer(listener net.Listener, text string) {
+// write writes a file and removes it. The error has no path.
+func write(path string) error {
+	err := os.WriteFile(path, make([]byte, 64<<10), 0o600)
+	if full := new(fs.PathError); errors.As(err, &full) {
+		err = full.Err
+	}
+	return errors.Join(err, os.Remove(path))
+}
+
+func always(text string) func() string { return func() string { return text } }
+
+// answer tells every caller what there is to say.
+func answer(listener net.Listener, says func() string) {
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(connection, text) // the caller may have gone
+		_, _ = io.WriteString(connection, says()) // the caller may have gone
 		_ = connection.Close()
 	}
 }
@@ -205,7 +223,7 @@ func shelf(folder string) error {
 	if err != nil {
 		return err
 	}
-	answer(listener, string(goods))
+	answer(listener, always(string(goods)))
 	return nil
 }
 
@@ -235,9 +253,9 @@ func store(configuration, kept string) error {
 			return err
 		}
 		if i > 0 {
-			answer(listener, told)
+			answer(listener, always(told))
 		}
-		go answer(listener, told)
+		go answer(listener, always(told))
 	}
 	return nil
 }
@@ -252,7 +270,7 @@ func storeForOnce(configuration string) error {
 	if err != nil {
 		return err
 	}
-	go answer(listener, "store:1")
+	go answer(listener, always("store:1"))
 	time.Sleep(3 * time.Second)
 	return errors.New("out of shelves")
 }

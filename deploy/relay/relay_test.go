@@ -1,0 +1,171 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// echo is a unit that sends back what comes, and closes when its peer has.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = errors.Join(send(connection, connection), connection.Close()) }()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func send(to io.Writer, from io.Reader) error {
+	_, err := io.Copy(to, from)
+	return err
+}
+
+func front(t *testing.T, target string) *Relay {
+	t.Helper()
+	r, err := Listen("127.0.0.1", "stock", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// exchange sends all, ends its side and reads the answer to its end.
+func exchange(t *testing.T, address string, all []byte) (answer []byte, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	go func() {
+		_, _ = connection.Write(all)
+		_ = connection.(*net.TCPConn).CloseWrite()
+	}()
+	answer, err = io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, time.Since(began)
+}
+
+func TestWhatIsSentComesOutAtTheOtherEnd(t *testing.T) {
+	r := front(t, echo(t))
+	sent := make([]byte, 3<<20) // more than all queues hold
+	_, _ = rand.Read(sent)
+	if answer, _ := exchange(t, r.Address(), sent); !bytes.Equal(answer, sent) {
+		t.Errorf("%d bytes came back of %d, or others", len(answer), len(sent))
+	}
+}
+
+func TestSlowed(t *testing.T) {
+	r := front(t, echo(t))
+	for name, c := range map[string]struct {
+		fault lab.Fault
+		bytes int
+		least time.Duration
+	}{
+		"a delay": {lab.Fault{Delay: 0.2}, 1, 400 * time.Millisecond}, // connection and byte
+		"a rate":  {lab.Fault{Rate: 100 << 10}, 50 << 10, 500 * time.Millisecond},
+		"both":    {lab.Fault{Delay: 0.2, Rate: 100 << 10}, 20 << 10, 600 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proof, err := r.Slow(t.Context(), c.fault)
+			if err != nil || !strings.Contains(proof, "through its relay") {
+				t.Fatalf("%q, %v", proof, err)
+			}
+			sent := bytes.Repeat([]byte("x"), c.bytes)
+			if answer, took := exchange(t, r.Address(), sent); len(answer) != len(sent) || took < c.least {
+				t.Errorf("%d bytes took %v, want %v or more", len(answer), took, c.least)
+			}
+			r.Heal()
+			if _, took := exchange(t, r.Address(), sent); took >= c.least {
+				t.Errorf("healed, they took %v", took)
+			}
+		})
+	}
+}
+
+func TestAUnitThatIsGone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := front(t, listener.Addr().String())
+	_ = listener.Close()
+	if answer, _ := exchange(t, r.Address(), nil); len(answer) > 0 {
+		t.Errorf("somebody answers %q", answer)
+	}
+}
+
+// TestAProofThatDoesNotCome: within the time that there is nothing passes.
+func TestAProofThatDoesNotCome(t *testing.T) {
+	r := front(t, echo(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if proof, err := r.Slow(ctx, lab.Fault{Delay: 3600}); err == nil {
+		t.Errorf("an hour's delay was proved in no time: %q", proof)
+	}
+}
+
+func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
+	r, err := Listen("127.0.0.1", "stock", echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.Dial("tcp", r.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	r.set(time.Hour, 0)
+	_, _ = connection.Write([]byte("x"))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Close() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it does not end")
+	}
+}
+
+func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
+	units := []lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}, {Name: "front"}}
+	if _, err := Before(units, map[string]lab.Endpoint{}, "127.0.0.1"); err == nil || !strings.Contains(err.Error(), "does not listen") {
+		t.Errorf("%v, want it to say that stock does not listen", err)
+	}
+	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"}, "front": {Dial: "198.18.0.2:80"}}
+	relays, err := Before(units, endpoints, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if endpoints["stock"].Bind != "198.18.0.1:80" || endpoints["stock"].Dial != relays["stock"].Address() || endpoints["front"].Dial != "198.18.0.2:80" {
+		t.Errorf("the endpoints are %v", endpoints)
+	}
+	if err := relays.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,164 @@
+// Package volume makes folders of units that can become full: each is a file system of its
+// own in memory (tmpfs), whose size is set to what is in it and back again. Nothing of that
+// touches other units or the host's disk.
+//
+// Entry points: Prepare, Fill, Drain; UnmountBelow before a folder is removed.
+package volume
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// kind is the file system of volumes.
+	kind = "tmpfs"
+	// size is how much goes into one that is not full, in bytes; memory is taken as it
+	// is used.
+	size = 4 << 30
+	// fillAttempts: a unit that writes meanwhile takes what was just counted as used.
+	fillAttempts = 100
+)
+
+// Prepare makes the volumes of those units that are to have a full one. folder is that of a
+// unit.
+func Prepare(units []lab.UnitSpec, folder func(lab.UnitSpec) string) error {
+	made := map[string]bool{} // units may share one
+	for _, spec := range units {
+		at := folder(spec)
+		if made[at] || !slices.Contains(spec.Faults, lab.FaultFill) {
+			continue
+		}
+		if err := Make(at); err != nil {
+			return fmt.Errorf("unit %s: %w", spec.Name, err)
+		}
+		made[at] = true
+	}
+	return nil
+}
+
+// Make makes the folder, as a file system of its own.
+func Make(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Mount(kind, folder, kind, unix.MS_NOSUID|unix.MS_NODEV, options(size)); err != nil {
+		return fmt.Errorf("mount a volume of its own at %s: %w", folder, err)
+	}
+	return nil
+}
+
+// options set a volume's size.
+func options(bytes uint64) string { return fmt.Sprintf("size=%d,mode=0700", bytes) }
+
+// CheckFaults refuses units that are to have the fault of a full volume where this process
+// cannot mount one.
+func CheckFaults(units []lab.UnitSpec) error {
+	for _, spec := range units {
+		if slices.Contains(spec.Faults, lab.FaultFill) && os.Geteuid() != 0 {
+			return fmt.Errorf("the volume of unit %s is to become full, so it needs a file system of its own, which only root can mount: type: sudo cleave ...", spec.Name)
+		}
+	}
+	return nil
+}
+
+// Fill makes the volume as large as what is in it: nothing more can be written, which is
+// proved by trying.
+func Fill(folder string) (proof string, err error) {
+	if mounted, err := below(folder); err != nil || !slices.Contains(mounted, folder) {
+		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial that it would be filled", folder), err)
+	}
+	probe := filepath.Join(folder, "cleave-probe")
+	defer func() { err = errors.Join(err, removeIfThere(probe)) }()
+	for range fillAttempts {
+		var now unix.Statfs_t
+		if err := unix.Statfs(folder, &now); err != nil {
+			return "", fmt.Errorf("look at the volume %s: %w", folder, err)
+		}
+		used := (now.Blocks - now.Bfree) * uint64(now.Bsize)
+		// size=0 would be no limit.
+		err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(max(used, uint64(now.Bsize))))
+		if err != nil && !errors.Is(err, unix.EINVAL) { // more is used by now
+			return "", fmt.Errorf("fill the volume %s: %w", folder, err)
+		}
+		refused := os.WriteFile(probe, make([]byte, 2*now.Bsize), 0o600)
+		if errors.Is(refused, unix.ENOSPC) {
+			return fmt.Sprintf("%d KiB are in its volume, and %d more bytes were refused: %v", used>>10, 2*now.Bsize, unix.ENOSPC), nil
+		}
+		if refused != nil {
+			return "", refused
+		}
+		if err := os.Remove(probe); err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("the volume %s did not become full in %d attempts", folder, fillAttempts)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Drain gives the volume room again.
+func Drain(folder string) error {
+	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(size)); err != nil {
+		return fmt.Errorf("make room in the volume %s: %w", folder, err)
+	}
+	return nil
+}
+
+// UnmountBelow unmounts what is mounted in a folder, so that it can be removed.
+func UnmountBelow(folder string) error {
+	mounted, err := below(folder)
+	for _, point := range slices.Backward(mounted) {
+		err = errors.Join(err, unmount(point))
+	}
+	return err
+}
+
+func unmount(point string) error {
+	if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+		return fmt.Errorf("unmount %s: %w: type: umount -l %s", point, err, point)
+	}
+	return nil
+}
+
+// below are the points at and in a folder at which something is mounted.
+func below(folder string) ([]string, error) {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return pointsBelow(file, folder)
+}
+
+// pointsBelow reads proc_pid_mountinfo(5), in which blanks and the like are octal.
+func pointsBelow(mountinfo io.Reader, folder string) ([]string, error) {
+	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var points []string
+	lines := bufio.NewScanner(mountinfo)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			return nil, fmt.Errorf("/proc/self/mountinfo has the line %q", lines.Text())
+		}
+		if point := plain.Replace(fields[4]); point == folder || strings.HasPrefix(point, folder+"/") {
+			points = append(points, point)
+		}
+	}
+	return points, lines.Err()
+}

@@ -1,0 +1,75 @@
+package volume
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func TestFilledAndDrained(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a volume")
+	}
+	dir := t.TempDir()
+	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Faults: []lab.FaultKind{lab.FaultFill}}}
+	of := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
+	if err := Prepare(units, of); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = UnmountBelow(dir) })
+	stock, kept := of(units[1]), filepath.Join(of(units[1]), "kept")
+	more := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
+	if err := os.WriteFile(kept, []byte("flour"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	proof, err := Fill(stock)
+	if err != nil || !strings.Contains(proof, "no space left") {
+		t.Fatalf("Fill: %q, %v", proof, err)
+	}
+	if err := more(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("a full volume takes more: %v", err)
+	}
+	if err := Drain(stock); err != nil {
+		t.Fatal(err)
+	}
+	if err := more(); err != nil {
+		t.Errorf("a drained volume takes nothing: %v", err)
+	}
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "flour" {
+		t.Errorf("what was in it is %q (%v)", text, err)
+	}
+	if err := os.RemoveAll(dir); err == nil {
+		t.Error("a volume was removed that is still mounted: what UnmountBelow is for")
+	}
+	if err := errors.Join(UnmountBelow(dir), os.RemoveAll(dir)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderThatIsNoVolume(t *testing.T) {
+	if _, err := Fill(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no volume of its own") {
+		t.Errorf("Fill: %v", err)
+	}
+}
+
+func TestPointsBelow(t *testing.T) {
+	const table = `22 1 0:21 / / rw - ext4 /dev/root rw
+36 22 0:30 / /tmp/a rw,nosuid - tmpfs tmpfs rw
+37 36 0:31 / /tmp/a/with\040blank rw shared:7 - tmpfs tmpfs rw
+38 22 0:32 / /tmp/ab rw - tmpfs tmpfs rw
+`
+	points, err := pointsBelow(strings.NewReader(table), "/tmp/a")
+	if want := []string{"/tmp/a", "/tmp/a/with blank"}; err != nil || !slices.Equal(points, want) {
+		t.Errorf("%q, %v; want %q", points, err, want)
+	}
+	if _, err := pointsBelow(strings.NewReader("36 22 0:30\n"), "/tmp"); err == nil {
+		t.Error("half a line was read")
+	}
+}
