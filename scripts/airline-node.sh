@@ -30,6 +30,7 @@ build() {
   install "$target" --omit=dev
   rm -rf "$target/app"
   (cd "$source" && npm run --silent build -- --outDir "$OLDPWD/$target/app")
+  cp "$source/../api/airlinepb/airline.proto" "$target/app/remote/"
   cp "$source/run" "$target/run"
 }
 

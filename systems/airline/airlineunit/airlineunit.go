@@ -18,7 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/airline/store"
 	"github.com/cleave-lab/cleave/systems/airline/web"
@@ -78,7 +80,16 @@ type Unit struct {
 	address string
 	store   store.Store
 	parts   web.Parts
-	clients []*web.Client
+	clients []client
+	grpc    bool
+}
+
+// client asks another unit.
+type client interface {
+	service.Sessions
+	service.Credentials
+	service.FlightFinder
+	Close()
 }
 
 // Open joins a unit; what it stores is loaded then. Failures of the airline itself are
@@ -88,7 +99,7 @@ func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) 
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{address: s.Address, store: opened, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
+	u := &Unit{address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
 		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
@@ -106,14 +117,22 @@ func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) 
 	if has(UnitBookings) {
 		u.parts.Bookings = &service.Bookings{Store: opened, Flights: u.parts.Flights}
 	}
-	u.connect(s)
+	if err := u.connect(s); err != nil {
+		return nil, errors.Join(err, u.Close())
+	}
 	return u, nil
 }
 
 // connect puts clients of other units where this one has no such part.
-func (u *Unit) connect(s Settings) {
+func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
-		client := web.NewClient(s.Peers[peer], s.Pool)
+		var client client = web.NewClient(s.Peers[peer], s.Pool)
+		if s.GRPC {
+			var err error
+			if client, err = calls.NewClient(s.Peers[peer]); err != nil {
+				return err
+			}
+		}
 		u.clients = append(u.clients, client)
 		switch peer {
 		case UnitAuth:
@@ -125,13 +144,14 @@ func (u *Unit) connect(s Settings) {
 		}
 	}
 	if s.Key == nil {
-		return
+		return nil
 	}
 	signer := service.NewSigner(s.Key)
 	u.parts.Sessions = signer
 	if u.parts.Auth != nil {
 		u.parts.Auth.Signer = signer
 	}
+	return nil
 }
 
 // openStore opens the store that the settings name.
@@ -147,8 +167,34 @@ func (u *Unit) Handler() http.Handler { return web.NewHandler(u.parts) }
 
 // Serve answers until ctx ends, and then what is under way.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	return web.Serve(ctx, listener, u.Handler())
+	if !u.grpc || !u.parts.Asked {
+		return web.Serve(ctx, listener, u.Handler())
+	}
+	asked := calls.Parts{}
+	if u.parts.Auth != nil { // an interface must not hold a nil pointer
+		asked.Sessions = u.parts.Auth
+	}
+	if u.parts.Customers != nil {
+		asked.Credentials = u.parts.Customers
+	}
+	if u.parts.Flights != nil {
+		asked.Flights = u.parts.Flights
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	forCalls, others := calls.Fork(listener)
+	served := make(chan error, 1)
+	go func() {
+		served <- rpc.Serve(ctx, forCalls, calls.NewServer(asked, u.parts.Complain), drain)
+		end()
+	}()
+	err := web.Serve(ctx, others, u.Handler())
+	end()
+	return errors.Join(err, <-served)
 }
+
+// drain is how long calls that are under way at the end may take.
+const drain = 5 * time.Second
 
 // Close closes what the unit uses. It serves no more.
 func (u *Unit) Close() error {

@@ -29,6 +29,8 @@ const (
 	mongodb  = "mongodb"
 	ask      = "ask"
 	token    = "token"
+	overHTTP = "http"
+	overGRPC = "grpc"
 	on       = "on"
 	off      = "off"
 )
@@ -48,6 +50,7 @@ type Settings struct {
 	SessionSeconds int
 	Key            []byte // of signed sessions; nil: auth is asked
 	Pool           bool   // connections to other units are kept
+	GRPC           bool   // units call each other over gRPC, not over HTTP; it keeps its connections
 }
 
 // keySize is the length of the key of signed sessions, in bytes.
@@ -66,6 +69,10 @@ func Read(get func(string) string) (Settings, error) {
 		},
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
 		Pool:           r.one("AIRLINE_POOL", on, off) == on,
+		GRPC:           r.one("AIRLINE_CALLS", overHTTP, overGRPC) == overGRPC,
+	}
+	if s.GRPC && !s.Pool {
+		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_POOL is %q: with AIRLINE_CALLS=%s connections are kept, use %s", off, overGRPC, on))
 	}
 	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
 		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))

@@ -25,6 +25,7 @@ const (
 	KnobStore    = "store"
 	KnobSessions = "sessions"
 	KnobPool     = "pool"
+	KnobCalls    = "calls"
 	KnobWorkers  = "workers"
 )
 
@@ -37,6 +38,8 @@ const (
 	Mongo    = "mongo"
 	Ask      = "ask"
 	Token    = "token"
+	HTTP     = "http"
+	GRPC     = "grpc"
 	off      = "off"
 	on       = "on"
 	perCore  = "cores"
@@ -52,6 +55,7 @@ type Design struct {
 	Store   string
 	Token   bool // units check a signed token themselves, and ask nobody
 	Pool    bool // units keep their connections to each other
+	GRPC    bool // units call each other over gRPC
 	Workers int  // processes of a unit of Node.js; 0: as many as it has cores
 }
 
@@ -62,6 +66,7 @@ func knobs() []lab.Knob {
 		{Name: KnobStore, Values: []string{Embedded, Mongo}, Summary: "what keeps the data: a store in each unit, or a server of MongoDB's protocol"},
 		{Name: KnobSessions, Values: []string{Ask, Token}, Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a signed token itself"},
 		{Name: KnobPool, Values: []string{off, on}, Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call"},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)"},
 		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true, Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
 }
@@ -95,6 +100,13 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights, airlineunit.UnitBookings}
+	}
+	d.GRPC = settings[KnobCalls] == GRPC
+	if d.GRPC && !d.Pool {
+		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name, KnobCalls, GRPC, KnobPool, on)
+	}
+	if d.GRPC && d.Runtime == Java {
+		return Design{}, fmt.Errorf("architecture %s: the airline in %s has no %s=%s yet: use %s or %s", name, Java, KnobCalls, GRPC, Go, Node)
 	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)

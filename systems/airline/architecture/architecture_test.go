@@ -12,12 +12,12 @@ func TestArchitecturesAreUnits(t *testing.T) {
 		if err != nil || strings.Join(d.Units, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", name, d.Units, err, want)
 		}
-		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.Workers != 0 {
+		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.GRPC || d.Workers != 0 {
 			t.Errorf("%s is by itself %+v", name, d)
 		}
 	}
-	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on", KnobWorkers: "3", KnobStore: Mongo})
-	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || d.Workers != 3 || d.Store != Mongo {
+	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on", KnobWorkers: "3", KnobStore: Mongo, KnobCalls: GRPC})
+	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || !d.GRPC || d.Workers != 3 || d.Store != Mongo {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if booking := d.Booking(); booking != "bookings" {
@@ -33,6 +33,8 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 		`workers is "many": use cores, or 1 to 64`:   {KnobWorkers: "many"},
 		`sessions is "": use ask or token`:           {KnobSessions: ""},
 		`store is "paper": use embedded or mongo`:    {KnobStore: "paper"},
+		`calls=grpc keeps its connections`:           {KnobCalls: GRPC},
+		`the airline in java has no calls=grpc yet`:  {KnobCalls: GRPC, KnobPool: "on", KnobRuntime: Java},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)
@@ -50,7 +52,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 5 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 6 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

@@ -44,7 +44,7 @@ type runtime struct {
 	name    string
 	program string
 	args    []string
-	mongo   bool // it can keep the airline on MongoDB, too
+	grpc    bool // its units can call each other over gRPC, too
 }
 
 // runtimes are those of the project; those that are not built have no file.
@@ -59,7 +59,7 @@ func runtimes(t *testing.T) []runtime {
 	}
 	return []runtime{
 		{"go", own, []string{asUnit}, true},
-		{"java", filepath.Join(built, "java", "run"), nil, true},
+		{"java", filepath.Join(built, "java", "run"), nil, false},
 		{"node", filepath.Join(built, "node", "run"), nil, true},
 	}
 }
@@ -243,9 +243,6 @@ func TestAirlines(t *testing.T) {
 // TestAirlinesOverMongo plays the suite on a server that all units share.
 func TestAirlinesOverMongo(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
-		if !r.mongo {
-			t.Skipf("the airline in %s does not take AIRLINE_STORE=mongodb yet", r.name)
-		}
 		for name, units := range architectures() {
 			t.Run(name, func(t *testing.T) {
 				instance := servers.Started(t, server.Mongo, server.Settings{})
@@ -258,11 +255,27 @@ func TestAirlinesOverMongo(t *testing.T) {
 	})
 }
 
+// TestAirlinesOverGRPC plays the suite on services that call each other over gRPC.
+func TestAirlinesOverGRPC(t *testing.T) {
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		if !r.grpc {
+			t.Skipf("the airline in %s does not take AIRLINE_CALLS=grpc yet", r.name)
+		}
+		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
+			settings["AIRLINE_CALLS"], settings["AIRLINE_POOL"] = "grpc", "on"
+			a := startProcesses(t, r, architectures()["services"], settings)
+			a.Finds = 3 * time.Second
+			return a
+		})
+	})
+}
+
 func TestWrongSettingsAreNamed(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		for variable, value := range map[string]string{
 			"AIRLINE_UNIT": "everything", "AIRLINE_STORE": "paper", "AIRLINE_CUSTOMERS": "0", "AIRLINE_AIRPORTS": "31", "AIRLINE_DAYS": "many", "AIRLINE_FLIGHTS": "-1",
 			"AIRLINE_FIRST_DAY": "2026-02-30", "AIRLINE_SESSION_SECONDS": "1.5", "AIRLINE_SESSIONS": "maybe", "AIRLINE_POOL": "yes",
+			"AIRLINE_CALLS": "soap",
 		} {
 			command := exec.Command(r.program, r.args...)
 			command.Env = environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"}, map[string]string{variable: value})

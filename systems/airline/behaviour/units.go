@@ -168,7 +168,11 @@ func tellsThatPartIsGone(s *session) {
 		if err := s.airline.Restart(c.killed); err != nil {
 			s.Fatal(err)
 		}
-		if got := s.ask(c.method, c.path, c.body); got.status >= http.StatusMultipleChoices {
+		got := s.ask(c.method, c.path, c.body)
+		for begun := time.Now(); got.problem() == "unavailable" && time.Since(begun) < s.airline.Finds; time.Sleep(20 * time.Millisecond) {
+			got = s.ask(c.method, c.path, c.body)
+		}
+		if got.status >= http.StatusMultipleChoices {
 			s.Errorf("%s is back: %s", c.killed, got)
 		}
 	}

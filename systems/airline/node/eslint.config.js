@@ -17,7 +17,10 @@ export default defineConfig(
     // The rules of the airline know neither HTTP nor where things are kept.
     files: ['src/domain/**'],
     rules: {
-      'no-restricted-imports': ['error', { patterns: ['../*', 'fastify', 'lmdb', 'undici', 'mongodb'] }],
+      'no-restricted-imports': [
+        'error',
+        { patterns: ['../*', 'fastify', 'lmdb', 'undici', 'mongodb', '@grpc/*'] },
+      ],
     },
   },
 );

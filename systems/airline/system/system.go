@@ -122,16 +122,21 @@ const (
 	programsVariable = "CLEAVE_AIRLINE"
 )
 
-// programs is the folder with what is not Go.
+// programs is the folder with what is not Go, as units find it from theirs and containers
+// in their own file systems: whole, and without links. One that is not there is said to
+// be missing by whoever looks into it.
 func programs() string {
-	if folder := os.Getenv(programsVariable); folder != "" {
-		return folder
+	folder := os.Getenv(programsVariable)
+	if own, err := os.Executable(); folder == "" && err == nil {
+		folder = filepath.Join(filepath.Dir(own), airline.Name)
 	}
-	own, err := os.Executable()
-	if err != nil { // then nothing is found, and said to be missing
-		return airline.Name
+	if whole, err := filepath.Abs(folder); err == nil {
+		folder = whole
 	}
-	return filepath.Join(filepath.Dir(own), airline.Name)
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	return folder
 }
 
 // program is what runs a unit in a runtime that is not Go.
@@ -220,12 +225,13 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 			"AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights), "AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"), "AIRLINE_SESSION_SECONDS=3600",
 			"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 			"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
+			"AIRLINE_CALLS=" + how(d),
 		},
 	}
 	unit.Peers = airlineunit.Asks(name, d.Token)
 	unit.Uses = []lab.Use{}
 	for _, other := range unit.Peers {
-		unit.Uses = append(unit.Uses, lab.Use{To: other, How: "http"})
+		unit.Uses = append(unit.Uses, lab.Use{To: other, How: how(d)})
 	}
 	if d.Store == architecture.Mongo {
 		unit.Uses = append(unit.Uses, lab.Use{To: serviceDatabase})
@@ -246,6 +252,14 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Env = append(unit.Env, "AIRLINE_WORKERS="+strconv.Itoa(workers(d, p)))
 	}
 	return unit
+}
+
+// how units call each other.
+func how(d architecture.Design) string {
+	if d.GRPC {
+		return architecture.GRPC
+	}
+	return architecture.HTTP
 }
 
 // heap is that of a Java unit. All variants have a gigabyte in all.

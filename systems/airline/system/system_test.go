@@ -81,9 +81,10 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 func TestKnobsReachTheUnits(t *testing.T) {
 	layout, _ := layoutOf(t, variant(architecture.Services, map[string]string{
 		architecture.KnobRuntime: architecture.Node, architecture.KnobSessions: architecture.Token, architecture.KnobPool: "on", architecture.KnobWorkers: "3", architecture.KnobStore: architecture.Mongo,
+		architecture.KnobCalls: architecture.GRPC,
 	}), point(map[string]float64{lab.FactorUsers: 1, Customers: 9}))
 	unit := layout.Units[0]
-	for _, want := range []string{"AIRLINE_SESSIONS=token", "AIRLINE_POOL=on", "AIRLINE_WORKERS=3", "AIRLINE_STORE=mongodb", "AIRLINE_CUSTOMERS=9", "AIRLINE_KEY={dir}/key"} {
+	for _, want := range []string{"AIRLINE_SESSIONS=token", "AIRLINE_POOL=on", "AIRLINE_CALLS=grpc", "AIRLINE_WORKERS=3", "AIRLINE_STORE=mongodb", "AIRLINE_CUSTOMERS=9", "AIRLINE_KEY={dir}/key"} {
 		if !slices.Contains(unit.Env, want) {
 			t.Errorf("%v has no %s", unit.Env, want)
 		}
@@ -93,7 +94,7 @@ func TestKnobsReachTheUnits(t *testing.T) {
 	}
 	layout, _ = layoutOf(t, variant(architecture.Services, nil), point(map[string]float64{lab.FactorUsers: 1}))
 	unit = layout.Units[0]
-	for _, want := range []string{"AIRLINE_SESSIONS=ask", "AIRLINE_POOL=off", "AIRLINE_STORE=embedded", "AIRLINE_CUSTOMERS=10000"} {
+	for _, want := range []string{"AIRLINE_SESSIONS=ask", "AIRLINE_POOL=off", "AIRLINE_CALLS=http", "AIRLINE_STORE=embedded", "AIRLINE_CUSTOMERS=10000"} {
 		if !slices.Contains(unit.Env, want) {
 			t.Errorf("%v has no %s", unit.Env, want)
 		}
@@ -122,6 +123,21 @@ func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 	want := fmt.Sprintf("%d cores are asked for, this host has %d", all+1, all)
 	if err == nil || !strings.Contains(err.Error(), want) || playable(tooMany) == nil {
 		t.Errorf("%v, want it to say %s", err, want)
+	}
+}
+
+func TestProgramsAreFoundThroughLinks(t *testing.T) {
+	real, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(real, "link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(programsVariable, "link")
+	if got, want := program(architecture.Node), filepath.Join(real, architecture.Node, "run"); got != want {
+		t.Errorf("the program is %s, want %s", got, want)
 	}
 }
 

@@ -35,7 +35,7 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		return nil, nil, err
 	}
 	stops, steps := []lab.Variant{variantOf(from.Architecture, at)}, []lab.PathStep(nil)
-	for _, turn := range []string{architecture.KnobRuntime, turnArchitecture, architecture.KnobStore, architecture.KnobSessions, architecture.KnobPool, architecture.KnobWorkers, turnDeployment} {
+	for _, turn := range []string{architecture.KnobRuntime, turnArchitecture, architecture.KnobStore, architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, architecture.KnobWorkers, turnDeployment} {
 		if at[turn] == after[turn] {
 			continue
 		}

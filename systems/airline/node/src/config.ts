@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { allAirports, type DatasetSize } from './domain/dataset.js';
+import type { Peers } from './remote/units.js';
 
 const unitNames = ['monolith', 'auth', 'customers', 'flights', 'bookings'] as const;
 export type UnitName = (typeof unitNames)[number];
+
+const callKinds = ['http', 'grpc'] as const;
 
 /** All that a unit is told by its environment. */
 export interface Config {
@@ -14,12 +17,14 @@ export interface Config {
   /** URL of the server that keeps the data; undefined where the embedded store does. */
   database: string | undefined;
   /** host:port of other units, where this one calls them. */
-  peers: { auth: string; customers: string; flights: string };
+  peers: Peers;
   size: DatasetSize;
   sessionSeconds: number;
   /** With which tokens are signed; undefined where auth is asked about sessions. */
   key: Buffer | undefined;
   keepConnections: boolean;
+  /** What units call each other over. */
+  calls: (typeof callKinds)[number];
   workers: number;
 }
 
@@ -35,6 +40,11 @@ export function readConfig(env: Environment): Config {
   const data = env['AIRLINE_DATA'] ?? '';
   if (embedded && data === '') {
     throw wrong('AIRLINE_DATA', data, 'a folder for what the unit stores');
+  }
+  const calls = choice(env, 'AIRLINE_CALLS', callKinds, 'http');
+  const pool = choice(env, 'AIRLINE_POOL', ['on', 'off'], 'on');
+  if (calls === 'grpc' && pool === 'off') {
+    throw wrong('AIRLINE_POOL', pool, 'on, since with AIRLINE_CALLS=grpc connections are kept');
   }
   const asksAuth = sessions === 'ask' && ['customers', 'flights', 'bookings'].includes(unit);
   return {
@@ -56,7 +66,8 @@ export function readConfig(env: Environment): Config {
     },
     sessionSeconds: integer(env, 'AIRLINE_SESSION_SECONDS', 1800, 1, 86_400),
     key: sessions === 'token' ? key(env, 'AIRLINE_KEY') : undefined,
-    keepConnections: choice(env, 'AIRLINE_POOL', ['on', 'off'], 'on') === 'on',
+    keepConnections: pool === 'on',
+    calls,
     workers: integer(env, 'AIRLINE_WORKERS', 1, 1, 1024),
   };
 }

@@ -7,7 +7,9 @@ import { Flights } from './domain/flights.js';
 import type { Part, SessionBook, Sessions, Store } from './domain/ports.js';
 import * as routes from './http/routes.js';
 import { newServer } from './http/server.js';
-import { connections, RemoteCredentials, RemoteFlights, RemoteSessions } from './remote/units.js';
+import { answerOver, type Asked } from './remote/answers.js';
+import { overGrpc } from './remote/calls.js';
+import { overHttp } from './remote/units.js';
 import { SignedSessions } from './sessions/signed.js';
 import { StoredSessions } from './sessions/stored.js';
 import { EmbeddedStore } from './store/embedded.js';
@@ -55,19 +57,27 @@ export async function startUnit(config: Config): Promise<Unit> {
   };
 }
 
-/** Joins components in one process, or this one with the others behind HTTP. */
+/** Joins components in one process, or this one with the others behind HTTP or gRPC. */
 function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
   const { unit, peers } = config;
   const own: SessionBook =
     config.key === undefined
       ? new StoredSessions(store, config.sessionSeconds)
       : new SignedSessions(config.key, config.sessionSeconds);
-  const dispatcher = connections(config.keepConnections);
-  app.addHook('onClose', () => dispatcher.close());
+  const remote = config.calls === 'grpc' ? overGrpc(peers) : overHttp(peers, config.keepConnections);
+  app.addHook('onClose', () => remote.close());
+  const answer = (asked: Asked) => {
+    if (config.calls === 'grpc') {
+      const answers = answerOver(app.server, asked);
+      app.addHook('preClose', (done) => {
+        answers.end();
+        done();
+      });
+    }
+  };
   const flights = new Flights(store);
   const customers = new Customers(store);
-  const asked: Sessions =
-    config.key === undefined ? new RemoteSessions({ name: 'auth', address: peers.auth, dispatcher }) : own;
+  const others: () => Sessions = config.key === undefined ? () => remote.sessions() : () => own;
   switch (unit) {
     case 'monolith': {
       const bookings = new Bookings(store, flights);
@@ -79,24 +89,25 @@ function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
       break;
     }
     case 'auth': {
-      const credentials = new RemoteCredentials({ name: 'customers', address: peers.customers, dispatcher });
-      const auth = new Auth(own, credentials);
+      const auth = new Auth(own, remote.credentials());
       routes.authRoutes(app, auth, own);
       routes.internalAuthRoutes(app, auth);
+      answer({ sessions: own });
       break;
     }
     case 'customers':
-      routes.customerRoutes(app, customers, asked);
+      routes.customerRoutes(app, customers, others());
       routes.internalCustomerRoutes(app, customers);
+      answer({ credentials: customers });
       break;
     case 'flights':
-      routes.flightRoutes(app, flights, asked);
+      routes.flightRoutes(app, flights, others());
       routes.internalFlightRoutes(app, flights);
+      answer({ flights });
       break;
     case 'bookings': {
-      const finder = new RemoteFlights({ name: 'flights', address: peers.flights, dispatcher });
-      const bookings = new Bookings(store, finder);
-      routes.bookingRoutes(app, bookings, asked);
+      const bookings = new Bookings(store, remote.flights());
+      routes.bookingRoutes(app, bookings, others());
       routes.auditRoutes(app, bookings);
       break;
     }

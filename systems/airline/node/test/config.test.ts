@@ -16,6 +16,7 @@ test('what is not said has its usual value', () => {
     sessionSeconds: 1800,
     key: undefined,
     keepConnections: true,
+    calls: 'http',
     workers: 1,
   });
 });
@@ -34,6 +35,7 @@ test.each([
   ['AIRLINE_SESSION_SECONDS', ''],
   ['AIRLINE_SESSIONS', 'jwt'],
   ['AIRLINE_POOL', 'yes'],
+  ['AIRLINE_CALLS', 'soap'],
   ['AIRLINE_WORKERS', '0'],
 ])('%s=%s is refused with name and value', (name, value) => {
   const read = () => readConfig({ ...least, [name]: value });

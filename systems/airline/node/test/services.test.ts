@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { writeFileSync } from 'node:fs';
 import { ask, folder, freeAddress, login, start, startServices } from './airline.js';
 
-test('the services do together what the monolith does', async () => {
-  const { addresses } = await startServices();
+test.each(['http', 'grpc'])('the services do together what the monolith does, over %s', async (calls) => {
+  const { addresses } = await startServices({ AIRLINE_CALLS: calls });
   const token = await login(addresses.auth, 3);
   expect(await ask(addresses.customers, 'GET', '/customers/c3', token)).toMatchObject({ status: 200 });
   expect(
@@ -26,8 +26,8 @@ test('the services do together what the monolith does', async () => {
   expect(await ask(addresses.flights, 'POST', '/login')).toMatchObject({ status: 404 });
 });
 
-test('a unit whose peer is gone is unavailable, and serves again when it is back', async () => {
-  const { addresses, units } = await startServices();
+test.each(['http', 'grpc'])('without its peer a unit is unavailable, over %s', async (calls) => {
+  const { addresses, units } = await startServices({ AIRLINE_CALLS: calls });
   const token = await login(addresses.auth, 3);
   const order = { flights: ['AMS-ATH-20260101-1'] };
   await units.flights.close();
@@ -40,8 +40,12 @@ test('a unit whose peer is gone is unavailable, and serves again when it is back
     AIRLINE_UNIT: 'flights',
     CLEAVE_ADDRESS: addresses.flights,
     CLEAVE_ADDRESS_AUTH: addresses.auth,
+    AIRLINE_CALLS: calls,
   });
-  expect(await ask(addresses.bookings, 'POST', '/bookings', token, order)).toMatchObject({ status: 201 });
+  const serves = async () => {
+    expect(await ask(addresses.bookings, 'POST', '/bookings', token, order)).toMatchObject({ status: 201 });
+  };
+  await vi.waitFor(serves, 3000); // over gRPC it is looked for again after a pause
 });
 
 test('with signed tokens, nobody asks auth', async () => {

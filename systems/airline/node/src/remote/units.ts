@@ -1,4 +1,4 @@
-/** The other units, behind HTTP. */
+/** The other units: what they are asked, and asking them over HTTP. */
 import { Agent, type Dispatcher } from 'undici';
 import type { Flight, Session } from '../domain/model.js';
 import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
@@ -7,18 +7,40 @@ import { isToken } from '../sessions/stored.js';
 
 const timeout = 5000;
 
-/** Connections to other units: kept open for the next call, or one for each. */
-export function connections(keptOpen: boolean): Dispatcher {
-  return new Agent({
+/** host:port of other units. */
+export interface Peers {
+  auth: string;
+  customers: string;
+  flights: string;
+}
+
+/** Asks other units. */
+export interface Remote {
+  sessions(): Sessions;
+  credentials(): Credentials;
+  flights(): FlightFinder;
+  close(): Promise<void>;
+}
+
+/** Asks other units over connections that are kept open for the next call, or one for each. */
+export function overHttp(peers: Peers, keptOpen: boolean): Remote {
+  const dispatcher = new Agent({
     pipelining: keptOpen ? 1 : 0, // undici's way to say that a connection serves one request
     headersTimeout: timeout,
     bodyTimeout: timeout,
     connect: { timeout },
   });
+  const peer = (name: keyof Peers) => ({ name, address: peers[name], dispatcher });
+  return {
+    sessions: () => new RemoteSessions(peer('auth')),
+    credentials: () => new RemoteCredentials(peer('customers')),
+    flights: () => new RemoteFlights(peer('flights')),
+    close: () => dispatcher.close(),
+  };
 }
 
 /** Where another unit is, and what calls it goes through. */
-export interface Peer {
+interface Peer {
   name: string;
   /** host:port */
   address: string;
@@ -55,7 +77,7 @@ function unexpected(peer: Peer, { status, body }: Answer): Error {
   return new Error(`${peer.name} answered ${String(status)}: ${body.slice(0, 200)}`);
 }
 
-export class RemoteSessions implements Sessions {
+class RemoteSessions implements Sessions {
   constructor(private readonly auth: Peer) {}
 
   async find(token: string): Promise<Session | undefined> {
@@ -74,7 +96,7 @@ export class RemoteSessions implements Sessions {
   }
 }
 
-export class RemoteCredentials implements Credentials {
+class RemoteCredentials implements Credentials {
   constructor(private readonly customers: Peer) {}
 
   async check(login: string, password: string): Promise<boolean> {
@@ -90,7 +112,7 @@ export class RemoteCredentials implements Credentials {
   }
 }
 
-export class RemoteFlights implements FlightFinder {
+class RemoteFlights implements FlightFinder {
   constructor(private readonly flights: Peer) {}
 
   async flight(id: string): Promise<Flight | undefined> {

@@ -67,6 +67,7 @@ public record Settings(
       Part part = part();
       boolean embedded =
           choice("AIRLINE_STORE", "embedded", Set.of("embedded", "mongodb")).equals("embedded");
+      choice("AIRLINE_CALLS", "http", Set.of("http")); // gRPC is not there yet
       boolean signed = choice("AIRLINE_SESSIONS", "ask", Set.of("ask", "token")).equals("token");
       boolean asks = part != Part.MONOLITH && part != Part.AUTH && !signed;
       return new Settings(

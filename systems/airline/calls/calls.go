@@ -1,0 +1,124 @@
+// Package calls carries what units of the airline ask each other over gRPC, with
+// grpc-go, in the place of HTTP with JSON (web.Client). A unit answers calls at the
+// address at which it answers everything else: Fork tells the two apart.
+//
+// Entry points: NewServer, NewClient, Fork.
+package calls
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+)
+
+const (
+	// callTimeout is how long another unit may take to answer.
+	callTimeout = 5 * time.Second
+	// maxMessage is the longest request, in bytes.
+	maxMessage = 16 << 10
+)
+
+// faults are the failures that cross; refusals that belong to a call are answers.
+type faults struct{ complain func(error) }
+
+// Encode implements rpc.Faults.
+func (f faults) Encode(err error) rpc.Fault {
+	problem := airline.ProblemOf(err)
+	if problem.Kind == airline.Internal {
+		f.complain(problem)
+	}
+	return rpc.Fault{Kind: string(problem.Kind), Detail: problem.Detail}
+}
+
+// Decode implements rpc.Faults.
+func (faults) Decode(fault rpc.Fault, cause error) error {
+	switch fault.Kind {
+	case rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled:
+		return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer", Cause: cause}
+	}
+	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
+}
+
+// Parts are what other units ask; nil: not here.
+type Parts struct {
+	Sessions    service.Sessions
+	Credentials service.Credentials
+	Flights     service.FlightFinder
+}
+
+// NewServer answers other units. Failures of the airline itself are complained of.
+func NewServer(parts Parts, complain func(error)) *grpcgo.Server {
+	s := grpcgo.NewServer(maxMessage, faults{complain})
+	if parts.Sessions != nil {
+		airlinepb.RegisterAuthServer(s, auth{sessions: parts.Sessions})
+	}
+	if parts.Credentials != nil {
+		airlinepb.RegisterCustomersServer(s, customers{credentials: parts.Credentials})
+	}
+	if parts.Flights != nil {
+		airlinepb.RegisterFlightsServer(s, flights{finder: parts.Flights})
+	}
+	return s
+}
+
+// refused reports whether an error is a refusal of a kind.
+func refused(err error, kind airline.ProblemKind) bool {
+	return err != nil && airline.ProblemOf(err).Kind == kind
+}
+
+type auth struct {
+	airlinepb.UnimplementedAuthServer
+	sessions service.Sessions
+}
+
+// FindSession implements airlinepb.AuthServer.
+func (a auth) FindSession(ctx context.Context, r *airlinepb.FindSessionRequest) (*airlinepb.FindSessionResponse, error) {
+	session, err := a.sessions.Session(ctx, r.GetToken())
+	if refused(err, airline.NoSession) {
+		return &airlinepb.FindSessionResponse{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &airlinepb.FindSessionResponse{Session: &airlinepb.Session{Login: session.Login, Expires: session.Expires.Format(time.RFC3339Nano)}}, nil
+}
+
+type customers struct {
+	airlinepb.UnimplementedCustomersServer
+	credentials service.Credentials
+}
+
+// CheckPassword implements airlinepb.CustomersServer.
+func (c customers) CheckPassword(ctx context.Context, r *airlinepb.CheckPasswordRequest) (*airlinepb.CheckPasswordResponse, error) {
+	err := c.credentials.Check(ctx, r.GetLogin(), r.GetPassword())
+	if err != nil && !refused(err, airline.WrongCredentials) {
+		return nil, err
+	}
+	return &airlinepb.CheckPasswordResponse{Right: err == nil}, nil
+}
+
+type flights struct {
+	airlinepb.UnimplementedFlightsServer
+	finder service.FlightFinder
+}
+
+// FindFlight implements airlinepb.FlightsServer.
+func (f flights) FindFlight(ctx context.Context, r *airlinepb.FindFlightRequest) (*airlinepb.FindFlightResponse, error) {
+	found, err := f.finder.Flight(ctx, r.GetId())
+	if refused(err, airline.UnknownFlight) {
+		return &airlinepb.FindFlightResponse{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &airlinepb.FindFlightResponse{Flight: &airlinepb.Flight{
+		Id: found.ID, From: found.From, To: found.To, Departs: found.Departs.Format(time.RFC3339),
+		Minutes: int32(found.Minutes), Price: int32(found.Price), // both are small by the rule of the data
+	}}, nil
+}

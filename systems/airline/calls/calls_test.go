@@ -1,0 +1,170 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/airline"
+)
+
+// parts answers by what is asked: "down" is a part that does not answer, "broken" one
+// that has failed.
+type parts struct{}
+
+var (
+	session = airline.Session{Login: "c1", Expires: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
+	flight  = airline.Flight{ID: "AMS-ATH-20260101-1", From: "AMS", To: "ATH", Departs: time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC), Minutes: 71, Price: 5710}
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+func (parts) Session(_ context.Context, asked string) (airline.Session, error) {
+	if asked != token {
+		return airline.Session{}, airline.Problemf(airline.NoSession, "log in")
+	}
+	return session, nil
+}
+
+func (parts) Check(_ context.Context, login, password string) error {
+	switch login {
+	case "down":
+		return airline.Problemf(airline.Unavailable, "the database does not answer")
+	case "broken":
+		return errors.New("secret of the inside")
+	}
+	if password != "right" {
+		return airline.Problemf(airline.WrongCredentials, "it is wrong")
+	}
+	return nil
+}
+
+func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
+	if id != flight.ID {
+		return airline.Flight{}, airline.Problemf(airline.UnknownFlight, "there is none")
+	}
+	return flight, nil
+}
+
+// serve answers calls and HTTP at an address until the returned function is called.
+func serve(t *testing.T, address string, complain func(error)) (at string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forCalls, others := Fork(listener)
+	ctx, end := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, complain), time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+	web := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second}
+	serving.Go(func() {
+		if err := web.Serve(others); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String(), func() {
+		end()
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	}
+}
+
+func kindOf(err error) airline.ProblemKind {
+	if err == nil {
+		return ""
+	}
+	return airline.ProblemOf(err).Kind
+}
+
+func TestUnitsAskEachOther(t *testing.T) {
+	var complaints []error
+	address, stop := serve(t, "127.0.0.1:0", func(err error) { complaints = append(complaints, err) })
+	client, err := NewClient(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx := t.Context()
+	if got, err := client.Session(ctx, token); err != nil || got != session {
+		t.Errorf("session %+v, %v", got, err)
+	}
+	if got, err := client.Flight(ctx, flight.ID); err != nil || got != flight {
+		t.Errorf("flight %+v, %v", got, err)
+	}
+	_, noSession := client.Session(ctx, token[1:]+"0")
+	_, noToken := client.Session(ctx, "x")
+	_, noFlight := client.Flight(ctx, "AMS-ATH-20260101-2")
+	for i, c := range []struct {
+		err  error
+		want airline.ProblemKind
+	}{
+		{noSession, airline.NoSession}, {noToken, airline.NoSession}, {noFlight, airline.UnknownFlight},
+		{client.Check(ctx, "c1", "right"), ""}, {client.Check(ctx, "c1", "wrong"), airline.WrongCredentials},
+		{client.Check(ctx, "down", ""), airline.Unavailable}, {client.Check(ctx, "broken", ""), airline.Internal},
+	} {
+		if got := kindOf(c.err); got != c.want {
+			t.Errorf("case %d: %v, want %q", i, c.err, c.want)
+		}
+	}
+	answer, err := http.Get("http://" + address + "/")
+	if err != nil || answer.StatusCode != http.StatusNotFound || answer.Body.Close() != nil {
+		t.Errorf("HTTP at the same address: %+v, %v", answer, err)
+	}
+	stop()
+	if len(complaints) != 1 {
+		t.Errorf("complaints %v, want one of what is broken", complaints)
+	}
+}
+
+func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
+	address, stop := serve(t, "127.0.0.1:0", nil)
+	client, err := NewClient(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.Check(t.Context(), "c1", "right"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != airline.Unavailable {
+		t.Errorf("without the other unit: %v", err)
+	}
+	_, stop = serve(t, address, nil)
+	defer stop()
+	for begun := time.Now(); client.Check(t.Context(), "c1", "right") != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 5*time.Second {
+			t.Fatal("the unit that is back is not found")
+		}
+	}
+}
+
+// TestAnEndWaitsForNobodyWhoIsSilent: a connection that says nothing is nobody's.
+func TestAnEndWaitsForNobodyWhoIsSilent(t *testing.T) {
+	address, stop := serve(t, "127.0.0.1:0", nil)
+	silent, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }() // the other end may have done so
+	stop()
+	if _, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+		time.Sleep(100 * time.Millisecond) // the listener closes when both branches are
+		if late, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+			t.Error("the address still listens")
+			_ = late.Close()
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package calls
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
+	"github.com/cleave-lab/cleave/systems/airline/service"
+)
+
+// Client asks another unit over one connection that all calls share.
+type Client struct {
+	grpc      *grpcgo.Client
+	auth      airlinepb.AuthClient
+	customers airlinepb.CustomersClient
+	flights   airlinepb.FlightsClient
+}
+
+var (
+	_ service.Sessions     = (*Client)(nil)
+	_ service.Credentials  = (*Client)(nil)
+	_ service.FlightFinder = (*Client)(nil)
+)
+
+// NewClient asks the unit at an address, host:port.
+func NewClient(address string) (*Client, error) {
+	client, err := grpcgo.NewClient(address, faults{})
+	if err != nil {
+		return nil, err
+	}
+	return &Client{client, airlinepb.NewAuthClient(client), airlinepb.NewCustomersClient(client), airlinepb.NewFlightsClient(client)}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { _ = c.grpc.Close() } // fails only where it was closed before
+
+// Session implements service.Sessions.
+func (c *Client) Session(ctx context.Context, token string) (airline.Session, error) {
+	noSession := airline.Problemf(airline.NoSession, "log in first")
+	if !service.IsID(token) {
+		return airline.Session{}, noSession
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := c.auth.FindSession(ctx, &airlinepb.FindSessionRequest{Token: token})
+	if err != nil {
+		return airline.Session{}, err
+	}
+	if answer.GetSession() == nil {
+		return airline.Session{}, noSession
+	}
+	expires, err := time.Parse(time.RFC3339, answer.GetSession().GetExpires())
+	if err != nil {
+		return airline.Session{}, fmt.Errorf("read the session that another unit answers: %w", err)
+	}
+	return airline.Session{Login: answer.GetSession().GetLogin(), Expires: expires}, nil
+}
+
+// Check implements service.Credentials.
+func (c *Client) Check(ctx context.Context, login, password string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := c.customers.CheckPassword(ctx, &airlinepb.CheckPasswordRequest{Login: login, Password: password})
+	if err == nil && !answer.GetRight() {
+		return airline.Problemf(airline.WrongCredentials, "no customer has this login and password")
+	}
+	return err
+}
+
+// Flight implements service.FlightFinder.
+func (c *Client) Flight(ctx context.Context, id string) (airline.Flight, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := c.flights.FindFlight(ctx, &airlinepb.FindFlightRequest{Id: id})
+	if err != nil {
+		return airline.Flight{}, err
+	}
+	found := answer.GetFlight()
+	if found == nil {
+		return airline.Flight{}, airline.Problemf(airline.UnknownFlight, "there is no flight %q", id)
+	}
+	departs, err := time.Parse(time.RFC3339, found.GetDeparts())
+	if err != nil {
+		return airline.Flight{}, fmt.Errorf("read the flight that another unit answers: %w", err)
+	}
+	return airline.Flight{ID: found.GetId(), From: found.GetFrom(), To: found.GetTo(), Departs: departs, Minutes: int(found.GetMinutes()), Price: int(found.GetPrice())}, nil
+}

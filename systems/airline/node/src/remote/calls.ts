@@ -1,0 +1,90 @@
+/** The other units, behind gRPC. */
+import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
+import type { Flight, Session } from '../domain/model.js';
+import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
+import { Problem } from '../domain/problem.js';
+import { isToken } from '../sessions/stored.js';
+import { type Calls, loadServices, type ServiceName } from './proto.js';
+import type { Peers, Remote } from './units.js';
+
+const timeout = 5000;
+
+// A unit that is back is looked for soon: the library's own pauses grow to two minutes.
+const options = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1000 };
+
+/** Asks other units over one connection to each, which is kept. */
+export function overGrpc(peers: Peers): Remote {
+  const services = loadServices();
+  const clients: Client[] = [];
+  const callee = (peer: keyof Peers, service: ServiceName) => {
+    const client = new Client(peers[peer], credentials.createInsecure(), options);
+    clients.push(client);
+    return <M extends keyof Calls>(method: M, question: Calls[M][0]) =>
+      new Promise<Calls[M][1]>((resolve, reject) => {
+        const definition = services[service][method];
+        if (definition === undefined) {
+          throw new Error(`airline.proto has no ${service}.${method}`);
+        }
+        client.makeUnaryRequest(
+          definition.path,
+          definition.requestSerialize,
+          definition.responseDeserialize as (bytes: Buffer) => Calls[M][1],
+          question,
+          { deadline: Date.now() + timeout },
+          (error, answer) => {
+            if (error === null && answer !== undefined) {
+              resolve(answer);
+            } else {
+              reject(failure(peer, error));
+            }
+          },
+        );
+      });
+  };
+  return {
+    sessions: () => new CalledSessions(callee('auth', 'Auth')),
+    credentials: () => new CalledCredentials(callee('customers', 'Customers')),
+    flights: () => new CalledFlights(callee('flights', 'Flights')),
+    close: () => {
+      clients.forEach((client) => {
+        client.close();
+      });
+      return Promise.resolve();
+    },
+  };
+}
+
+/** What a call that was not answered means. */
+function failure(peer: string, error: ServiceError | null): Error {
+  const silent = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
+  if (error === null || silent.includes(error.code)) {
+    return new Problem('unavailable', `${peer} does not answer`);
+  }
+  return new Error(`${peer} failed: ${error.message}`);
+}
+
+type Ask = <M extends keyof Calls>(method: M, question: Calls[M][0]) => Promise<Calls[M][1]>;
+
+class CalledSessions implements Sessions {
+  constructor(private readonly ask: Ask) {}
+
+  async find(token: string): Promise<Session | undefined> {
+    return isToken(token) ? ((await this.ask('FindSession', { token })).session ?? undefined) : undefined;
+  }
+}
+
+class CalledCredentials implements Credentials {
+  constructor(private readonly ask: Ask) {}
+
+  async check(login: string, password: string): Promise<boolean> {
+    return (await this.ask('CheckPassword', { login, password })).right;
+  }
+}
+
+class CalledFlights implements FlightFinder {
+  constructor(private readonly ask: Ask) {}
+
+  async flight(id: string): Promise<Flight | undefined> {
+    return (await this.ask('FindFlight', { id })).flight ?? undefined;
+  }
+}
