@@ -8,8 +8,8 @@
 // and no architecture.
 //
 // api describes the public interface, behaviour is the suite that holds implementations
-// in any language to it; store keeps, service decides, web speaks HTTP, and airlineunit
-// joins these to a unit.
+// in any language to it; store keeps, service decides, web speaks HTTP, calls is what
+// units may ask each other over gRPC, and airlineunit joins these to a unit.
 package airline
 
 import "time"
