@@ -50,6 +50,8 @@ type Analysis struct {
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
 	Paths   []TrialPath `json:"paths,omitempty"`
+	// Layers are where CPU time went, of experiments with profiled trials.
+	Layers []LayerShare `json:"layers,omitempty"`
 	// Pictures are the architectures, of every variant at every point.
 	Pictures   []Picture           `json:"pictures,omitempty"`
 	Waterfalls []Waterfall         `json:"waterfalls,omitempty"`

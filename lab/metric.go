@@ -56,6 +56,7 @@ const (
 	FromGenerator MetricSource = "generator" // the client's side
 	FromSystem    MetricSource = "system"    // the units and backing services of the system
 	FromMeter     MetricSource = "meter"     // the host's account of processes
+	FromProfiler  MetricSource = "profiler"  // samples of profiled trials, and the meter
 )
 
 // Quantities that mean the same in every system, beside those of Quantities that have

@@ -68,6 +68,10 @@ type Design struct {
 	// Within is how long such an experiment may play, each time it is begun or
 	// resumed; 0: as long as it takes.
 	Within float64 `json:"within_seconds,omitempty"`
+	// ProfiledBlocks is in how many of the blocks, from the first, every variant is played
+	// once more at every point, under the profilers of its runtimes. Such trials are not
+	// timed.
+	ProfiledBlocks int `json:"profiled_blocks,omitempty"`
 	// MaxRepeats is how often an invalid trial is played again.
 	MaxRepeats   int     `json:"max_repeats"`
 	TrialTimeout float64 `json:"trial_timeout_seconds"`
@@ -173,6 +177,9 @@ type PlannedTrial struct {
 	Variant string `json:"variant"`
 	Point   string `json:"point"`
 	Seed    uint64 `json:"seed"`
+	// Profiled trials are played under the profilers of the runtimes, and are compared
+	// with nothing that is timed.
+	Profiled bool `json:"profiled,omitempty"`
 }
 
 // Variant returns the named variant of the study.

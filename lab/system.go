@@ -241,6 +241,9 @@ type UnitSpec struct {
 	// Reads are folders of the conductor's host that a foreign unit has at the same path
 	// and cannot write to, such as the one that its Program lies in.
 	Reads []string
+	// Leaves is a folder in the volume of a foreign unit with files that it leaves at its
+	// end (see Ender); empty: none.
+	Leaves string
 	// Served foreign units get the addresses of the backing services, as ours do.
 	Served bool
 	// Ready, where it is set, asks as a client whether the unit can be used at its

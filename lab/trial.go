@@ -15,6 +15,10 @@ type Trial struct {
 	Point   Point     `json:"point"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
+	// Profiled: under the profilers of the runtimes; its times are compared with nothing.
+	Profiled bool `json:"profiled,omitempty"`
+	// Layers are where the CPU time of a profiled trial went.
+	Layers []RoleLayers `json:"layers,omitempty"`
 	// Valid trials count. Reason says why one does not.
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason,omitempty"`

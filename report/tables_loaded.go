@@ -30,6 +30,9 @@ func (v view) loadTables(full bool) []table {
 		at := v.sideBySide()
 		tables = append(tables, v.interactionTable(), v.kindsTable(at), v.usageTable(at))
 	}
+	if at, profiled := v.profiledPoint(); profiled {
+		tables = append(tables, v.layersTable(at))
+	}
 	return filled(append(tables, v.costTable())...)
 }
 

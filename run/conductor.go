@@ -16,7 +16,8 @@ import (
 )
 
 // Conductor joins the rooms that a trial needs. All fields but Backings, Stopping and
-// Conceal must be set, and Injector for studies with faults only.
+// Conceal must be set, Injector for studies with faults only, and Profiler where trials
+// are profiled.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
@@ -24,8 +25,10 @@ type Conductor struct {
 	Meter     lab.Meter
 	Injector  lab.Injector
 	Host      lab.Host
-	Store     lab.TrialStore
-	Progress  lab.Progress
+	// Profiler is for plans with profiled trials only.
+	Profiler lab.Profiler
+	Store    lab.TrialStore
+	Progress lab.Progress
 	// Stopping says which trials go on where the design is to play until all is decided;
 	// nil: all do.
 	Stopping lab.StoppingRule
@@ -239,7 +242,7 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 	}
 	trial := lab.Trial{
 		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block, Variant: planned.Variant,
-		Point: setting.point, Seed: planned.Seed, Started: time.Now().UTC(), Operations: setting.layout.Operations,
+		Point: setting.point, Seed: planned.Seed, Profiled: planned.Profiled, Started: time.Now().UTC(), Operations: setting.layout.Operations,
 		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
 	watch := newStopwatch()
@@ -292,6 +295,12 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
 		layout.Services[i].Loopback = permanent && !embedded
+	}
+	if planned.Profiled {
+		if e.Profiler == nil {
+			return setting{}, errors.New("the plan has profiled trials, and there is no profiler")
+		}
+		layout = e.Profiler.Instrument(layout)
 	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }

@@ -40,8 +40,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
 	var reports []lab.UnitReport
+	var profile watched
 	if played == nil {
-		reports, played = e.work(ctx, s.layout, deployment, host, watch, trial)
+		reports, played = e.work(ctx, s.layout, deployment, host, watch, trial, &profile)
 	}
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
@@ -54,6 +55,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	if played == nil {
 		played = failureOr(deployment, e.measure(ctx, s, left, trial))
+	}
+	if played == nil && trial.Profiled {
+		played = e.layers(ctx, s, deployment, profile, trial)
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
@@ -88,7 +92,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 
 // work runs the job between the two marks of the meter.
 func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab.Deployment, host lab.Observation, watch *stopwatch,
-	trial *lab.Trial) ([]lab.UnitReport, error) {
+	trial *lab.Trial, profile *watched) ([]lab.UnitReport, error) {
 	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
 		return nil, err
 	}
@@ -101,7 +105,15 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 	if len(w.faults) > 0 {
 		w.targets = targets(deployment, layout, metering)
 	}
+	if trial.Profiled {
+		if err := profile.begin(e.Meter, deployment.Units()); err != nil {
+			return nil, endOr(ctx, deployment, err)
+		}
+	}
 	finished, records, err := w.job(ctx)
+	if trial.Profiled && err == nil {
+		err = profile.end()
+	}
 	trial.Faults = records
 	metered, stopped := metering.Stop()
 	watch.lap(lab.PhaseJob)

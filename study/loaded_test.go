@@ -335,3 +335,41 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 		t.Errorf("a load of next to nothing: %v", err)
 	}
 }
+
+func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
+	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
+	s, err := file.Resolve(study.Options{Missing: func(v lab.Variant) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := study.Expand(s, "full", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two variants at two points, and a twin: six timed trials a block, four profiled.
+	const timed, profiled = 6, 4
+	for i, trial := range plan.Trials {
+		block, place := i/(timed+profiled)+1, i%(timed+profiled)
+		if trial.Number != i+1 || trial.Block != block || trial.Profiled != (place >= timed) || trial.Profiled && strings.HasSuffix(trial.Variant, study.TwinSuffix) {
+			t.Errorf("trial %d is %+v", i+1, trial)
+		}
+	}
+	if want := 2*(timed+profiled) + timed; len(plan.Trials) != want {
+		t.Errorf("%d trials, want %d", len(plan.Trials), want)
+	}
+	if last := s.Metrics[len(s.Metrics)-1]; !reflect.DeepEqual(last, lab.ProfiledMetric()) {
+		t.Errorf("the last metric is %s", last.Name)
+	}
+	if err := study.CheckPlan("plan.json", plan, kiosk()); err != nil {
+		t.Errorf("the plan cannot be played again: %v", err)
+	}
+	five := 5
+	for name, c := range map[string]struct {
+		options study.Options
+		want    int
+	}{"quick": {study.Options{Quick: true}, 0}, "quick, asked for": {study.Options{Quick: true, Profiled: &five}, 1}, "more than there are": {study.Options{Profiled: &five}, 3}} {
+		if s, err := file.Resolve(c.options); err != nil || s.Design.ProfiledBlocks != c.want {
+			t.Errorf("%s: %d profiled blocks, want %d (%v)", name, s.Design.ProfiledBlocks, c.want, err)
+		}
+	}
+}

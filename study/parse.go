@@ -230,6 +230,7 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 		"seed":               r.seed(&d.Seed),
 		"margin":             r.share("margin", &d.Margin),
 		"confidence":         r.share("confidence", &d.Confidence),
+		"profiled_blocks":    r.whole("profiled_blocks", 0, MaxBlocks, &d.ProfiledBlocks),
 		"warmup_trials":      r.whole("warmup_trials", 0, maxWarmups, &d.WarmupTrials),
 		"noise_floor":        at(&f.lines.noiseFloor, r.texts("noise_floor", &d.NoiseFloor)),
 		"noise_floor_points": at(&f.lines.noiseFloor, r.texts("noise_floor_points", &d.NoiseFloorPoints)),

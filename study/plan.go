@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -26,6 +27,8 @@ type Options struct {
 	Seed   *uint64
 	// Deployment takes the place of that of every variant; empty: each keeps its own.
 	Deployment string
+	// Profiled is in how many blocks every variant is also profiled.
+	Profiled *int
 	// Knobs returns the knobs to be turned in a variant besides its own, which they
 	// replace; nil: none.
 	Knobs func(lab.Variant) (map[string]string, error)
@@ -35,6 +38,10 @@ type Options struct {
 	// variants are left out for it.
 	Missing func(lab.Variant) error
 }
+
+// ProfiledByDefault is how many blocks are profiled where nobody says: the least that give
+// an interval.
+const ProfiledByDefault = 3
 
 // TwinSuffix marks the second name of a variant in an A/A pair.
 const TwinSuffix = ".twin"
@@ -48,7 +55,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		if f.Quick == nil {
 			return s, Problems{{File: f.Path, Message: "the study has no quick profile: run it without --quick or add the key \"quick\""}}
 		}
-		s.Design.Scale, s.Design.Blocks = f.Quick.Scale, f.Quick.Blocks
+		s.Design.Scale, s.Design.Blocks, s.Design.ProfiledBlocks = f.Quick.Scale, f.Quick.Blocks, 0
 		if len(points) == 0 {
 			points = f.Quick.Points
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
@@ -70,6 +77,12 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	}
 	if o.Seed != nil {
 		s.Design.Seed = *o.Seed
+	}
+	if o.Profiled != nil {
+		s.Design.ProfiledBlocks = *o.Profiled
+	}
+	if err := Profile(&s); err != nil {
+		return s, Problems{{File: f.Path, Message: err.Error()}}
 	}
 	var err error
 	if s.Variants, err = f.turn(s.Variants, o.Knobs); err != nil {
@@ -303,12 +316,13 @@ func chooseTrends(s lab.Study) []lab.Trend {
 // Expand turns a resolved study into randomised complete blocks: every block
 // holds every variant once at every point. Points come in random order, and at
 // each point the variants do, one right after the other, so that a comparison
-// is made between trials that lie close in time. All variants of a block get
+// is made between trials that lie close in time. Profiled trials of a block come after
+// those that are timed. All variants of a block get
 // the same seed at a point: they are given the same random choices.
 func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: created.UTC(), Profile: profile, Study: s}
 	for block := 1; block <= s.Design.Blocks; block++ {
-		random := rand.New(rand.NewPCG(s.Design.Seed, uint64(block)))
+		random, begin := rand.New(rand.NewPCG(s.Design.Seed, uint64(block))), len(plan.Trials)
 		for _, p := range shuffled(random, s.Points) {
 			seed := random.Uint64() >> 11 // exact in JSON readers that know only doubles
 			for _, v := range shuffled(random, s.Variants) {
@@ -319,11 +333,45 @@ func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 				}
 			}
 		}
+		if block <= s.Design.ProfiledBlocks {
+			plan.Trials = append(plan.Trials, profiledTrials(s, plan.Trials[begin:])...)
+		}
 		if len(plan.Trials) > maxTrials {
 			return plan, Problems{{Message: fmt.Sprintf("the plan has more than %d trials: choose fewer blocks, points or variants", maxTrials)}}
 		}
 	}
 	return plan, nil
+}
+
+// profiledTrials are the trials of a block that are played once more under a profiler:
+// after those that are timed, and without twins.
+func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
+	var more []lab.PlannedTrial
+	for _, t := range timed {
+		if v, _ := s.Variant(t.Variant); v.TwinOf == "" {
+			t.Number, t.Profiled = timed[len(timed)-1].Number+len(more)+1, true
+			more = append(more, t)
+		}
+	}
+	return more
+}
+
+// Profile has the trials of a study compared in what profiles tell, where some are
+// profiled. The profiled blocks are the first of all: there cannot be more.
+func Profile(s *lab.Study) error {
+	switch {
+	case s.Design.ProfiledBlocks < 0:
+		return fmt.Errorf("%d blocks cannot be profiled", s.Design.ProfiledBlocks)
+	case s.Design.ProfiledBlocks == 0:
+		return nil
+	case s.Load == nil:
+		return errors.New("only systems under load can be profiled, and the study has no load")
+	}
+	s.Design.ProfiledBlocks = min(s.Design.ProfiledBlocks, s.Design.Blocks)
+	if _, has := lab.MetricNamed(s.Metrics, lab.ProfiledMetric().Name); !has {
+		s.Metrics = append(slices.Clone(s.Metrics), lab.ProfiledMetric())
+	}
+	return nil
 }
 
 func shuffled[T any](random *rand.Rand, items []T) []T {

@@ -131,6 +131,7 @@ func (f *File) checkDesign(r *reader) {
 	const belowOne, longest = 1 - 1e-12, 1e9 // a share; seconds
 	d := f.Study.Design
 	limit("design.blocks", float64(d.Blocks), 1, MaxBlocks)
+	limit("design.profiled_blocks", float64(d.ProfiledBlocks), 0, float64(d.Blocks))
 	limit("design.scale", d.Scale, 1e-12, maxScale)
 	limit("design.margin", d.Margin, 0, belowOne)
 	limit("design.confidence", d.Confidence, 0.5, belowOne)

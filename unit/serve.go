@@ -43,11 +43,15 @@ func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 		commanded <- c.Await(lab.CommandStop)
 		stop()
 	}()
-	if err := serve(ctx, listener); err != nil {
+	profile, err := profiled(func() error { return serve(ctx, listener) })
+	if err != nil {
 		return err
 	}
 	select {
 	case err := <-commanded:
+		if err == nil && profile != "" {
+			err = c.HandOver(profile)
+		}
 		if err != nil {
 			return err
 		}

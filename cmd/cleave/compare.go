@@ -65,7 +65,7 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	if flags.resume != "" {
 		return a.resumeComparison(command, args, flags)
 	}
-	plan, err := flags.plan(command.Context(), args, a.secrets)
+	plan, err := flags.plan(command.Context(), args, flags.profiled.blocks(command.Flags()), a.secrets)
 	warnOfSecrets(a.story, a.secrets)
 	if err != nil {
 		return refused(err)
@@ -93,7 +93,7 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 }
 
 // plan makes the plan of a comparison. All mistakes are named at once.
-func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
+func (f *compareFlags) plan(ctx context.Context, args []string, profiled *int, secrets *secret.Vault) (lab.Plan, error) {
 	f.quickly()
 	definitions, err := readSystems(args, secrets)
 	load, dir, loadErr := f.load(secrets)
@@ -109,7 +109,7 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}
-	return expand(&study.File{Study: s}, study.Options{}, f.quick)
+	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
 }
 
 // readSystems reads the arguments of the command.

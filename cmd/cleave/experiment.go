@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/profiler"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
@@ -46,6 +47,7 @@ type experimentFlags struct {
 	mustKnow  bool
 	documents documentFlags
 	looks     sequentialFlags
+	profiled  profiledFlag
 	compares  bool // the study is a comparison of systems that others wrote
 }
 
@@ -79,12 +81,13 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
 	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it keeps, and play nothing; with --json the plan itself")
 	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
+	f.profiled.register(flags)
 	f.documents.register(command)
 }
 
 // options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Quick: f.quick, Points: f.points, Runtimes: f.runtimes, Deployment: string(f.deploy)}
+	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points, Runtimes: f.runtimes, Deployment: string(f.deploy)}
 	if command.Flags().Changed("scale") {
 		o.Scale = &f.scale
 	}
@@ -166,7 +169,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", backingFlag, deployFlagName} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", profileFlag, backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}
@@ -324,7 +327,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		return nil, err
 	}
 	return &run.Conductor{
-		System: system, Deployers: deployers(own, units, label.String()), Backings: services, Meter: meter.New(), Injector: fault.Injector{}, Host: meter.NewHost(version),
+		System: system, Deployers: deployers(own, units, label.String()), Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{}, Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }

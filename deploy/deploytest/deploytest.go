@@ -66,6 +66,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"limits", limits},
 		{"a limit of memory", limitOfMemory},
 		{"a program in a folder", programInAFolder},
+		{"what a program leaves", whatIsLeft},
 		{"a server", server},
 		{"a server that ends", serverThatEnds},
 		{"a server that never answers", serverThatNeverAnswers},

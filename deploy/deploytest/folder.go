@@ -48,3 +48,35 @@ func programInAFolder(t *testing.T, s suite) {
 		t.Errorf("started again it says %q, want %q", got, want)
 	}
 }
+
+// whatIsLeft ends a foreign program that leaves files only then: regular ones are handed
+// over, and nothing else is.
+func whatIsLeft(t *testing.T, s suite) {
+	l := layout("stock")
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "diary", Role: "diary", Foreign: true, Program: "sh", Leaves: "notes", Files: map[string][]byte{"notes/": nil},
+		Args: []string{"-c", `trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
+	})
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Reports(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.(lab.Ender).EndForeign(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "diary.page" {
+		t.Fatalf("it left %q (%v), want diary.page", left, err)
+	}
+	if text, err := os.ReadFile(left[0]); err != nil || string(text) != "the end\n" {
+		t.Errorf("it left %q (%v)", text, err)
+	}
+	if err := d.Failure(); err != nil {
+		t.Errorf("its end failed the trial: %v", err)
+	}
+}

@@ -65,6 +65,7 @@ type Deployer struct {
 var (
 	_ lab.Deployer = (*Deployer)(nil)
 	_ lab.Harmer   = (*deployment)(nil)
+	_ lab.Ender    = (*deployment)(nil)
 )
 
 // New returns a deployer of containers that run the unit programs in a folder; see
@@ -311,6 +312,13 @@ func (d *deployment) Stop() error {
 		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.dir), os.RemoveAll(d.dir))
 	})
 	return d.stopErr
+}
+
+// EndForeign implements lab.Ender.
+func (d *deployment) EndForeign(ctx context.Context) error {
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error {
+		return d.engine.Stop(ctx, d.named(u.Spec.Name).name, stopGrace)
+	})
 }
 
 // stuckPatience is how long the daemon may take between two containers that it removes.

@@ -45,7 +45,10 @@ type Deployer struct {
 	grace    time.Duration
 }
 
-var _ lab.Deployer = (*Deployer)(nil)
+var (
+	_ lab.Deployer = (*Deployer)(nil)
+	_ lab.Ender    = (*deployment)(nil)
+)
 
 // New returns a deployer of the unit programs in a folder; where units name none (lab.UnitSpec.Own), programs
 // is the path of the one that all of them run. The janitor command is called with a directory as its last argument and must call
@@ -306,6 +309,16 @@ func (d *deployment) Stop() error {
 		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
 	})
 	return d.stopErr
+}
+
+// EndForeign implements lab.Ender.
+func (d *deployment) EndForeign(ctx context.Context) error {
+	return d.Supervisor.EndForeign(ctx, d.group.dir, func(ended *supervise.Unit) error {
+		if u := d.named(ended.Spec.Name); u != nil { // else it runs elsewhere
+			return u.commands.Close() // the keeper's signal
+		}
+		return nil
+	})
 }
 
 func (d *deployment) isEnding() bool {

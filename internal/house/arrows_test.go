@@ -78,6 +78,8 @@ func rules() []rule {
 			"the load engine must be usable alone, against anything"},
 		{"meter", noun, any, nil,
 			"the meter reads processes; what they are for must not change a reading"},
+		{"profiler", noun, []string{"github.com/google/pprof/profile"}, nil,
+			"a profiler divides the time of any program; what is the application's own, its system says"},
 		{"fault", noun, any, nil,
 			"a fault is injected into units, not into a known system"},
 		{"audit", noun, any, nil,

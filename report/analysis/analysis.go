@@ -43,6 +43,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Published = e.publishedFigures(a)
 	a.Held = e.heldRates()
 	a.Steadiness = e.steady
+	a.Layers = e.layers()
 	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(), e.pictures()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective

@@ -17,7 +17,9 @@ type experiment struct {
 	design lab.Design
 	// trials are in order of block, then playing order, then attempt.
 	trials []lab.Trial
-	cells  map[cell]series
+	// profiled are those that were played under a profiler, and are not among the others.
+	profiled []lab.Trial
+	cells    map[cell]series
 	// struck are the variants that broke an invariant, with the reason.
 	struck  map[string]string
 	noise   map[string]lab.Ratio
@@ -76,13 +78,15 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
-	e.trials = slices.Clone(in.Trials)
+	e.setApart()
+	e.trials = slices.Clone(e.in.Trials)
 	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
 		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	for _, trial := range e.trials {
 		e.take(trial)
 	}
+	e.takeLayers()
 	e.takeLooks()
 	e.noteZeros()
 	e.strikeOut()

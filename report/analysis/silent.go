@@ -23,7 +23,7 @@ func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 		s := Silent{Variant: v.Name}
 		counts := v.TwinOf != ""
 		for _, t := range trials {
-			if t.Variant != v.Name {
+			if t.Variant != v.Name || t.Profiled {
 				continue
 			}
 			s.Attempts++

@@ -186,6 +186,9 @@ func (p *story) End() {
 // outcome says in a few words how a trial went.
 func outcome(trial lab.Trial) string {
 	where := trial.Variant + " at " + trial.Point.Name
+	if trial.Profiled {
+		where += ", profiled"
+	}
 	if !trial.Valid {
 		return fmt.Sprintf("%s does not count (attempt %d): %s", where, trial.Attempt, trial.Reason)
 	}

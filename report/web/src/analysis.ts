@@ -118,6 +118,19 @@ export interface RoleUsage {
   peak_memory: number;
 }
 
+export interface LayerShare {
+  variant: string;
+  point: Point;
+  cpu_per_operation: number;
+  layers: LayerTime[];
+}
+
+export interface LayerTime {
+  layer: string;
+  share: number;
+  per_operation: number;
+}
+
 export interface Link {
   to: string;
   how?: string;
@@ -202,6 +215,7 @@ export interface Analysis {
   curves?: Curve[];
   spectra?: Spectrum[];
   usages?: RoleUsage[];
+  layers?: LayerShare[];
   paths?: TrialPath[];
   pictures?: Picture[];
   waterfalls?: Waterfall[];

@@ -1,7 +1,7 @@
 import { type Analysis, findMetric, headline } from "./analysis";
 import type { Drawing } from "./frame";
 import { architecture } from "./plots/architecture";
-import { meanPaths, type UsageKind, usageBars } from "./plots/bars";
+import { layerBars, meanPaths, type UsageKind, usageBars } from "./plots/bars";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
 import { curve, throughput } from "./plots/curve";
 import { drift } from "./plots/drift";
@@ -67,6 +67,8 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
       return path(a, width, wish.index);
     case "path-mean":
       return meanPaths(a, width, wish.point);
+    case "layers":
+      return layerBars(a, width, wish.point);
     case "usage":
       return usageBars(a, width, wish.metric as UsageKind, wish.point);
     default:

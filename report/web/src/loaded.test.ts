@@ -35,6 +35,25 @@ function svg(a: Analysis, w: Wish, width: number): SVGSVGElement {
   return render(drawing(a, looks(a), w, width), width, "what it shows");
 }
 
+describe("layers", () => {
+  const time = (layer: string, per_operation: number) => ({ layer, share: per_operation / 3e-4, per_operation });
+  const layers = ["monolith", "sync"].map((variant) => ({
+    variant,
+    point: loadedAnalysis().points.find((p) => p.name === "at-80") as Analysis["points"][number],
+    cpu_per_operation: 3e-4,
+    layers: [time("application", 1e-4), time("json", 5e-5), time("kernel", 1e-4), time("unseen", 5e-5)],
+  }));
+  it("are stacked for every profiled variant, and add up to its cost", () => {
+    const made = svg({ ...loadedAnalysis(), layers }, wish({ kind: "layers" }), 800);
+    expect(made.querySelectorAll('rect[fill="var(--p7)"]')).toHaveLength(2); // the kernel's
+    expect(made.textContent).toMatch(/300 .s/);
+    expect(made.outerHTML).not.toMatch(/NaN|Infinity|undefined/);
+  });
+  it("may be missing", () => {
+    expect(() => svg(loadedAnalysis(), wish({ kind: "layers" }), 500)).not.toThrow();
+  });
+});
+
 describe.each(Object.keys(wishes))("%s", (name) => {
   const w = wishes[name] as Wish;
   it.each([280, 500, 1000])("has marks and no broken number at %d pixels", (width) => {

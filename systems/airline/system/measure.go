@@ -20,6 +20,7 @@ func metrics() []lab.Metric {
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
 		{Name: "front_cpu_per_operation", Title: "CPU time of HAProxy per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindCost, Quantity: "front_cpu", Per: lab.PerOperation, Source: lab.FromMeter},
+		lab.ProfiledMetric(),
 		response("p50", "median", 0.5),
 		response("mean", "mean", 0),
 		response("p99", "99th percentile of the", 0.99),
@@ -34,6 +35,11 @@ func metrics() []lab.Metric {
 		{Name: "peak_memory", Title: "peak memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
 	}
+}
+
+// Profiling implements lab.Profiled. HAProxy is no part of what a request costs here.
+func (s System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"cleave.airline", "github.com/cleave-lab/cleave/systems/airline"}, Apart: []string{front}}
 }
 
 // Measure implements lab.Measurer. The units' cost, and that of a database server, is

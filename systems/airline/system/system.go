@@ -44,6 +44,7 @@ var (
 	_ lab.Checkable   = System{}
 	_ lab.Explainable = System{}
 	_ lab.Demanding   = System{}
+	_ lab.Profiled    = System{}
 )
 
 // base is what the airline has in common with other systems under load.

@@ -68,6 +68,19 @@ export function meanPaths(a: Analysis, width: number, point: string): Drawing {
   return stacked(comparedVariants(a), parts, width, "s", kinds.map((kind) => ({ name: kind, look: kindLook(kind) })));
 }
 
+/** The layers in the order of their fills; the others share the grey. */
+const LAYERS = ["application", "server", "http", "json", "store", "runtime", "compiler", "kernel"];
+
+/** Where the CPU time of an operation goes, one stacked bar per variant. */
+export function layerBars(a: Analysis, width: number, point: string): Drawing {
+  const look = (layer: string): Look => (LAYERS.includes(layer) ? partLook(LAYERS.indexOf(layer)) : restLook);
+  const parts = (a.layers ?? [])
+    .filter((l) => l.point.name === point && shown(a, l.variant))
+    .flatMap((l) => (l.layers ?? []).map((t): Part => ({ row: l.variant, name: t.layer, value: t.per_operation, look: look(t.layer) })))
+    .filter((p) => p.value > 0);
+  return stacked(comparedVariants(a), parts, width, "s", legendOf(parts));
+}
+
 /** Rows of parts laid end to end from zero, each with its sum behind it. */
 function stacked(rows: string[], parts: Part[], width: number, unit: string, legend: LegendEntry[]): Drawing {
   const shownRows = rows.filter((row) => parts.some((p) => p.row === row));

@@ -1,0 +1,65 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// EndForeign has end do with every foreign unit that is no server what ends it, waits until
+// they have ended, and takes what they leave (lab.UnitSpec.Leaves), which is below dir.
+func (s *Supervisor) EndForeign(ctx context.Context, dir string, end func(*Unit) error) error {
+	s.MayEnd()
+	var units []*Unit
+	for _, u := range s.All() {
+		if u.Spec.Foreign && u.Spec.Server == nil {
+			units = append(units, u)
+		}
+	}
+	var problems []error
+	for _, u := range units {
+		if s.Doom(u) == nil { // else it has ended, and was judged
+			problems = append(problems, end(u))
+		}
+	}
+	for _, u := range units {
+		problems = append(problems, u.AwaitEnd(ctx))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	for _, u := range units {
+		if u.Spec.Leaves == "" {
+			continue
+		}
+		if err := s.takeLeft(u.Spec, filepath.Join(Volume(dir, u.Spec), u.Spec.Leaves)); err != nil {
+			return fmt.Errorf("take what unit %s has left: %w", u.Spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// takeLeft moves the regular files of a folder to what was handed over.
+func (s *Supervisor) takeLeft(spec lab.UnitSpec, folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(s.handed.folder, 0o700); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		if err := os.Rename(filepath.Join(folder, entry.Name()), filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package lab
+
+import (
+	"context"
+	"time"
+)
+
+// Layer is a part of a program, or of what it runs on, that CPU time is charged to.
+type Layer string
+
+// The layers, from the application down to the kernel.
+const (
+	LayerApplication Layer = "application"
+	LayerServer      Layer = "server"    // web server and framework
+	LayerHTTP        Layer = "http"      // the protocol: parser, client
+	LayerJSON        Layer = "json"      // and other encodings
+	LayerStore       Layer = "store"     // database driver, or an embedded store
+	LayerLibraries   Layer = "libraries" // others that come with the application
+	LayerRuntime     Layer = "runtime"   // the runtime's own library: sockets, text, collections, scheduling
+	LayerCollector   Layer = "collector" // garbage collection
+	LayerCompiler    Layer = "compiler"  // compilation while the program runs
+	LayerKernel      Layer = "kernel"    // system calls, page faults
+	LayerUnseen      Layer = "unseen"    // threads and programs of which there are no samples
+)
+
+// Layers lists them in this order.
+func Layers() []Layer {
+	return []Layer{LayerApplication, LayerServer, LayerHTTP, LayerJSON, LayerStore, LayerLibraries, LayerRuntime,
+		LayerCollector, LayerCompiler, LayerKernel, LayerUnseen}
+}
+
+// IsLibrary reports whether the layer is code that others wrote for programs to call.
+func (l Layer) IsLibrary() bool {
+	switch l {
+	case LayerServer, LayerHTTP, LayerJSON, LayerStore, LayerLibraries, LayerRuntime:
+		return true
+	}
+	return false
+}
+
+// RoleLayers is where the CPU time of the units of a role went in a profiled trial.
+type RoleLayers struct {
+	Role string `json:"role"`
+	// Runtime is what ran them: "java", "node", "go"; empty: nothing that can be profiled.
+	Runtime string `json:"runtime,omitempty"`
+	Samples int    `json:"samples"`
+	// Seconds of CPU time by layer. They add up to what the meter saw, less the threads of
+	// the profiler itself.
+	Seconds map[Layer]float64 `json:"seconds"`
+}
+
+// Profiled is a System of which a profiler can tell where CPU time goes.
+type Profiled interface {
+	Profiling(v Variant) Profiling
+}
+
+// Profiling is what a profiler must know of a variant.
+type Profiling struct {
+	// Own are packages of the application's own code, with all below them: of Java
+	// ("cleave.airline") and of Go (import paths). Of Node.js it is what lies outside
+	// node_modules. Empty: what no known library has.
+	Own []string
+	// Apart are roles that are no part of the system's cost, beside the generator.
+	Apart []string
+}
+
+// Profiler turns on the profilers that runtimes bring, and reads what they have seen.
+type Profiler interface {
+	// Instrument is the layout with the profilers turned on. Units of other runtimes are
+	// not disturbed by it.
+	Instrument(layout Layout) Layout
+	// Layers reads the files that the units of an instrumented layout have handed over,
+	// and divides what the meter saw.
+	Layers(layout Layout, about Profiling, seen ProfiledWindow) ([]RoleLayers, error)
+}
+
+// ProfiledWindow is the measured part of a profiled trial.
+type ProfiledWindow struct {
+	Began, Ended time.Time // wall clock
+	Metered      Metered
+	// Threads are what the threads of all units used between the two.
+	Threads []ThreadUse
+	// Dir is the folder with what the units handed over.
+	Dir string
+}
+
+// ThreadUse is what one thread of a unit used.
+type ThreadUse struct {
+	Unit, Role string
+	// ID tells the thread from all others of the trial.
+	ID   string
+	Name string
+	// First threads are those with which a process began.
+	First                      bool
+	UserSeconds, SystemSeconds float64
+}
+
+// ThreadMeter is a Meter that can tell threads apart.
+type ThreadMeter interface {
+	// Threads are those that live now, with what each used since it began.
+	Threads(units []Unit) ([]ThreadUse, error)
+}
+
+// Ender is a Deployment that can end its foreign units before Stop.
+type Ender interface {
+	// EndForeign ends foreign units that are no servers as Stop does, and waits for it.
+	// Files in the folder UnitSpec.Leaves of their volumes are then among those of
+	// HandedOver, each after the name of its unit: "UNIT.FILE".
+	EndForeign(ctx context.Context) error
+}
+
+// LayerShare is where the CPU time of an operation goes in a variant at a point: means over
+// profiled trials, in seconds of the trials that were timed without a profiler.
+type LayerShare struct {
+	Variant  string   `json:"variant"`
+	Point    Point    `json:"point"`
+	Runtimes []string `json:"runtimes"`
+	Trials   int      `json:"trials"` // profiled
+	Samples  int      `json:"samples"`
+	// CPUPerOperation is that of the timed trials, ProfiledCPUPerOperation with the
+	// profiler running: the difference is what profiling costs.
+	CPUPerOperation         float64         `json:"cpu_per_operation"`
+	ProfiledCPUPerOperation float64         `json:"profiled_cpu_per_operation"`
+	Layers                  []LayerTime     `json:"layers"` // in the order of Layers
+	Roles                   []RoleLayerTime `json:"roles"`
+	Libraries               float64         `json:"libraries_per_operation"` // seconds in layers that are libraries
+}
+
+// LayerTime is the time of an operation in a layer.
+type LayerTime struct {
+	Layer        Layer   `json:"layer"`
+	Share        float64 `json:"share"`
+	PerOperation float64 `json:"per_operation"` // seconds
+}
+
+// RoleLayerTime is a layer in the units of one role.
+type RoleLayerTime struct {
+	Role         string  `json:"role"`
+	Runtime      string  `json:"runtime,omitempty"`
+	Layer        Layer   `json:"layer"`
+	PerOperation float64 `json:"per_operation"` // seconds
+}
+
+// LibraryCPU is the quantity of ProfiledMetric.
+const LibraryCPU = "library_cpu"
+
+// ProfiledMetric is what profiled trials are compared in.
+func ProfiledMetric() Metric {
+	return Metric{Name: "library_cpu_per_operation", Title: "CPU time in libraries per operation, by profile", Unit: "s", Better: LowerIsBetter,
+		Kind: KindCost, Quantity: LibraryCPU, Per: PerOperation, Source: FromProfiler}
+}
+
+// ProfileVariable names, in the environment of a unit of ours, the file that it writes its
+// CPU profile to and hands over at its end; the unit is not profiled without it.
+const ProfileVariable = "CLEAVE_PROFILE"

@@ -1,0 +1,77 @@
+package meter
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+var _ lab.ThreadMeter = (*Meter)(nil)
+
+// Threads implements lab.ThreadMeter. Times are in ticks of 10 ms, as the kernel shows
+// them: this is for the long windows of profiles, and costs more than Watch does.
+func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
+	var all []lab.ThreadUse
+	for _, unit := range units {
+		pids, err := processesOf(unit)
+		if err != nil {
+			return nil, err
+		}
+		for _, pid := range pids {
+			all = append(all, threadsOf(unit, pid)...)
+		}
+	}
+	return all, nil
+}
+
+// processesOf are the numbers of a unit's processes.
+func processesOf(unit lab.Unit) ([]int, error) {
+	source, _, err := openSource(unit)
+	if err != nil {
+		return nil, err
+	}
+	defer source.close()
+	var members map[int]*probe
+	switch s := source.(type) {
+	case *tree:
+		err, members = s.refresh(newScratch()), s.members
+	case *container:
+		err, members = s.refresh(newScratch()), s.members
+	default:
+		return []int{unit.PID}, nil
+	}
+	var pids []int
+	for pid := range members {
+		pids = append(pids, pid)
+	}
+	return pids, err
+}
+
+// threadsOf are those of a process that have not ended since they were listed.
+func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
+	folder := fmt.Sprintf("/proc/%d/task", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // it has ended
+	}
+	var all []lab.ThreadUse
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, entry.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		used, err := parseStat(text)
+		if err != nil {
+			continue
+		}
+		tid, _ := strconv.Atoi(entry.Name()) // the kernel's own
+		first, last := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+		all = append(all, lab.ThreadUse{Unit: unit.Name, Role: unit.Role, ID: fmt.Sprintf("%d/%d", pid, tid), First: tid == pid, Name: string(text[first+1 : last]),
+			UserSeconds: float64(used.userTicks) / ticksPerSecond, SystemSeconds: float64(used.systemTicks) / ticksPerSecond})
+	}
+	return all
+}

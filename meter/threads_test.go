@@ -1,0 +1,39 @@
+package meter
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func TestThreadsOfAProcessAreTold(t *testing.T) {
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); { // a few ticks
+	}
+	threads, err := New().Threads([]lab.Unit{{Name: "own", Role: "tests", PID: os.Getpid()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, seconds := 0, 0.0
+	ids := map[string]bool{}
+	for _, thread := range threads {
+		if thread.First {
+			first++
+		}
+		ids[thread.ID] = true
+		seconds += thread.UserSeconds + thread.SystemSeconds
+		if thread.Unit != "own" || thread.Role != "tests" || thread.Name == "" {
+			t.Errorf("a thread is %+v", thread)
+		}
+	}
+	if first != 1 || len(ids) != len(threads) || len(threads) < 2 || seconds < 0.05 {
+		t.Errorf("%d threads, %d of them first, %d ids, %g s in all", len(threads), first, len(ids), seconds)
+	}
+}
+
+func TestThreadsOfAUnitThatIsGone(t *testing.T) {
+	if _, err := New().Threads([]lab.Unit{{Name: "gone", PID: 1 << 30}}); err == nil {
+		t.Error("a unit that does not run has threads")
+	}
+}

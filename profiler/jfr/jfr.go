@@ -1,0 +1,249 @@
+// Package jfr reads recordings of the JDK Flight Recorder, as far as profiles need them:
+// which code was running when a thread was sampled. It reads version 2 of the format, of
+// JDK 9 and later, which describes its own events.
+//
+// Source: the format is not specified; what is read here follows the JDK's own reader
+// (jdk.jfr.internal.consumer, JDK 17), and is tested with recordings of JDK 17 and 25.
+//
+// Entry point: Read.
+package jfr
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Events that are samples.
+const (
+	// Execution samples are of threads that run Java code, taken in turn.
+	Execution = "jdk.ExecutionSample"
+	// CPUTime samples are of all threads, by the CPU time that they use (JDK 25).
+	CPUTime = "jdk.CPUTimeSample"
+)
+
+// Sample is one look at a thread.
+type Sample struct {
+	Event string
+	Time  time.Time
+	// Frames, the running method first. Empty where the JVM could not walk the stack.
+	Frames []Frame
+}
+
+// Frame is a method that was being called.
+type Frame struct {
+	Class  string // "java.util.HashMap"
+	Method string
+	Native bool
+}
+
+// chunk is a part of a recording that can be read by itself.
+type chunk struct {
+	classes map[int64]*class
+	// pools are the constants, by the name of their class.
+	pools  map[string]map[int64]value
+	frames map[int64][]Frame // that were resolved, by key
+
+	startNanos, startTicks, ticksPerSecond int64
+	// left is how many more values may be read: classes that nest without holding anything
+	// would make many of few bytes.
+	left int
+}
+
+// The header of a chunk.
+const (
+	headerSize    = 68
+	offsetSize    = 8
+	offsetPool    = 16
+	offsetMeta    = 24
+	offsetNanos   = 32
+	offsetTicks   = 48
+	offsetPace    = 56
+	offsetOptions = 67
+	compressed    = 1 // of the options: integers are
+)
+
+// Read reads all samples of a recording.
+func Read(data []byte) ([]Sample, error) {
+	var all []Sample
+	if len(data) == 0 {
+		return nil, errors.New("the recording is empty")
+	}
+	for n := 1; len(data) > 0; n++ {
+		if len(data) < headerSize || string(data[:4]) != "FLR\x00" {
+			return all, fmt.Errorf("chunk %d: this is no recording of the JDK Flight Recorder", n)
+		}
+		size := long(data[offsetSize:])
+		if size < headerSize || size > int64(len(data)) {
+			return all, fmt.Errorf("chunk %d of %d bytes: %w", n, size, errShort)
+		}
+		samples, err := readChunk(data[:size])
+		all = append(all, samples...)
+		if err != nil {
+			return all, fmt.Errorf("chunk %d: %w", n, err)
+		}
+		data = data[size:]
+	}
+	return all, nil
+}
+
+func readChunk(data []byte) ([]Sample, error) {
+	if version := int(data[4])<<8 | int(data[5]); version != 2 {
+		return nil, fmt.Errorf("its format has version %d, and 2 is read here", version)
+	}
+	if data[offsetOptions]&compressed == 0 {
+		return nil, errors.New("its integers are not compressed, which is not read here: record with compressed integers")
+	}
+	const valuesPerByte = 4
+	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{}, left: valuesPerByte * len(data),
+		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]), ticksPerSecond: long(data[offsetPace:])}
+	if c.ticksPerSecond <= 0 {
+		return nil, errors.New("its clock does not run")
+	}
+	b, kind, err := eventAt(data, long(data[offsetMeta:]))
+	if err == nil && kind != 0 {
+		err = fmt.Errorf("its metadata are event %d", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.classes = readClasses(b); b.err != nil {
+		return nil, fmt.Errorf("metadata: %w", b.err)
+	}
+	if err := c.readPools(data, long(data[offsetPool:])); err != nil {
+		return nil, fmt.Errorf("constants: %w", err)
+	}
+	return c.samples(data)
+}
+
+// eventAt is the content of an event behind its size and type.
+func eventAt(data []byte, at int64) (*decoder, int64, error) {
+	if at < headerSize || at >= int64(len(data)) {
+		return nil, 0, fmt.Errorf("an event is said to be at byte %d of %d", at, len(data))
+	}
+	b := &decoder{data: data[at:]}
+	size := b.number()
+	if size < int64(b.at) || size > int64(len(b.data)) || b.err != nil {
+		return nil, 0, fmt.Errorf("the event at byte %d: %w", at, errShort)
+	}
+	b.data = b.data[:size]
+	kind := b.number()
+	return b, kind, b.err
+}
+
+// readPools reads the constants: events that form a chain, from the last to the first.
+func (c *chunk) readPools(data []byte, at int64) error {
+	const poolEvent = 1
+	for before := at + 1; ; {
+		if at >= before {
+			return errors.New("their chain does not end")
+		}
+		before = at
+		b, kind, err := eventAt(data, at)
+		if err != nil {
+			return err
+		}
+		if kind != poolEvent {
+			return fmt.Errorf("the event at byte %d is of type %d", at, kind)
+		}
+		b.number() // start
+		b.number() // duration
+		delta := b.number()
+		b.take(1) // why it was written
+		for range b.count() {
+			c.readPool(b)
+		}
+		if b.err != nil {
+			return b.err
+		}
+		if delta == 0 {
+			return nil
+		}
+		at += delta
+	}
+}
+
+func (c *chunk) readPool(b *decoder) {
+	id := b.number()
+	of, known := c.classes[id]
+	if !known {
+		b.fail(fmt.Errorf("they are of the class %d, which the recording does not describe", id))
+		return
+	}
+	pool := c.pools[of.name]
+	if pool == nil {
+		pool = map[int64]value{}
+		c.pools[of.name] = pool
+	}
+	for range b.count() {
+		key := b.number()
+		v := c.read(b, of, 0)
+		if b.err != nil {
+			return
+		}
+		pool[key] = v
+	}
+}
+
+// samples reads the events of a chunk.
+func (c *chunk) samples(data []byte) ([]Sample, error) {
+	var all []Sample
+	for at := int64(headerSize); at < int64(len(data)); {
+		b, kind, err := eventAt(data, at)
+		if err != nil {
+			return all, err
+		}
+		at += int64(len(b.data))
+		of, known := c.classes[kind]
+		if !known || of.name != Execution && of.name != CPUTime {
+			continue
+		}
+		v := c.read(b, of, 0)
+		if b.err != nil {
+			return all, fmt.Errorf("%s: %w", of.name, b.err)
+		}
+		ticks := float64(v.parts["startTime"].number - c.startTicks)
+		all = append(all, Sample{Event: of.name, Frames: c.stack(v.parts["stackTrace"].number),
+			Time: time.Unix(0, c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) * float64(time.Second)))})
+	}
+	return all, nil
+}
+
+// stack resolves a stack by its key.
+func (c *chunk) stack(key int64) []Frame {
+	if frames, known := c.frames[key]; known {
+		return frames
+	}
+	var frames []Frame
+	for _, f := range c.pools["jdk.types.StackTrace"][key].parts["frames"].list {
+		method := c.pools["jdk.types.Method"][f.parts["method"].number]
+		class := c.pools["java.lang.Class"][method.parts["type"].number]
+		frames = append(frames, Frame{
+			Class:  dotted(c.symbol(class.parts["name"].number)),
+			Method: c.symbol(method.parts["name"].number),
+			Native: c.pools["jdk.types.FrameType"][f.parts["type"].number].parts["description"].text == "Native",
+		})
+	}
+	c.frames[key] = frames
+	return frames
+}
+
+// symbol is the text of a symbol, which may itself be a constant.
+func (c *chunk) symbol(key int64) string {
+	text := c.pools["jdk.types.Symbol"][key].parts["string"]
+	if text.text == "" && text.number != 0 {
+		return c.pools["java.lang.String"][text.number].text
+	}
+	return text.text
+}
+
+// dotted is the name of a class as its source writes it.
+func dotted(name string) string {
+	out := []byte(name)
+	for i := range out {
+		if out[i] == '/' {
+			out[i] = '.'
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,165 @@
+package jfr
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// class is a type of values as the recording itself describes it.
+type class struct {
+	id     int64
+	name   string
+	fields []field
+}
+
+// field is a part of a value. Constants are kept in the pool of their class, and the
+// value has a key.
+type field struct {
+	name     string
+	class    int64
+	constant bool
+	array    bool
+}
+
+// element is a node of the metadata, which are a tree.
+type element struct {
+	name       string
+	attributes map[string]string
+	children   []element
+}
+
+// mostDepth bounds the tree and the nesting of values: those of the JDK have six levels.
+const mostDepth = 32
+
+// readClasses reads a metadata event from behind its size and type.
+func readClasses(b *decoder) map[int64]*class {
+	b.number() // start
+	b.number() // duration
+	b.number() // id
+	texts := make([]string, b.count())
+	for i := range texts {
+		texts[i], _ = b.text()
+	}
+	root := readElement(b, texts, 0)
+	classes := map[int64]*class{}
+	for _, metadata := range root.children {
+		for _, e := range metadata.children {
+			if e.name != "class" {
+				continue
+			}
+			c := &class{id: integer(e.attributes["id"]), name: e.attributes["name"]}
+			for _, f := range e.children {
+				if f.name == "field" {
+					c.fields = append(c.fields, field{name: f.attributes["name"], class: integer(f.attributes["class"]),
+						constant: f.attributes["constantPool"] == "true", array: f.attributes["dimension"] == "1"})
+				}
+			}
+			classes[c.id] = c
+		}
+	}
+	return classes
+}
+
+func integer(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64) // 0 is no class
+	return n
+}
+
+func readElement(b *decoder, texts []string, depth int) element {
+	if depth > mostDepth {
+		b.fail(fmt.Errorf("the metadata nest deeper than %d", mostDepth))
+		return element{}
+	}
+	named := func() string {
+		i := b.number()
+		if i < 0 || i >= int64(len(texts)) {
+			if b.err == nil {
+				b.fail(fmt.Errorf("the metadata name text %d of %d", i, len(texts)))
+			}
+			return ""
+		}
+		return texts[i]
+	}
+	e := element{name: named(), attributes: map[string]string{}}
+	for range b.count() {
+		key := named()
+		e.attributes[key] = named()
+	}
+	for range b.count() {
+		e.children = append(e.children, readElement(b, texts, depth+1))
+		if b.err != nil {
+			break
+		}
+	}
+	return e
+}
+
+// value is what was read of a field: a number, a text, the parts of a value, or a list.
+type value struct {
+	number int64
+	text   string
+	parts  map[string]value
+	list   []value
+}
+
+// read reads a value of a class.
+func (c *chunk) read(b *decoder, of *class, depth int) value {
+	if depth > mostDepth {
+		b.fail(fmt.Errorf("values of %s nest deeper than %d", of.name, mostDepth))
+		return value{}
+	}
+	switch of.name {
+	case "boolean", "byte":
+		b.take(1)
+		return value{}
+	case "char", "short", "int", "long":
+		return value{number: b.number()}
+	case "float":
+		b.take(4)
+		return value{}
+	case "double":
+		b.take(8)
+		return value{}
+	case "java.lang.String":
+		text, key := b.text()
+		return value{text: text, number: key}
+	}
+	if c.left--; c.left < 0 {
+		b.fail(errors.New("its values outnumber its bytes"))
+		return value{}
+	}
+	v := value{parts: make(map[string]value, len(of.fields))}
+	for _, f := range of.fields {
+		v.parts[f.name] = c.readField(b, f, depth)
+		if b.err != nil {
+			break
+		}
+	}
+	return v
+}
+
+func (c *chunk) readField(b *decoder, f field, depth int) value {
+	of, known := c.classes[f.class]
+	if !known {
+		b.fail(fmt.Errorf("field %s is of the class %d, which the recording does not describe", f.name, f.class))
+		return value{}
+	}
+	one := func() value {
+		if f.constant {
+			return value{number: b.number()}
+		}
+		return c.read(b, of, depth+1)
+	}
+	if !f.array {
+		return one()
+	}
+	var all value
+	for range b.count() {
+		all.list = append(all.list, one())
+		if b.err != nil {
+			break
+		}
+	}
+	return all
+}

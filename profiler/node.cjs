@@ -1,0 +1,38 @@
+// Loaded by Node.js before the program (--require): samples its main thread from the first
+// moment and leaves what it has seen in a file when the program ends.
+'use strict';
+const { isMainThread } = require('node:worker_threads');
+
+if (isMainThread) {
+  const { writeFileSync } = require('node:fs');
+  const { join } = require('node:path');
+  const { Session } = require('node:inspector');
+
+  const session = new Session();
+  session.connect();
+  session.post('Profiler.enable');
+  session.post('Profiler.setSamplingInterval', { interval: 1000 }); // microseconds
+  session.post('Profiler.start');
+  const began = Date.now();
+  let written = false;
+
+  // A session in its own thread answers at once.
+  const write = () => {
+    if (written) return;
+    written = true;
+    session.post('Profiler.stop', (error, { profile } = {}) => {
+      if (error) return;
+      writeFileSync(join(__dirname, 'profile', `${process.pid}.cpuprofile`), JSON.stringify({ ...profile, began }));
+    });
+  };
+  process.on('exit', write);
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    const end = () => {
+      if (process.listenerCount(signal) > 1) return; // the program ends itself
+      write();
+      process.removeListener(signal, end);
+      process.kill(process.pid, signal);
+    };
+    process.on(signal, end);
+  }
+}

@@ -1,0 +1,76 @@
+// Package profiler tells where the CPU time of a program goes, by layer: the application,
+// its libraries, the runtime, garbage collection, the kernel. It turns on the profilers
+// that runtimes bring: the Flight Recorder of Java, V8's sampler in Node.js, pprof in units
+// of ours in Go.
+//
+// Samples say how the time of sampled threads is divided; how much time there was, and how
+// much of it in the kernel and in threads that nobody samples (compilers, garbage
+// collectors), the meter says. A sample counts for the function that ran, not for its
+// callers; native code without a name of its own counts for whoever called it.
+//
+// Entry point: Profiler. The rules are in rules.go, the arithmetic is in divide.go.
+package profiler
+
+import (
+	_ "embed" // for what is loaded into programs
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+//go:embed node.cjs
+var nodeScript []byte
+
+//go:embed java.jfc
+var javaSettings []byte
+
+// Names of files and folders in the volume of a unit.
+const (
+	folder     = "profile"
+	nodeFile   = "profiler.cjs"
+	javaFile   = "profiler.jfc"
+	endJava    = ".jfr"
+	endNode    = ".cpuprofile"
+	endGo      = ".pprof"
+	ownProfile = ".profile" + endGo
+)
+
+// Profiler implements lab.Profiler.
+type Profiler struct{}
+
+var _ lab.Profiler = Profiler{}
+
+// Instrument implements lab.Profiler. Programs of other runtimes do not read the variables.
+func (Profiler) Instrument(layout lab.Layout) lab.Layout {
+	layout.Units = slices.Clone(layout.Units)
+	for i := range layout.Units {
+		unit := &layout.Units[i]
+		switch {
+		case unit.Own != "" && !unit.Foreign:
+			unit.Env = append(slices.Clone(unit.Env), lab.ProfileVariable+"={dir}/"+unit.Name+ownProfile)
+		case unit.Foreign && unit.Server == nil && unit.Compose == nil:
+			unit.Leaves = folder
+			files := map[string][]byte{nodeFile: nodeScript, javaFile: javaSettings, folder + "/": nil}
+			for name, data := range unit.Files {
+				files[name] = data
+			}
+			unit.Files = files
+			unit.Env = withOption(unit.Env, "NODE_OPTIONS", "--require={dir}/"+nodeFile)
+			unit.Env = withOption(unit.Env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error "+
+				"-XX:StartFlightRecording=settings={dir}/"+javaFile+",filename={dir}/"+folder+",dumponexit=true")
+		}
+	}
+	return layout
+}
+
+// withOption adds to a variable of options, which may be set already.
+func withOption(env []string, name, option string) []string {
+	env = slices.Clone(env)
+	i := slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	if i < 0 {
+		return append(env, name+"="+option)
+	}
+	env[i] += " " + option
+	return env
+}

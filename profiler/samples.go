@@ -1,0 +1,239 @@
+package profiler
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/profiler/jfr"
+)
+
+// samples are what a runtime's profiler has seen of sampled threads, in weights: time, or
+// how often. Of each layer, native is the part in native code, the only one in which
+// system calls can be made.
+type samples struct {
+	runtime     string
+	count       int
+	all, native map[lab.Layer]float64
+}
+
+func newSamples(runtime string) samples {
+	return samples{runtime: runtime, all: map[lab.Layer]float64{}, native: map[lab.Layer]float64{}}
+}
+
+func (s *samples) add(layer lab.Layer, weight float64, native bool) {
+	s.count++
+	s.all[layer] += weight
+	if native {
+		s.native[layer] += weight
+	}
+}
+
+// join adds what was seen of another process.
+func (s *samples) join(other samples) {
+	s.runtime, s.count = other.runtime, s.count+other.count
+	for layer, weight := range other.all {
+		s.all[layer] += weight
+		s.native[layer] += other.native[layer]
+	}
+}
+
+// read reads the profile of a process, as far as it lies in the window. Profiles of Go
+// begin and end with the work and do not tell when a sample was taken.
+func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {
+	switch {
+	case strings.HasSuffix(file, endJava):
+		return readJava(data, own, began, ended)
+	case strings.HasSuffix(file, endNode):
+		return readNode(data, own, began, ended)
+	case strings.HasSuffix(file, endGo):
+		return readGo(data, own)
+	}
+	return samples{}, fmt.Errorf("%s is no profile that is known here", file)
+}
+
+// readJava takes the samples by CPU time where the JVM has them, which see native code
+// too, else those of threads that run Java code.
+func readJava(data []byte, own []string, began, ended time.Time) (samples, error) {
+	taken, err := jfr.Read(data)
+	if err != nil {
+		return samples{}, err
+	}
+	event, rules := jfr.Execution, javaRules()
+	if slices.ContainsFunc(taken, func(s jfr.Sample) bool { return s.Event == jfr.CPUTime }) {
+		event = jfr.CPUTime
+	}
+	s := newSamples(runtimeJava)
+	for _, sample := range taken {
+		if sample.Event != event || len(sample.Frames) == 0 || sample.Time.Before(began) || sample.Time.After(ended) {
+			continue
+		}
+		top := sample.Frames[0]
+		layer, known := layerOf(top.Class, own, rules)
+		if !known {
+			layer = otherwise(own)
+		}
+		s.add(layer, 1, top.Native)
+	}
+	return s, nil
+}
+
+// v8Profile is what V8's sampler writes. Began, the wall clock at its start in
+// milliseconds, is added by node.cjs.
+type v8Profile struct {
+	Nodes []struct {
+		ID        int     `json:"id"`
+		Children  []int   `json:"children"`
+		CallFrame v8Frame `json:"callFrame"`
+	} `json:"nodes"`
+	Samples    []int     `json:"samples"`
+	TimeDeltas []float64 `json:"timeDeltas"` // microseconds
+	Began      float64   `json:"began"`
+}
+
+type v8Frame struct {
+	Function string `json:"functionName"`
+	URL      string `json:"url"`
+}
+
+// readNode takes the time before each sample for the function that is sampled.
+func readNode(data []byte, own []string, began, ended time.Time) (samples, error) {
+	var p v8Profile
+	if err := json.Unmarshal(data, &p); err != nil {
+		return samples{}, fmt.Errorf("this is no profile of V8: %w", err)
+	}
+	if len(p.Samples) != len(p.TimeDeltas) {
+		return samples{}, fmt.Errorf("the profile has %d samples and %d times", len(p.Samples), len(p.TimeDeltas))
+	}
+	parents, frames := map[int]int{}, map[int]v8Frame{}
+	for _, n := range p.Nodes {
+		frames[n.ID] = n.CallFrame
+		for _, child := range n.Children {
+			if child == n.ID || parents[child] != 0 {
+				return samples{}, fmt.Errorf("node %d of the profile has two parents", child)
+			}
+			parents[child] = n.ID
+		}
+	}
+	s, rules := newSamples(runtimeNode), nodeRules()
+	at := p.Began * 1000 // microseconds
+	for i, id := range p.Samples {
+		at += p.TimeDeltas[i]
+		if frames[id].Function == "(idle)" || p.TimeDeltas[i] <= 0 {
+			continue
+		}
+		if when := time.UnixMicro(int64(at)); p.Began > 0 && (when.Before(began) || when.After(ended)) {
+			continue
+		}
+		layer, native := layerOfNode(id, frames, parents, own, rules)
+		s.add(layer, p.TimeDeltas[i], native)
+	}
+	return s, nil
+}
+
+// layerOfNode charges code without a place of its own (V8's built-in functions, native
+// code, what was generated) to the nearest caller that has one.
+func layerOfNode(id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule) (layer lab.Layer, native bool) {
+	leaf := frames[id]
+	native = leaf.URL == ""
+	switch {
+	case leaf.Function == "(garbage collector)":
+		return lab.LayerCollector, false
+	case leaf.Function == "(program)" || leaf.Function == "(root)":
+		return lab.LayerRuntime, true
+	case native && (leaf.Function == "parse" || leaf.Function == "stringify"):
+		return lab.LayerJSON, false
+	}
+	for steps := 0; id != 0 && steps <= len(frames); steps++ { // a tree is no deeper
+		f := frames[id]
+		if strings.HasPrefix(f.URL, "node:") || strings.HasPrefix(f.URL, "file:") || strings.HasPrefix(f.URL, "/") {
+			return layerOfModule(f.URL, own, rules), native
+		}
+		id = parents[id]
+	}
+	return lab.LayerRuntime, native
+}
+
+// layerOfModule is that of a package in node_modules, the innermost one, of a module of
+// Node.js, or of the application.
+func layerOfModule(url string, own []string, rules []rule) lab.Layer {
+	const modules = "/node_modules/"
+	name := url
+	if i := strings.LastIndex(url, modules); i >= 0 {
+		name = url[i+len(modules):]
+	} else if !strings.HasPrefix(url, "node:") {
+		return lab.LayerApplication
+	}
+	if layer, known := layerOf(name, own, rules); known {
+		return layer
+	}
+	return lab.LayerLibraries
+}
+
+// readGo takes the CPU time of every sample for the function that ran. Signals that find a
+// thread in a system call name the function that made it.
+func readGo(data []byte, own []string) (samples, error) {
+	p, err := profile.Parse(bytes.NewReader(data))
+	if err != nil {
+		return samples{}, fmt.Errorf("this is no profile of pprof: %w", err)
+	}
+	value := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == "cpu" })
+	if value < 0 {
+		return samples{}, errors.New("the profile has no samples of CPU time")
+	}
+	s, rules := newSamples(runtimeGo), goRules()
+	for _, sample := range p.Sample {
+		names := functions(sample)
+		if len(names) == 0 || sample.Value[value] < 0 {
+			continue
+		}
+		layer, native := layerOfGo(names, own, rules)
+		s.add(layer, float64(sample.Value[value]), native)
+		s.count += int(max(0, sample.Value[0]-1)) // equal samples are one with a count
+	}
+	return s, nil
+}
+
+// functions are the names of those that were being called, the running one first.
+func functions(sample *profile.Sample) []string {
+	var names []string
+	for _, location := range sample.Location {
+		for _, line := range location.Line {
+			if line.Function != nil {
+				names = append(names, line.Function.Name)
+			}
+		}
+	}
+	return names
+}
+
+// layerOfGo knows the collector by what is on the stack, and system calls by the function
+// that makes them.
+func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool) {
+	switch leaf := names[0]; leaf {
+	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6", "syscall.rawVforkSyscall", "runtime.futex", "runtime.usleep", "runtime.madvise", "runtime.write1",
+		"runtime.read", "runtime.tgkill", "runtime.sysMmap", "runtime.sysMunmap", "runtime.nanosleep", "runtime.osyield":
+		return lab.LayerRuntime, true
+	}
+	for _, name := range names {
+		switch name {
+		case "runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.deductSweepCredit":
+			return lab.LayerCollector, false
+		}
+	}
+	if layer, known := layerOf(names[0], own, rules); known {
+		return layer, false
+	}
+	first, _, _ := strings.Cut(names[0], "/")
+	if strings.Contains(names[0], "/") && strings.Contains(first, ".") {
+		return lab.LayerLibraries, false
+	}
+	return lab.LayerRuntime, false // of the standard library
+}

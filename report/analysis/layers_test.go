@@ -1,0 +1,101 @@
+package analysis
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// profiledShop is the shop under load with profiles of the monolith and of the services
+// in the first three blocks at one rate: 60 % and 80 % are in libraries. Profiled trials
+// took twice the CPU time.
+func profiledShop() Input {
+	in := shopUnderLoad()
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.ProfiledMetric())
+	for _, variant := range []string{"monolith", "sync"} {
+		for _, timed := range slices.Clone(in.Trials) {
+			if timed.Variant != variant || timed.Point.Name != "at-80" || timed.Block > 3 || timed.Profiled {
+				continue
+			}
+			library := map[string]float64{"monolith": 6, "sync": 8}[variant]
+			more := timed
+			more.Number, more.Profiled = len(in.Trials)+1, true
+			more.Measures = map[string]float64{"cpu_per_operation": 2 * timed.Measures["cpu_per_operation"], "completion_time_p99": 99}
+			more.Layers = []lab.RoleLayers{
+				{Role: "shop", Runtime: "java", Samples: 100, Seconds: map[lab.Layer]float64{lab.LayerHTTP: library, lab.LayerKernel: 1}},
+				{Role: "database", Seconds: map[lab.Layer]float64{lab.LayerUnseen: 9 - library}},
+			}
+			in.Trials = append(in.Trials, more)
+			in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: more.Number, Block: more.Block, Variant: variant, Point: "at-80", Profiled: true})
+		}
+	}
+	return in
+}
+
+func TestProfiledTrialsAreInNoComparison(t *testing.T) {
+	in := profiledShop()
+	without := in // made-up figures differ in their last digits when they are made again
+	without.Trials = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool { return t.Profiled })
+	without.Plan.Trials = slices.DeleteFunc(slices.Clone(in.Plan.Trials), func(t lab.PlannedTrial) bool { return t.Profiled })
+	plain, profiled := Analyse(without), Analyse(in)
+	timed := func(a lab.Analysis) []lab.Result {
+		return slices.DeleteFunc(slices.Clone(a.Results), func(r lab.Result) bool { return r.Metric == lab.ProfiledMetric().Name })
+	}
+	for what, differ := range map[string]bool{
+		"results": !reflect.DeepEqual(timed(plain), timed(profiled)), "counts": !reflect.DeepEqual(plain.Trials, profiled.Trials),
+		"audits": !reflect.DeepEqual(plain.Audit, profiled.Audit),
+	} {
+		if differ {
+			t.Errorf("%s differ from those without profiled trials", what)
+		}
+	}
+	if len(plain.Layers) != 0 || len(profiled.Layers) != 2 {
+		t.Fatalf("layers of %d and %d variants, want none and two", len(plain.Layers), len(profiled.Layers))
+	}
+}
+
+func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
+	a := Analyse(profiledShop())
+	l := a.Layers[0]
+	mean := 0.0
+	for _, r := range a.Results {
+		if r.Variant == "monolith" && r.Point.Name == "at-80" && r.Metric == "cpu_per_operation" {
+			mean = r.Mean
+		}
+	}
+	near := func(what string, got, want float64) {
+		if math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s is %g, want %g", what, got, want)
+		}
+	}
+	near("the timed cost", l.CPUPerOperation, mean)
+	near("libraries", l.Libraries, 0.6*mean)
+	near("the kernel", l.Layers[1].PerOperation, 0.1*mean)
+	if l.Variant != "monolith" || l.Trials != 3 || l.Samples != 300 || len(l.Layers) != 3 || len(l.Roles) != 3 || !slices.Equal(l.Runtimes, []string{"java"}) {
+		t.Errorf("layers %+v", l)
+	}
+	if l.ProfiledCPUPerOperation < 1.8*mean {
+		t.Errorf("under the profiler an order takes %g s, want about %g", l.ProfiledCPUPerOperation, 2*mean)
+	}
+}
+
+// The ratio is taken by block, between shares times the timed cost of that block.
+func TestLibrariesAreCompared(t *testing.T) {
+	a := Analyse(profiledShop())
+	cost := func(metric string) lab.Comparison {
+		for _, c := range a.Comparisons {
+			if c.Metric == metric && c.Variant == "sync" && c.Point.Name == "at-80" {
+				return c
+			}
+		}
+		t.Fatalf("%s is not compared", metric)
+		return lab.Comparison{}
+	}
+	libraries, all := cost(lab.ProfiledMetric().Name), cost("cpu_per_operation")
+	if libraries.N != 3 || libraries.Low == nil || all.N != 6 || math.Abs(libraries.Ratio.Ratio/all.Ratio.Ratio/(8.0/6)-1) > 0.1 {
+		t.Errorf("libraries %.3f of %d blocks, all %.3f of %d: want the former about 8/6 of the latter", libraries.Ratio.Ratio, libraries.N, all.Ratio.Ratio, all.N)
+	}
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// layerTitle is what a layer is called before people.
+func layerTitle(layer lab.Layer) string {
+	switch layer {
+	case lab.LayerServer:
+		return "web server, framework"
+	case lab.LayerHTTP:
+		return "HTTP"
+	case lab.LayerJSON:
+		return "JSON, encodings"
+	case lab.LayerStore:
+		return "driver, embedded store"
+	case lab.LayerLibraries:
+		return "other libraries"
+	case lab.LayerRuntime:
+		return "runtime's own library"
+	case lab.LayerCollector:
+		return "garbage collector"
+	case lab.LayerCompiler:
+		return "JIT compiler"
+	case lab.LayerUnseen:
+		return "not profiled"
+	}
+	return string(layer)
+}
+
+// layersAt are the profiled variants at a point.
+func (v view) layersAt(point string) []lab.LayerShare {
+	return those(v.Layers, func(l lab.LayerShare) bool { return l.Point.Name == point && !v.struckOut(l.Variant) })
+}
+
+// profiledPoint is the one whose layers are shown first.
+func (v view) profiledPoint() (string, bool) {
+	return v.shownAt(func(point string) bool { return len(v.layersAt(point)) > 0 })
+}
+
+// layersTable shows where the CPU time of an operation goes, a column for each variant.
+func (v view) layersTable(at string) table {
+	shown := v.layersAt(at)
+	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("layer")},
+		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel counts it; docs/profiling.md"}
+	for _, l := range shown {
+		t.Columns = append(t.Columns, numbers(l.Variant))
+	}
+	row := func(title string, of func(lab.LayerShare) string) {
+		cells, any := []cell{text(title)}, false
+		for _, l := range shown {
+			c := toned(absent, toneMuted)
+			if words := of(l); words != "" {
+				c, any = text(words), true
+			}
+			cells = append(cells, c)
+		}
+		if any {
+			t.add(cells...)
+		}
+	}
+	for _, layer := range lab.Layers() {
+		row(layerTitle(layer), func(l lab.LayerShare) string {
+			i := slices.IndexFunc(l.Layers, func(t lab.LayerTime) bool { return t.Layer == layer })
+			if i < 0 {
+				return ""
+			}
+			return fmt.Sprintf("%s (%s)", single(l.Layers[i].PerOperation).quantity("s"), figure.Percent(l.Layers[i].Share))
+		})
+	}
+	row("all of it", func(l lab.LayerShare) string { return single(l.CPUPerOperation).quantity("s") })
+	row("in libraries", func(l lab.LayerShare) string { return libraryWords(l) })
+	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool { return l.Variant == v.Baseline && l.Samples > 0 })
+	row("in libraries, to "+v.Baseline, func(l lab.LayerShare) string {
+		if base < 0 || l.Samples == 0 || shown[base].Libraries <= 0 {
+			return ""
+		}
+		return single(l.Libraries / shown[base].Libraries).times()
+	})
+	row("what profiling cost", func(l lab.LayerShare) string {
+		if l.CPUPerOperation <= 0 || l.ProfiledCPUPerOperation <= 0 || l.Samples == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%+.0f %%", 100*(l.ProfiledCPUPerOperation/l.CPUPerOperation-1))
+	})
+	row("profiler", func(l lab.LayerShare) string {
+		if l.Samples == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s, %d samples", strings.Join(l.Runtimes, ", "), l.Samples)
+	})
+	return t
+}
+
+// libraryWords is the time in libraries; "" of what has no profile.
+func libraryWords(l lab.LayerShare) string {
+	if l.Samples == 0 || l.CPUPerOperation <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", single(l.Libraries).quantity("s"), figure.Percent(l.Libraries/l.CPUPerOperation))
+}
+
+// layersSection shows one stacked bar per variant.
+func (v view) layersSection() section {
+	at, ok := v.profiledPoint()
+	if !ok {
+		return section{}
+	}
+	var parts []string
+	trials := 0
+	for _, l := range v.layersAt(at) {
+		trials = max(trials, l.Trials)
+		if words := libraryWords(l); words != "" {
+			parts = append(parts, fmt.Sprintf("%s with %s", words, l.Variant))
+		}
+	}
+	finding := fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at))
+	if len(parts) > 0 {
+		finding = fmt.Sprintf("Libraries and runtime take, of the CPU time of one %s at %s, %s", v.Operation, v.at(at), strings.Join(parts, ", "))
+	}
+	s := section{ID: "layers", Kicker: "Time by layer", Finding: finding, Shown: []table{v.layersTable(at)},
+		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared with nothing else; the length of a bar from the trials that were timed without a profiler.", v.Operation, v.at(at), trials),
+		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
+			"Not profiled are threads and programs that no profiler looks at."}
+	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Finding, Whole: true}}
+	for _, p := range v.Points {
+		if p.Name != at && len(v.layersAt(p.Name)) > 0 {
+			s.Folded = append(s.Folded, v.layersTable(p.Name))
+		}
+	}
+	return s
+}

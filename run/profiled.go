@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// watched is what is seen of a profiled trial while it is played.
+type watched struct {
+	meter  lab.ThreadMeter
+	units  []lab.Unit
+	before []lab.ThreadUse
+	seen   lab.ProfiledWindow
+}
+
+// begin begins to watch, just before the job.
+func (w *watched) begin(meter lab.Meter, units []lab.Unit) (err error) {
+	threads, can := meter.(lab.ThreadMeter)
+	if !can {
+		return errors.New("the meter of this host cannot tell threads apart, so nothing can be profiled")
+	}
+	w.meter, w.units = threads, units
+	w.before, err = threads.Threads(units)
+	w.seen.Began = time.Now()
+	return err
+}
+
+// end notes what the threads have used since the begin: those that live. A thread that
+// was not there before has used all in between.
+func (w *watched) end() error {
+	w.seen.Ended = time.Now()
+	after, err := w.meter.Threads(w.units)
+	used := map[string]lab.ThreadUse{}
+	for _, t := range w.before {
+		used[t.ID] = t
+	}
+	for _, t := range after {
+		first := used[t.ID]
+		t.UserSeconds -= first.UserSeconds
+		t.SystemSeconds -= first.SystemSeconds
+		w.seen.Threads = append(w.seen.Threads, t)
+	}
+	return err
+}
+
+// layers ends the units, which leave their profiles then, and divides the CPU time of the
+// job.
+func (e *experiment) layers(ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial) (err error) {
+	if ender, can := deployment.(lab.Ender); can {
+		if err := ender.EndForeign(ctx); err != nil {
+			return fmt.Errorf("end the units to have their profiles: %w", err)
+		}
+	}
+	var about lab.Profiling
+	if system, says := e.System.(lab.Profiled); says {
+		about = system.Profiling(s.variant)
+	}
+	w.seen.Metered, w.seen.Dir = trial.Metered, deployment.HandedOver()
+	trial.Layers, err = e.Profiler.Layers(s.layout, about, w.seen)
+	return err
+}

@@ -1,0 +1,103 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// profilingRooms are stand-ins that profile: every look at the threads finds 2 s more.
+type profilingRooms struct {
+	*rooms
+	looks  int
+	broken error
+	seen   []lab.ProfiledWindow
+	ended  []bool // whether the deployments were stopped when profiles were read
+}
+
+func (r *profilingRooms) Threads([]lab.Unit) ([]lab.ThreadUse, error) {
+	r.looks++
+	return []lab.ThreadUse{{Role: "one", ID: "1/1", UserSeconds: 2 * float64(r.looks)}}, nil
+}
+
+func (r *profilingRooms) Instrument(layout lab.Layout) lab.Layout {
+	layout.Lead += ", profiled"
+	return layout
+}
+
+func (r *profilingRooms) Layers(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) ([]lab.RoleLayers, error) {
+	r.seen, r.ended = append(r.seen, seen), append(r.ended, r.stopped == len(r.played))
+	return []lab.RoleLayers{{Role: layout.Units[0].Name, Runtime: about.Own[0], Samples: 1}}, r.broken
+}
+
+func (r *profilingRooms) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"own"}}
+}
+
+func (r *profilingRooms) conductor(t *testing.T) Conductor {
+	c := conductorOf(t, r.rooms)
+	c.System, c.Meter, c.Profiler = r, r, r
+	return c
+}
+
+func TestProfiledTrialsAreInstrumentedAndRead(t *testing.T) {
+	r := &profilingRooms{rooms: &rooms{}}
+	p := plan(2)
+	p.Trials[1].Profiled = true
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a at s1", "b at s1, profiled"}; !reflect.DeepEqual(r.played, want) {
+		t.Errorf("played %q, want %q", r.played, want)
+	}
+	timed, profiled := r.saved[0], r.saved[1]
+	if timed.Profiled || len(timed.Layers) > 0 || !profiled.Profiled || !reflect.DeepEqual(profiled.Layers, []lab.RoleLayers{{Role: "one", Runtime: "own", Samples: 1}}) {
+		t.Errorf("records: timed %t %v, profiled %t %v", timed.Profiled, timed.Layers, profiled.Profiled, profiled.Layers)
+	}
+	if len(r.seen) != 1 || r.ended[0] {
+		t.Fatalf("%d profiles were read, after the end: %v", len(r.seen), r.ended)
+	}
+	if w := r.seen[0]; w.Threads[0].UserSeconds != 2 || w.Metered.Total.CPUSeconds != 3 || w.Ended.Before(w.Began) || w.Dir == "" {
+		t.Errorf("the window was %+v", w)
+	}
+}
+
+func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
+	r := &profilingRooms{rooms: &rooms{}, broken: errors.New("the profile 7.jfr of unit one: it is empty")}
+	p := plan(1)
+	p.Trials[0].Profiled, p.Study.Design.MaxRepeats = true, 0
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(), want) {
+		t.Errorf("records %q, want %q", r.verdicts(), want)
+	}
+}
+
+// endingDeployment ends its foreign units, or not.
+type endingDeployment struct {
+	lab.Deployment
+	err error
+}
+
+func (d endingDeployment) EndForeign(context.Context) error { return d.err }
+func (d endingDeployment) HandedOver() string               { return "" }
+
+func TestUnitsThatDoNotEndHaveNoProfile(t *testing.T) {
+	r := &profilingRooms{rooms: &rooms{}}
+	c := r.conductor(t)
+	e := experiment{Conductor: &c}
+	s := setting{layout: lab.Layout{Units: []lab.UnitSpec{{Name: "one"}}}}
+	stuck := errors.New("unit one does not end")
+	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, watched{}, &lab.Trial{}); !errors.Is(err, stuck) || len(r.seen) > 0 {
+		t.Errorf("error %v, %d profiles read; want %v and none", err, len(r.seen), stuck)
+	}
+	if err := e.layers(t.Context(), s, endingDeployment{}, watched{}, &lab.Trial{}); err != nil || len(r.seen) != 1 {
+		t.Errorf("error %v, %d profiles read; want one", err, len(r.seen))
+	}
+}

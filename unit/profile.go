@@ -1,0 +1,29 @@
+package unit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// profiled runs work under Go's own profiler, where the unit is asked to, and returns the
+// file that was written; "" where it is not.
+func profiled(work func() error) (path string, err error) {
+	path = os.Getenv(lab.ProfileVariable)
+	if path == "" {
+		return "", work()
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", lab.ProfileVariable, err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", lab.ProfileVariable, err), file.Close())
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	return path, errors.Join(err, file.Close())
+}
