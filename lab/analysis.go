@@ -42,8 +42,10 @@ type Analysis struct {
 	Published   []PublishedFigure  `json:"published"`
 	// Held are the offered rates of a system under load.
 	Held []HeldRate `json:"held,omitempty"`
-	// Steadiness is of trials of which there is a course.
+	// Steadiness is of trials of which there is a course, and WarmUps of what went on before
+	// them until the load was steady.
 	Steadiness []Steadiness `json:"steadiness,omitempty"`
+	WarmUps    []WarmUps    `json:"warm_ups,omitempty"`
 	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
 	// experiments that change one knob at a time.
 	Curves  []Curve     `json:"curves,omitempty"`
@@ -253,6 +255,9 @@ type Judgement struct {
 	High      *float64     `json:"high"`
 	Verdict   ClaimVerdict `json:"verdict"`
 	Reason    string       `json:"reason"`
+	// Unsteady says why the claim hangs on how long warm-up and trials lasted; empty: it
+	// was not found to.
+	Unsteady string `json:"unsteady,omitempty"`
 }
 
 // PublishedFigure is one figure of the study beside what was measured here.

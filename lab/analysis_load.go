@@ -79,6 +79,8 @@ type Waterfall struct {
 	Whole   Ratio             `json:"whole"`
 	Verdict ComparisonVerdict `json:"verdict"` // on the whole
 	Words   string            `json:"words"`
+	// Unsteady says why the verdict depends on how long the trials lasted.
+	Unsteady string `json:"unsteady,omitempty"`
 	// Stretches are the way to the last stock variant, and from there to the tuned one;
 	// empty where the way does not have both.
 	Stretches []Stretch `json:"stretches,omitempty"`
@@ -115,6 +117,8 @@ type Step struct {
 	Words  string   `json:"words"`
 	Margin float64  `json:"margin"`
 	PHolm  *float64 `json:"p_holm"`
+	// Unsteady says why the verdict depends on how long the trials lasted.
+	Unsteady string `json:"unsteady,omitempty"`
 }
 
 // Title is what the step is called: its name, else what it turns.

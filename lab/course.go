@@ -1,7 +1,7 @@
 package lab
 
-// Slice is what a generator saw in one second of a load. A trial is a sample of one;
-// its slices tell whether it would have been another had it lasted longer.
+// Slice is what a generator saw in one second of a load, or less of a warm-up. A trial is
+// a sample of one; its slices tell whether it would have been another had it lasted longer.
 type Slice struct {
 	End float64 `json:"end"` // seconds since the beginning of the load
 	OK  int64   `json:"ok"`  // operations that were answered rightly
@@ -10,16 +10,53 @@ type Slice struct {
 	P99    *float64 `json:"p99"`
 }
 
+// WarmUp says how the unrecorded load before the measured one went, where that went on
+// until it was steady.
+type WarmUp struct {
+	Seconds float64 `json:"seconds"`
+	// Steady: the load was level in its last half, in the rate of right answers and in the
+	// median response time; else its limit came first.
+	Steady bool `json:"steady"`
+	// Course is how it went, one of those that Steadiness counts, and Quantity what that
+	// was found in: "median" or "rate".
+	Course   string `json:"course"`
+	Quantity string `json:"quantity,omitempty"`
+	// Factor is how far its levels lie apart. Left is what it still changed by in its last
+	// half, as a factor: 1 where steady.
+	Factor float64 `json:"factor"`
+	Left   float64 `json:"left"`
+	// Slices are the load as the generator saw it, a quarter of a second each.
+	Slices []Slice `json:"slices"`
+}
+
+// LeastWarmUpLimit is the shortest limit, in seconds, of a warm-up that goes on until the
+// load is steady: in less, nothing is shown.
+const LeastWarmUpLimit = 5.0
+
+// WarmUps are those of a variant at a point.
+type WarmUps struct {
+	Variant string `json:"variant"`
+	Point   Point  `json:"point"`
+	Trials  int    `json:"trials"`
+	Steady  int    `json:"steady"` // of them
+	// Seconds and Factor are medians over the trials; see WarmUp.
+	Seconds float64 `json:"seconds"`
+	Longest float64 `json:"longest"`
+	Factor  float64 `json:"factor"`
+	// Courses counts the trials by how their warm-up went.
+	Courses map[string]int `json:"courses"`
+}
+
 // Steadiness says how the trials of a variant at a point went on: what is measured of
 // a system that is not steady depends on when, and for how long.
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
 	// Quantity is what was followed: "median", "p99" (of the response time) or "rate" (of
-	// right answers).
+	// right answers); "warm-up" where the load before was not steady when it ended.
 	Quantity string `json:"quantity"`
 	// Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no
-	// steady state", "too short".
+	// steady state", "swings", "too short".
 	Courses map[string]int `json:"courses"`
 	// Halves is the second half of the trials over their first, times or the time between
 	// right answers; null without an interval.

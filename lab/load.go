@@ -38,6 +38,9 @@ type Load struct {
 	// Duration of the measured load and of the unrecorded one before it.
 	Duration float64 `json:"duration_seconds"`
 	WarmUp   float64 `json:"warm_up_seconds"`
+	// WarmUpLimit, where above 0, lets the unrecorded load go on from WarmUp until it is
+	// steady, and ends it at this many seconds; see WarmUp.
+	WarmUpLimit float64 `json:"warm_up_limit_seconds,omitempty"`
 	// RampUp is over which the users of a closed loop begin, evenly, in seconds; it is a
 	// part of Duration.
 	RampUp float64 `json:"ramp_up_seconds,omitempty"`
@@ -59,6 +62,9 @@ type Load struct {
 	// Client is how the generator connects. Zero values are those of the load engine.
 	Client LoadClient `json:"client,omitzero"`
 }
+
+// LongestWarmUp is how long the load before the measured one lasts at most, in seconds.
+func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 
 // LoadClient is how a generator connects.
 type LoadClient struct {
@@ -154,6 +160,7 @@ type LoadReport struct {
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile
 	Course  []Slice // of one load; none of a search
+	WarmUp  *WarmUp // nil where it was to last a fixed time
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	Notes  []string

@@ -66,6 +66,8 @@ const (
 	CPU      = "cpu"      // time of processors
 	Memory   = "memory"   // at its peak
 	Capacity = "capacity" // highest rate that meets the objective
+	// FirstAnswer is the time from the start of the first unit to the first right answer.
+	FirstAnswer = "first_answer"
 	// CompletedRate is of operations that reached their final business state.
 	CompletedRate = "completed_rate"
 	// Achieved is the share of the offered operations that were begun in time.

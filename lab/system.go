@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // System is an application under test. It knows its own rules, which
@@ -70,6 +71,8 @@ type Leftover struct {
 	Dir string
 	// Seed is the one that Layout was given.
 	Seed uint64
+	// Spawned is when the deployer began to start the units.
+	Spawned time.Time
 	// Faults are what was done to the trial. The report of a unit that was killed
 	// tells of its last life only.
 	Faults []FaultRecord
@@ -91,6 +94,7 @@ type Measured struct {
 	// Spectra are the distributions behind them, by quantity; see Quantities.
 	Spectra map[string][]Quantile
 	Course  []Slice // as the generator saw it
+	WarmUp  *WarmUp // likewise; nil where it lasts a fixed time
 	// Paths show where the time of single operations went.
 	Paths []Path
 	// Traffic is what units sent each other and to backing services.

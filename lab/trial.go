@@ -46,6 +46,8 @@ type Trial struct {
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
 	// Course is how the load went on, second by second.
 	Course []Slice `json:"course,omitempty"`
+	// WarmUp is how the load before it went, where that goes on until it is steady.
+	WarmUp *WarmUp `json:"warm_up,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
 	// Faults are what was done to the trial on purpose, in the order of doing.

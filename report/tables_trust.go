@@ -14,7 +14,7 @@ import (
 
 // trustTables are what lets a reader judge how far to believe the numbers.
 func (v view) trustTables() []table {
-	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
+	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
 }
 
 // designTable says how the experiment was played.
@@ -57,17 +57,42 @@ func (v view) steadinessTable() table {
 		if s.Steady || v.struckOut(s.Variant) {
 			continue
 		}
-		var courses []string
-		for _, kind := range slices.Sorted(maps.Keys(s.Courses)) {
-			courses = append(courses, fmt.Sprintf("%d %s", s.Courses[kind], kind))
-		}
 		halves := absent
 		if s.Halves != nil {
 			halves = ofRatio(*s.Halves).times()
 		}
-		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves), text(strings.Join(courses, ", ")))
+		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves), text(coursesText(s.Courses)))
 	}
 	return t
+}
+
+// warmUpTable shows how long the load went on before it was measured. Of a runtime that
+// compiles as it runs, that is a result.
+func (v view) warmUpTable() table {
+	t := table{ID: "warm-up", Title: "Warm-up until the load was steady", Keys: 2,
+		Note:    "medians over trials; changed by: the slowest level over the fastest, of the rate of right answers or of the median response time",
+		Columns: []column{words("variant"), words("point"), numbers("steady"), numbers("after"), numbers("longest"), numbers("changed by"), prose("how it went")}}
+	for _, w := range v.WarmUps {
+		if v.struckOut(w.Variant) {
+			continue
+		}
+		steady := text(fmt.Sprintf("%d of %d", w.Steady, w.Trials))
+		if 2*w.Steady <= w.Trials {
+			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
+		}
+		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Quantity(w.Seconds, nil, nil, "s")), text(figure.Quantity(w.Longest, nil, nil, "s")),
+			text(single(w.Factor).times()), text(coursesText(w.Courses)))
+	}
+	return t
+}
+
+// coursesText counts trials by how they went: "2 flat, 1 warm-up".
+func coursesText(courses map[string]int) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(courses)) {
+		parts = append(parts, fmt.Sprintf("%d %s", courses[kind], kind))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // noiseMetrics are the metrics of which a twin was measured, in the order of the metrics.

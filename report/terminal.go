@@ -209,6 +209,7 @@ func (p *printer) padded(s, code string) string {
 func (p *printer) trust(v view, full bool) {
 	p.table(v.noiseTable())
 	p.table(v.steadinessTable())
+	p.table(v.warmUpTable())
 	p.table(v.invalidTable())
 	if full || v.anyAuditFailed() {
 		p.table(v.auditTable())

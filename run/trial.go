@@ -47,7 +47,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	left := lab.Leftover{Reports: reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
-		Faults: trial.Faults}
+		Spawned: spawned, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {
@@ -86,6 +86,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	}
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
+	trial.WarmUp = found.WarmUp
 	withTraffic(trial.Parts, found.Traffic)
 	return err
 }

@@ -24,8 +24,9 @@ type Course struct {
 	Kind SteadyKind
 	// Changes are the indexes at which a new level begins.
 	Changes []int
-	// Factor is the highest level over the lowest: 1 where there is one only.
-	Factor float64
+	// Factor is the highest level over the lowest: 1 where there is one only. Later is that
+	// of its last half.
+	Factor, Later float64
 }
 
 // LeastCourse is the number of slices below which no change can be told from noise.
@@ -48,7 +49,7 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 		return Course{}, &TooFewError{"steadiness", len(values), LeastCourse}
 	}
 	tolerance := math.Log1p(margin)
-	course := Course{Kind: Flat, Factor: 1}
+	course := Course{Kind: Flat, Factor: 1, Later: 1}
 	bounds := partition(values, tolerance/2)
 	levels := make([]float64, len(values)) // of the segment that each slice is in
 	for i := range len(bounds) - 1 {
@@ -64,9 +65,9 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	course.Changes, course.Factor = bounds[1:len(bounds)-1], math.Exp(most-least)
 	later := levels[len(levels)/2:]
 	last := levels[len(levels)-1]
-	switch {
-	case slices.Max(later)-slices.Min(later) > tolerance:
-		course.Kind = Unsteady
+	switch apart := slices.Max(later) - slices.Min(later); {
+	case apart > tolerance:
+		course.Kind, course.Later = Unsteady, math.Exp(apart)
 	case most-last > last-least:
 		course.Kind = WarmUp
 	default:

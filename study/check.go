@@ -85,6 +85,11 @@ func (f *File) checkSystem(r *reader) {
 	if f.Quick != nil {
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)
+		for _, name := range f.Quick.Variants {
+			if _, known := f.lines.variants[name]; !known {
+				r.Problem(f.lines.quick, "quick: there is no variant %q%s", name, yamlfile.Suggest(name, f.variantNames()))
+			}
+		}
 	}
 }
 

@@ -159,6 +159,52 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 	}
 }
 
+func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
+	warm := func(written, quick string) (full, short lab.Load, err error) {
+		text := strings.Replace(string(kioskStudy("quick: {points: [low], load: {"+quick+"}}\n")), "warm_up: 2s", written, 1)
+		file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+		if err != nil {
+			return full, short, err
+		}
+		all, err := file.Resolve(study.Options{})
+		if err != nil {
+			return full, short, err
+		}
+		less, err := file.Resolve(study.Options{Quick: true})
+		return *all.Load, *less.Load, err
+	}
+	for _, c := range []struct {
+		written, quick string
+		full, short    [2]float64 // least and limit
+	}{
+		{"warm_up: steady", "", [2]float64{0, 60}, [2]float64{0, 60}},
+		{"warm_up: steady, warm_up_limit: 20s", "warm_up_limit: 9s", [2]float64{0, 20}, [2]float64{0, 9}},
+		{"warm_up_limit: 20s, warm_up: steady", "warm_up: 1s", [2]float64{0, 20}, [2]float64{1, 0}},
+		{"warm_up: 5s, warm_up_limit: 20s", "warm_up: steady", [2]float64{5, 20}, [2]float64{0, 60}},
+		{"warm_up: 5s", "duration: 1s", [2]float64{5, 0}, [2]float64{5, 0}},
+	} {
+		full, short, err := warm(c.written, c.quick)
+		if err != nil || full.WarmUp != c.full[0] || full.WarmUpLimit != c.full[1] || short.WarmUp != c.short[0] || short.WarmUpLimit != c.short[1] {
+			t.Errorf("%s, quick %q: %g to %g s, quick %g to %g s, %v; want %v and %v", c.written, c.quick, full.WarmUp, full.WarmUpLimit, short.WarmUp, short.WarmUpLimit, err, c.full, c.short)
+		}
+	}
+	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""}, {"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"}, {"warm_up: soon", ""}} {
+		if _, _, err := warm(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "warm_up") {
+			t.Errorf("%s, quick %q: %v", c[0], c[1], err)
+		}
+	}
+}
+
+func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
+	s, err := parseKiosk(t, "quick: {points: [low], variants: [a]}\n").Resolve(study.Options{Quick: true})
+	if err != nil || len(s.Variants) != 1 || s.Variants[0].Name != "a" || len(s.Absent) != 2 || !strings.Contains(s.Absent[1].Reason, "quick") {
+		t.Errorf("variants %v, absent %v, %v", s.Variants, s.Absent, err)
+	}
+	if _, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: [d]}\n"), kiosk()); err == nil || !strings.Contains(err.Error(), `there is no variant "d"`) {
+		t.Errorf("an unknown variant: %v", err)
+	}
+}
+
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
 	full, err := file.Resolve(study.Options{})

@@ -7,6 +7,7 @@
 package study
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"regexp"
@@ -51,6 +52,8 @@ type Quick struct {
 	Scale  float64
 	Blocks int
 	Points []string
+	// Variants are those that play; empty means all.
+	Variants []string
 	// RestrictedPoints are where variants play that are restricted to some
 	// points; empty means at all of theirs.
 	RestrictedPoints []string
@@ -248,6 +251,13 @@ func (f *File) readDesign(r *reader, node *yaml.Node) {
 	}
 }
 
+// Steady is the warm-up that goes on until the load is steady, and WarmUpLimit how long it
+// does so at most where nothing is said, in seconds.
+const (
+	Steady      = "steady"
+	WarmUpLimit = 60
+)
+
 // defaultLoad is how long a load lasts where the file is silent, in seconds.
 const defaultLoad = 10
 
@@ -258,19 +268,34 @@ func (f *File) readLoad(r *reader, node *yaml.Node) {
 	keys := r.loadKeys(l)
 	keys["objective"] = r.text("objective", &l.Objective)
 	r.object(node, "load", keys)
+	r.checkWarmUp(node, l)
 	if l.RampUp >= l.Duration {
 		r.Problem(node.Line, "the users of the load begin over %gs, expected a ramp_up shorter than its duration of %gs", l.RampUp, l.Duration)
 	}
 	f.Study.Load = l
 }
 
+// checkWarmUp sees to it that a warm-up can end when the load is steady.
+func (r *reader) checkWarmUp(node *yaml.Node, l *lab.Load) {
+	if limit := l.WarmUpLimit; limit > 0 && limit < max(l.WarmUp, lab.LeastWarmUpLimit) {
+		r.Problem(node.Line, "warm_up_limit is %gs, expected %gs or more, and no less than warm_up: in less, no load shows that it is steady", limit, lab.LeastWarmUpLimit)
+	}
+}
+
 // loadKeys are those that the quick profile can change too.
 func (r *reader) loadKeys(l *lab.Load) fields {
 	return fields{
 		"duration": r.duration("duration", &l.Duration),
-		"warm_up":  r.duration("warm_up", &l.WarmUp),
-		"ramp_up":  r.duration("ramp_up", &l.RampUp),
-		"lateness": r.duration("lateness", &l.Lateness),
+		"warm_up": func(n *yaml.Node) {
+			if n.Value == Steady {
+				l.WarmUpLimit = cmp.Or(l.WarmUpLimit, WarmUpLimit)
+				return
+			}
+			r.duration("warm_up", &l.WarmUp)(n)
+		},
+		"warm_up_limit": r.duration("warm_up_limit", &l.WarmUpLimit),
+		"ramp_up":       r.duration("ramp_up", &l.RampUp),
+		"lateness":      r.duration("lateness", &l.Lateness),
 		"search": func(n *yaml.Node) {
 			r.object(n, "search", fields{
 				"duration":   r.duration("duration", &l.Effort.Duration),
@@ -291,10 +316,12 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 		"scale":             r.number("scale", 1e-6, 1, &q.Scale),
 		"blocks":            r.whole("blocks", 1, MaxBlocks, &q.Blocks),
 		"points":            r.texts("points", &q.Points),
+		"variants":          at(&f.lines.quick, r.texts("variants", &q.Variants)),
 		"restricted_points": r.texts("restricted_points", &q.RestrictedPoints),
 		"load": func(n *yaml.Node) {
 			q.Load = &lab.Load{}
 			r.object(n, "load", r.loadKeys(q.Load))
+			r.checkWarmUp(n, q.Load)
 		},
 	})
 	f.Quick = q

@@ -122,6 +122,9 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		if of := a.KnobValue(v, knobRuntime); len(o.Runtimes) > 0 && of != "" && !slices.Contains(o.Runtimes, of) {
 			err = fmt.Errorf("its runtime is %s, and only %s is asked for", of, strings.Join(o.Runtimes, ", "))
 		}
+		if o.Quick && len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) {
+			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
+		}
 		if f.optional[v.Name] && o.Missing != nil {
 			err = cmp.Or(err, o.Missing(v))
 		}
@@ -182,7 +185,10 @@ func hasten(load, quick *lab.Load) *lab.Load {
 		return load
 	}
 	changed := *load
-	changed.Duration, changed.WarmUp = cmp.Or(quick.Duration, load.Duration), cmp.Or(quick.WarmUp, load.WarmUp)
+	changed.Duration = cmp.Or(quick.Duration, load.Duration)
+	if quick.LongestWarmUp() > 0 { // as a whole: a limit belongs to its time
+		changed.WarmUp, changed.WarmUpLimit = quick.WarmUp, quick.WarmUpLimit
+	}
 	changed.RampUp = cmp.Or(quick.RampUp, load.RampUp*changed.Duration/load.Duration) // the same part of the load
 	changed.Lateness = cmp.Or(quick.Lateness, load.Lateness)
 	changed.Effort = lab.SearchEffort{

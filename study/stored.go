@@ -150,6 +150,9 @@ func (f *File) checkDesign(r *reader) {
 	if l := f.Study.Load; l != nil {
 		limit("load.duration_seconds", l.Duration, 1e-9, longest)
 		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
+		if l.WarmUpLimit != 0 {
+			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit), longest)
+		}
 		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
 		limit("load.lateness_seconds", l.Lateness, 0, longest)
 		limit("load.search.duration_seconds", l.Effort.Duration, 0, longest)

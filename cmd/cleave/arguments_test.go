@@ -135,6 +135,9 @@ compare a=URL b=URL --rate 1 --margin NaN        | --margin is NaN
 compare a=URL b=URL --rate 1 --margin 1          | --margin is 1, expected a share from 0 to below 1
 compare a=URL b=URL --rate 1 -d 2562047h         | expected 1s to 168h
 compare a=URL b=URL --rate 1 --warm-up 2562047h  | expected 0s to 168h
+compare a=URL b=URL --rate 1 --warm-up soon      | invalid argument "soon" for "--warm-up"
+compare a=URL b=URL --rate 1 --warm-up-limit 2s  | --warm-up-limit is 2s, expected 5s to 168h
+compare a=URL b=URL --rate 1 --warm-up 9s --warm-up-limit 8s | expected 9s to 168h
 compare a=URL b=URL --rate NaN                   | out of range
 compare a=URL b=URL --users -1                   | expected a number from 1 on
 compare a=URL b=URL --rate ''                    | --rate is empty

@@ -32,7 +32,7 @@ type compareFlags struct {
 	rates    []string
 	users    []int
 	duration time.Duration
-	warmUp   time.Duration
+	warmUp   warmUp
 	arrivals string
 	capacity bool
 	cores    string
@@ -50,7 +50,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, several with commas: 1,16")
 	flags.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
-	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
+	registerWarmUp(flags, &f.warmUp)
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `file`: what is sent and what right answers are")
 	flags.StringVar(&f.path, "path", "/", "without a scenario: what is asked of every system")
 	flags.AddFlagSet(f.request.whatFlags().flags)
@@ -82,7 +82,7 @@ func (f *compareFlags) quickly() {
 		f.duration = 3 * time.Second
 	}
 	if !f.given("warm-up") {
-		f.warmUp = time.Second / 2
+		f.warmUp.least = time.Second / 2
 	}
 }
 
@@ -97,7 +97,7 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	if f.capacity && f.request.objective == "" {
 		f.request.objective = defaultObjective
 	}
-	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
+	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
 	file, dir, err := f.file()
 	note(err)
 	if err == nil {
@@ -257,7 +257,7 @@ func (f *compareFlags) design(load lab.Load, baseline external.Definition) lab.D
 	if f.noGates {
 		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
 	}
-	d.TrialTimeout = load.Duration + load.WarmUp + baseline.Ready.Timeout + 2*time.Minute.Seconds()
+	d.TrialTimeout = load.Duration + load.LongestWarmUp() + baseline.Ready.Timeout + 2*time.Minute.Seconds()
 	if f.capacity {
 		d.TrialTimeout += 30 * (load.Duration + 10) // about twenty probes
 	}

@@ -101,7 +101,7 @@ func (f *experimentFlags) options(command *cobra.Command) study.Options {
 }
 
 // checkDesign finds mistakes in the numbers of an experiment without a study file.
-func (f *experimentFlags) checkDesign(margin float64, duration, warmUp time.Duration) error {
+func (f *experimentFlags) checkDesign(margin float64, duration time.Duration, w warmUp) error {
 	var mistakes []error
 	if f.blocks < 1 || f.blocks > study.MaxBlocks {
 		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks))
@@ -112,8 +112,11 @@ func (f *experimentFlags) checkDesign(margin float64, duration, warmUp time.Dura
 	if duration < time.Second || duration > study.Longest {
 		mistakes = append(mistakes, fmt.Errorf("--duration is %v, expected 1s to %.0fh", duration, study.Longest.Hours()))
 	}
-	if warmUp < 0 || warmUp > study.Longest {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh", warmUp, study.Longest.Hours()))
+	if w.least < 0 || w.least > study.Longest {
+		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady))
+	}
+	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 && !(w.limit.Seconds() >= lowest && w.limit <= study.Longest) {
+		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %.0fh: in less, no load shows that it is steady", w.limit, lowest, study.Longest.Hours()))
 	}
 	return errors.Join(mistakes...)
 }

@@ -22,7 +22,7 @@ type explainFlags struct {
 	rate      float64
 	users     int
 	duration  time.Duration
-	warmUp    time.Duration
+	warmUp    warmUp
 	capacity  bool
 	objective string
 	margin    float64
@@ -45,7 +45,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
 	flags.IntVarP(&f.users, "users", "u", 0, "instead of a rate: `number` of users of a closed loop that every stop gets")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
-	flags.DurationVar(&f.warmUp, "warm-up", 2*time.Second, "length of the unrecorded load before it")
+	registerWarmUp(flags, &f.warmUp)
 	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
 	flags.StringVar(&f.objective, "objective", explainObjective, "`conditions` for a rate to count as held")
 	flags.IntVar(&f.blocks, "blocks", 8, "how often every stop is measured")
@@ -79,7 +79,7 @@ func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) b
 		f.duration = 2 * time.Second
 	}
 	if !given("warm-up") {
-		f.warmUp = time.Second / 2
+		f.warmUp.least = time.Second / 2
 	}
 	if !given("one-order") {
 		f.oneOrder = true
@@ -211,7 +211,7 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		Question: "Which of the changes on the way costs what?",
 		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
 		Points: []lab.Point{f.point()},
-		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.Seconds(), Objective: f.objective},
+		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective},
 	}
 	if f.noGates {
 		s.Load.Lateness = bearable

@@ -73,7 +73,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
 		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout)},
 		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)},
-		Warmup: seconds(job.WarmUp),
+		Warmup: seconds(job.WarmUp), WarmupLimit: seconds(job.WarmUpLimit),
 	}
 	if err := json.Unmarshal(job.Scenario, &work.Spec.Scenario); err != nil {
 		return work, fmt.Errorf("scenario: %w", err)
@@ -155,7 +155,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	s := &handed.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, Notes: s.Notes,
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Notes: s.Notes,
 	}
 	if s.OfferedRate != nil {
 		read.Offered = *s.OfferedRate

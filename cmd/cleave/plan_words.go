@@ -59,9 +59,15 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 
 // timeWords says how long a plan takes as far as that is known.
 func timeWords(plan lab.Plan, before earlier) string {
-	load := 0.0
+	load, upTo := 0.0, ""
 	if l := plan.Study.Load; l != nil {
-		load = l.Duration + l.WarmUp
+		load = l.Duration
+		if before.trials == 0 { // else the rest of a trial holds its warm-up
+			load += l.LongestWarmUp()
+		}
+		if l.WarmUpLimit > l.WarmUp {
+			upTo = "up to " // a warm-up ends when the load is steady
+		}
 	}
 	var seconds, rest float64
 	searches := 0
@@ -82,9 +88,9 @@ func timeWords(plan lab.Plan, before earlier) string {
 	case searches == len(plan.Trials):
 		return "only playing shows: every trial lasts until its work is done; after the first one, progress says when all is"
 	case searches > 0:
-		return fmt.Sprintf("%s of load, and the searches of %d trials; start, checks and stop come on top, some seconds each", lasting(seconds), searches)
+		return fmt.Sprintf("%s%s of load, and the searches of %d trials; start, checks and stop come on top, some seconds each", upTo, lasting(seconds), searches)
 	}
-	return fmt.Sprintf("%s of load; start, checks and stop of each trial come on top, some seconds each", lasting(seconds))
+	return fmt.Sprintf("%s%s of load; start, checks and stop of each trial come on top, some seconds each", upTo, lasting(seconds))
 }
 
 func lasting(seconds float64) string {

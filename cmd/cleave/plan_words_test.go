@@ -39,7 +39,32 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect("time      about 48 s, as far as the trials in "+results+"/compare/latest tell", " KiB, in "+results+"/compare")
+	// What is not the job holds the warm-up: it comes before the lead is ready.
+	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell", " KiB, in "+results+"/compare")
+}
+
+func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
+	for flags, want := range map[string][2]float64{ // least and limit
+		"--warm-up steady":                         {0, 60},
+		"--warm-up steady --warm-up-limit 20s":     {0, 20},
+		"--warm-up-limit 20s --warm-up steady":     {0, 20},
+		"--warm-up-limit 20s":                      {2, 20},
+		"--warm-up 5s --warm-up-limit 20s --quick": {5, 20},
+		"--quick": {0.5, 0},
+	} {
+		for _, command := range []string{"compare a=http://127.0.0.1:1 b=http://127.0.0.1:2 --rate 10 ", "explain shop "} {
+			plan := planned(t, strings.Fields(command+flags)...)
+			if l := plan.Study.Load; l.WarmUp != want[0] || l.WarmUpLimit != want[1] {
+				t.Errorf("%s %s: a warm-up of %g to %g s, want %v", command, flags, l.WarmUp, l.WarmUpLimit, want)
+			}
+			if got := timeWords(plan, earlier{}); strings.HasPrefix(got, "up to ") != (want[1] > 0) {
+				t.Errorf("%s %s: %s", command, flags, got)
+			}
+			if plan.Study.Design.TrialTimeout <= want[1]+plan.Study.Load.Duration {
+				t.Errorf("%s %s: a trial is ended after %g s", command, flags, plan.Study.Design.TrialTimeout)
+			}
+		}
+	}
 }
 
 func TestPlanOfJobsIsToldByJobsOfTheSameSizeOnly(t *testing.T) {

@@ -76,6 +76,8 @@ func rules() []rule {
 			"the suite of all deployers is a conductor with its meter, and the unit that it deploys"},
 		{"load", []string{"lab", "inputfile", "unit", "yamlfile"}, any, nil,
 			"the load engine must be usable alone, against anything"},
+		{"load/agent", []string{"lab", "inputfile", "unit", "yamlfile", "load", "stats"}, any, nil,
+			"the load engine must be usable alone; when a warm-up is over, a trial is judged by the rule of reports"},
 		{"meter", noun, any, nil,
 			"the meter reads processes; what they are for must not change a reading"},
 		{"profiler", noun, []string{"github.com/google/pprof/profile"}, nil,

@@ -59,7 +59,7 @@ func (c Crew) Play(ctx context.Context, listeners Listeners) (trial.Outcome, err
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	limit := patienceToStart + time.Duration(c.Job.Await.For+c.Job.Warmup)
+	limit := patienceToStart + time.Duration(c.Job.Await.For+max(c.Job.Warmup, c.Job.WarmupLimit))
 	err = together(agents, giveUp, func(a *member) error {
 		_, err := a.await(ctx, lab.EventReady, limit)
 		return err

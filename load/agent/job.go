@@ -49,8 +49,10 @@ type Job struct {
 	// Settle is what to ask when the load, or a part of it, has got its last answer;
 	// the load is over when the answer comes. See trial.Settle.
 	Settle Await `json:"settle,omitzero"`
-	// Warmup is played before the agent is ready, and thrown away.
-	Warmup scenario.Duration `json:"warmup,omitempty"`
+	// Warmup is played before the agent is ready, and thrown away. With WarmupLimit it
+	// goes on until the load is steady (stats.WarmedUp), so long at most.
+	Warmup      scenario.Duration `json:"warmup,omitempty"`
+	WarmupLimit scenario.Duration `json:"warmup_limit,omitempty"`
 	// Objective is for Search and Abort; see package objective.
 	Objective string `json:"objective,omitempty"`
 	// Search looks for the highest rate that meets the objective, from the load's on.
@@ -87,6 +89,8 @@ type Report struct {
 	Outcome trial.Outcome `json:"outcome"`
 	// Course is the load of a fixed job, second by second.
 	Course []lab.Slice `json:"course,omitempty"`
+	// WarmUp is how a warm-up went that was to go on until the load was steady.
+	WarmUp *lab.WarmUp `json:"warm_up,omitempty"`
 }
 
 // ReadReport reads what a generator unit handed in.

@@ -51,6 +51,7 @@ type served struct {
 	stopped chan error // nil after the command stop
 	history *history
 	course  []lab.Slice
+	warm    *lab.WarmUp // of one that goes on until the load is steady
 }
 
 // errStopped is why a load ends before its time.
@@ -88,7 +89,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 			return err
 		}
 	}
-	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course})
+	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course, WarmUp: s.warm})
 }
 
 // gone is the error, or that the conductor is gone if that is its cause.
@@ -187,17 +188,8 @@ func (s *served) findTarget() error {
 
 // play plays what the job asks for.
 func (s *served) play(ctx context.Context) (trial.Outcome, error) {
-	if s.Warmup > 0 {
-		warm, err := s.trial.Warmup(time.Duration(s.Warmup))
-		if err != nil {
-			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
-		}
-		if _, err := warm.Play(ctx, s.hooks(true)); err != nil {
-			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
-		}
-		if _, err := s.settle(ctx); err != nil {
-			return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
-		}
+	if err := s.warmUp(ctx); err != nil {
+		return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
 	}
 	if s.Search {
 		return s.search(ctx)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
@@ -45,6 +46,8 @@ type Config struct {
 	MaxRate float64
 	// Until is when nothing is begun any more, whatever the duration. Zero: never.
 	Until time.Time
+	// Enough, if given, ends the duration when it is set.
+	Enough *atomic.Bool
 	// Connected, if given, is called on the loop's own thread when the pool is open
 	// and before the clock starts. It may block; its error ends the load.
 	Connected func() error

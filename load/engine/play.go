@@ -14,6 +14,10 @@ func (l *loop) play() error {
 	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
 	l.sending = true
 	for end := l.end; ; {
+		if enough := l.config.Enough; l.sending && enough != nil && enough.Load() {
+			end = min(end, l.now)
+			l.config.Duration = min(l.config.Duration, end)
+		}
 		if l.sending {
 			l.dispatch()
 		}

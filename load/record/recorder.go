@@ -6,14 +6,11 @@ import (
 	"time"
 )
 
-// interval is how long results are gathered before they are handed on.
-const interval = time.Second
-
 // buffers of a recorder bound its memory. One is being filled; the others wait
 // for Collect or come back from it.
 const buffers = 4
 
-// Recorder gathers the samples of one loop of the engine, second by second. It
+// Recorder gathers the samples of one loop of the engine, interval by interval. It
 // is not safe for several goroutines; Collect may run beside it.
 type Recorder struct {
 	options Options
@@ -34,14 +31,14 @@ func NewRecorder(o Options) (*Recorder, error) {
 	return &Recorder{
 		options: first.options,
 		now:     first,
-		end:     interval,
+		end:     first.options.Interval,
 		made:    1,
 		full:    make(chan *Results, buffers),
 		spare:   make(chan *Results, buffers),
 	}, nil
 }
 
-// Record counts one operation in the second in which it finished.
+// Record counts one operation in the interval in which it finished.
 func (r *Recorder) Record(s Sample) {
 	if s.Finished >= r.end {
 		r.turn(s.Finished)
@@ -58,7 +55,7 @@ func (r *Recorder) Tapped() bool { return r.tap != nil }
 // Unsent adds operations that were due and never sent.
 func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
 
-// Tick hands on the last second if it is over, also when no operation finishes.
+// Tick hands on the last interval if it is over, also when no operation finishes.
 // Now is the time since the beginning of the load.
 func (r *Recorder) Tick(now time.Duration) {
 	if now < r.end {
@@ -84,14 +81,14 @@ func (r *Recorder) Close(end time.Duration) {
 // turn begins a new interval. When Collect is behind and holds all buffers the
 // old interval goes on instead: the loop never waits and no sample is lost.
 func (r *Recorder) turn(now time.Duration) {
-	begin := now.Truncate(interval)
+	begin := now.Truncate(r.options.Interval)
 	if next := r.empty(); next != nil {
 		r.now.To = r.end
 		r.full <- r.now // never blocks: there is room for all buffers
 		r.now = next
 		r.now.From = begin
 	}
-	r.end = begin + interval
+	r.end = begin + r.options.Interval
 }
 
 // empty is a buffer without results, or nil when all are in use.

@@ -53,6 +53,9 @@ type Options struct {
 	// LateAfter: an operation sent more than this after its intended start is
 	// late, whoever is to blame. Zero: one millisecond.
 	LateAfter time.Duration
+	// Interval is how long results are gathered before they are handed on. Zero: one
+	// second.
+	Interval time.Duration
 }
 
 // Sample is one operation that ended. Times are since the beginning of the load.
@@ -112,6 +115,9 @@ func NewResults(o Options) (*Results, error) {
 		if name == "" || slices.Contains(o.Operations[:i], name) {
 			return nil, fmt.Errorf("record: operation %d is called %q: give every operation a name of its own", i+1, name)
 		}
+	}
+	if o.Interval == 0 {
+		o.Interval = time.Second
 	}
 	if o.LateAfter == 0 {
 		o.LateAfter = time.Millisecond

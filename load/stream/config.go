@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/engine"
@@ -62,6 +63,8 @@ type Config struct {
 	Connections, Streams int
 	// KeepAlive false: every flow has a new connection.
 	KeepAlive bool
+	// Enough, if given, ends the duration when it is set.
+	Enough *atomic.Bool
 	// Timeout is the limit of an operation, from its actual send (or the attempt
 	// to connect).
 	Timeout time.Duration

@@ -144,6 +144,10 @@ func (l *loop) turn() (again time.Duration, over bool) {
 	defer l.mu.Unlock()
 	now := l.clock()
 	l.sample(now)
+	if enough := l.config.Enough; enough != nil && enough.Load() {
+		l.end = min(l.end, now)
+		l.config.Duration = min(l.config.Duration, l.end)
+	}
 	for len(l.asleep) > 0 && l.asleep[0].until <= now {
 		heap.Pop(&l.asleep).(nap).place.wake <- true // never blocks: who sleeps has an empty channel
 	}

@@ -1,12 +1,14 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/engine"
@@ -20,6 +22,11 @@ import (
 // Hooks are called while a load is played; each may be nil. An error of Second or
 // Row does not end the load; it is returned in the end.
 type Hooks struct {
+	// Enough ends the load when it is set: nothing is begun any more, and what is in
+	// flight is answered.
+	Enough *atomic.Bool
+	// Interval is what Second is called with. Zero: one second.
+	Interval time.Duration
 	// Connected is called when connections are open, just before the clock starts.
 	// It may wait, for other agents; its error ends the load.
 	Connected func() error
@@ -106,7 +113,7 @@ func (p *performance) record() error {
 	for range p.spec.Loops {
 		recorder, err := record.NewRecorder(record.Options{
 			Operations: p.plan.Operations(), Window: p.model.duration, Timeout: time.Duration(p.spec.Timeout),
-			LateAfter: time.Millisecond + p.pacing.Lateness(),
+			LateAfter: time.Millisecond + p.pacing.Lateness(), Interval: p.hooks.Interval,
 		})
 		if err != nil {
 			return err
@@ -130,6 +137,7 @@ func (p *performance) collect() (*record.Results, error) {
 		}
 		return p.hooks.Second(s)
 	})
+	seconds.length = cmp.Or(p.hooks.Interval, time.Second)
 	parts, errs := make([]*record.Results, len(p.recorders)), make([]error, len(p.recorders))
 	var all sync.WaitGroup
 	for i, recorder := range p.recorders {
@@ -267,7 +275,7 @@ func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
 		Target: target, Player: p.player(loop), Open: open, Users: users,
 		Duration: p.model.duration, Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
 		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
-		Connected: p.connected(loop), Recorder: p.recorders[loop],
+		Enough: p.hooks.Enough, Connected: p.connected(loop), Recorder: p.recorders[loop],
 	}
 }
 
@@ -280,7 +288,7 @@ func (p *performance) streamConfig() stream.Config {
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Player: p.player(0), Open: open, Users: users,
 		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams, KeepAlive: !p.spec.OneUse,
 		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
-		Connected: p.connected(0), Recorder: p.recorders[0],
+		Enough: p.hooks.Enough, Connected: p.connected(0), Recorder: p.recorders[0],
 	}
 }
 

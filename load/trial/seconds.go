@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Second is what happened in one second of a load, or in what was left of it at
-// the end. A loop that was behind hands on several at once.
+// Second is what happened in one second of a load (or in Hooks.Interval), or in what was
+// left of it at the end. A loop that was behind hands on several at once.
 type Second struct {
 	Results *record.Results `json:"results"`
 	CPU     time.Duration   `json:"cpu_ns"` // processor time that the generator used in it
@@ -24,6 +24,7 @@ type Second struct {
 type Seconds struct {
 	mu      sync.Mutex
 	each    func(Second) error
+	length  time.Duration     // of a second
 	waiting map[int64]*Second // by the number of the second
 	reached []int64           // seconds that a source has handed in
 	errs    []error
@@ -32,7 +33,7 @@ type Seconds struct {
 // NewSeconds passes seconds of a number of sources on to each, one at a time.
 // Each must not keep the results.
 func NewSeconds(sources int, each func(Second) error) *Seconds {
-	return &Seconds{each: each, waiting: make(map[int64]*Second), reached: make([]int64, sources)}
+	return &Seconds{each: each, length: time.Second, waiting: make(map[int64]*Second), reached: make([]int64, sources)}
 }
 
 // Take hands in what a source did. The results stay the caller's.
@@ -43,7 +44,7 @@ func (s *Seconds) Take(source int, one Second) {
 		s.pass(one)
 		return
 	}
-	number := int64(math.Ceil(one.Results.To.Seconds()))
+	number := int64(math.Ceil(one.Results.To.Seconds() / s.length.Seconds()))
 	s.add(number, one)
 	s.reached[source] = max(s.reached[source], number)
 	s.release()

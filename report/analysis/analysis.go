@@ -42,7 +42,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Claims = e.judgeClaims()
 	a.Published = e.publishedFigures(a)
 	a.Held = e.heldRates()
-	a.Steadiness = e.steady
+	a.Steadiness, a.WarmUps = e.steady, e.warmUps
 	a.Layers = e.layers()
 	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(), e.pictures()
 	if e.study.Load != nil {

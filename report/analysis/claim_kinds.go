@@ -23,7 +23,7 @@ func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point 
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
 	for _, point := range c.points {
-		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair())}
+		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).times(c.offAt(point))}
 		if !r.decided {
 			j.Verdict = lab.ClaimUndecided
 			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"), point)
@@ -98,6 +98,10 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 			return
 		}
 		ratio, words = *average.Mean, spreadOfPoints(all, average)
+		if off := c.farthestOff(); off != 1 && ratio.Low != nil && ratio.High != nil {
+			low, high := *ratio.Low*off, *ratio.High*off
+			ratio.Low, ratio.High = &low, &high
+		}
 	}
 	j.Measured, j.Low, j.High = number(ratio.Ratio), ratio.Low, ratio.High
 	j.Verdict, j.Reason = e.inRange(c, ratio.Low, ratio.High, words)

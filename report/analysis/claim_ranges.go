@@ -76,7 +76,10 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	highest := math.Inf(-1)
 	var t tally
 	for _, point := range c.points {
-		values := e.cells[cell{c.Variant, point, c.Metric}].values
+		values := slices.Clone(e.cells[cell{c.Variant, point, c.Metric}].values)
+		for i := range values {
+			values[i] *= c.offAt(point)
+		}
 		mean, low, high := e.level(values, e.sure(e.design.Confidence, len(values)))
 		if mean > highest {
 			highest = mean

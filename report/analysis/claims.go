@@ -17,6 +17,9 @@ type claim struct {
 	lab.Claim
 	points  []string // that ran
 	missing []string // that were claimed and did not run
+	// off, by point, are the factors by which what is measured may be off: of a trial that is
+	// not steady; nil: by none.
+	off map[string]float64
 }
 
 // judgeClaims puts every claim to its test.
@@ -56,6 +59,7 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 		return j, c
 	}
 	test(&j, c)
+	e.withholdClaim(&j, c, test)
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}

@@ -41,6 +41,14 @@ func (c contrast) text() string {
 	return figure.Times(r.Ratio, r.Low, r.High)
 }
 
+// times is the contrast with its ratio multiplied by a factor.
+func (c contrast) times(factor float64) contrast {
+	c.value *= factor
+	c.ratio.Value, c.ratio.Low, c.ratio.High = c.ratio.Value*factor, c.ratio.Low*factor, c.ratio.High*factor
+	c.ratio.LogMean += math.Log(factor)
+	return c
+}
+
 // contrast pairs two variants by block. Values without a logarithm are left out,
 // and counted by noteZeros.
 func (e *experiment) contrast(metric, point string, p pair) contrast {

@@ -32,6 +32,7 @@ type experiment struct {
 	// what was followed, are those of them that were not.
 	steady   []lab.Steadiness
 	unsteady map[cell]lab.Steadiness
+	warmUps  []lab.WarmUps
 	// looks are those at the data of a sequential design; nil where nobody looks before
 	// the end.
 	looks *stats.Sequence

@@ -86,7 +86,7 @@ func (e *experiment) answered() []string {
 }
 
 // openWays are all stops of a way at the points where a step, or the whole, is
-// undecided: its ratios are over the blocks that have every stop.
+// undecided, and not for a change within trials, which more of them do not end: its ratios are over the blocks that have every stop.
 func (e *experiment) openWays() []seat {
 	all := e.waterfalls()
 	var open []seat
@@ -94,7 +94,8 @@ func (e *experiment) openWays() []seat {
 		undecided := len(all) == 0
 		for _, w := range all {
 			if w.Point.Name == point.Name && slices.Contains(e.answered(), w.Metric) {
-				undecided = undecided || w.Verdict == lab.Undecided || slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Verdict == lab.Undecided })
+				undecided = undecided || w.Verdict == lab.Undecided && w.Unsteady == "" ||
+					slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Verdict == lab.Undecided && s.Unsteady == "" })
 			}
 		}
 		for _, name := range stops(e.study.Steps) {
@@ -112,7 +113,7 @@ func (e *experiment) openClaims() []seat {
 	var open []seat
 	for _, stated := range e.study.Claims {
 		j, c := e.tested(stated)
-		if j.Verdict != lab.ClaimUndecided {
+		if j.Verdict != lab.ClaimUndecided || j.Unsteady != "" {
 			continue
 		}
 		for _, point := range c.points {

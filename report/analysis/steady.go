@@ -11,32 +11,21 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// quantities are what is followed through a trial, each as a time: the time between
-// right answers stands for their rate.
-var quantities = []string{followMedian, followTail, followRate}
-
-// What is followed through a trial.
-const (
-	followMedian = "median"
-	followTail   = "p99"
-	followRate   = "rate"
-)
-
-// tooShort is the course of a trial of fewer slices than tell a change from noise.
-const tooShort = "too short"
+// quantities are what is followed through a trial, each as a time.
+var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
 // followed is what a metric follows from; "" where it does not depend on when in a load
 // it is taken.
 func followed(m lab.Metric) string {
 	switch {
-	case m.Quantity == lab.Capacity:
-		return "" // a search has no course
+	case m.Quantity == lab.Capacity, m.Quantity == lab.FirstAnswer:
+		return "" // a search has no course, and a start is before it
 	case m.Kind == lab.KindTime && m.Quantile >= 0.9:
-		return followTail
+		return stats.FollowTail
 	case m.Kind == lab.KindTime, m.Kind == lab.KindCost:
-		return followMedian
+		return stats.FollowMedian
 	case m.Kind == lab.KindRate:
-		return followRate
+		return stats.FollowRate
 	}
 	return ""
 }
@@ -55,6 +44,7 @@ func (e *experiment) followSteadiness() {
 					}
 				}
 			}
+			e.followWarmUps(v.Name, point)
 		}
 	}
 }
@@ -67,7 +57,7 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 	s := lab.Steadiness{Variant: variant, Point: point, Quantity: quantity, Courses: map[string]int{}, Steady: true, Factor: 1}
 	var factors, first, second []float64
 	for _, trial := range e.counted(variant, point.Name) {
-		times := e.course(trial, quantity)
+		times, chance := e.course(trial, quantity)
 		if len(times) >= 2 {
 			half := len(times) / 2
 			first, second = append(first, stats.Mean(times[:half])), append(second, stats.Mean(times[len(times)-half:]))
@@ -77,12 +67,12 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 		}
 		found, err := stats.Steadiness(times, e.design.Margin)
 		if err != nil {
-			s.Courses[tooShort]++
+			s.Courses[stats.TooShort]++
 			continue
 		}
-		swinging, chance := times, chanceOfCounts(trial.Course)
-		if quantity != followRate { // where the medians swing, the tail does
-			swinging, chance = e.course(trial, followMedian), chanceOfMedians(trial.Course)
+		swinging := times
+		if quantity == stats.FollowTail { // where the medians swing, the tail does
+			swinging, chance = e.course(trial, stats.FollowMedian)
 		}
 		if factor, err := stats.Swings(swinging, chance); err == nil && factor > 1 {
 			found = stats.Course{Kind: stats.Swinging, Factor: max(factor, found.Factor)}
@@ -113,58 +103,18 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 	return s
 }
 
-// chanceOfMedians is about how much the logarithm of a slice's median is off by chance: of
-// operations whose logarithms have a normal distribution with such a 99th percentile.
-func chanceOfMedians(course []lab.Slice) float64 {
-	const ofMedian, ofTail = 1.25, 2.33 // deviations of a median of n, times the root of n; of p99 from p50
-	var each []float64
-	for _, s := range course {
-		if s.Median != nil && s.P99 != nil && *s.Median > 0 && s.OK > 0 {
-			each = append(each, ofMedian*math.Log(*s.P99 / *s.Median)/ofTail/math.Sqrt(float64(s.OK)))
-		}
-	}
-	return stats.Median(each)
-}
-
-// chanceOfCounts is about how much the logarithm of a slice's count is off by chance.
-func chanceOfCounts(course []lab.Slice) float64 {
-	var each []float64
-	for _, s := range course {
-		each = append(each, 1/math.Sqrt(float64(s.OK)+0.5))
-	}
-	return stats.Median(each)
-}
-
 // quantityWords are the quantities in sentences. A rate is followed as its inverse.
 var quantityWords = map[string]string{
-	followMedian: "median response time", followTail: "99th percentile of the response time", followRate: "time between right answers",
+	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time", stats.FollowRate: "time between right answers",
 }
 
-// course is a trial's series of a quantity, as times. What ended after the load, and a
-// second that the load did not fill, is left out.
-func (e *experiment) course(trial lab.Trial, quantity string) []float64 {
-	const whole = 0.9 // of a second
-	var times []float64
-	begun := 0.0
-	for _, slice := range trial.Course {
-		length := slice.End - begun
-		begun = slice.End
-		if length < whole || e.study.Load != nil && e.study.Load.Duration > 0 && slice.End > e.study.Load.Duration+1-whole {
-			continue
-		}
-		value := slice.Median
-		switch quantity {
-		case followTail:
-			value = slice.P99
-		case followRate:
-			between := length / (float64(slice.OK) + 0.5) // half an answer, for a second without any
-			value = &between
-		}
-		if value != nil && *value > 0 && finite(*value) {
-			times = append(times, *value)
-		}
+// course is a trial's series of a quantity, as times, and how far one may be off by chance.
+func (e *experiment) course(trial lab.Trial, quantity string) (times []float64, chance float64) {
+	lasts := 0.0
+	if e.study.Load != nil {
+		lasts = e.study.Load.Duration
 	}
-	return times
+	return stats.Times(trial.Course, quantity, lasts)
 }
 
 // disturbance is the widest of the changes that a comparison may hang on: of either

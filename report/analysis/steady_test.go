@@ -73,3 +73,115 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 		})
 	}
 }
+
+// warmedTrials are steady trials of a and b after warm-ups until steady: those of b were so in
+// as many blocks as given, and still changed by the factor in the others.
+func warmedTrials(ratio float64, steady int, left float64) Input {
+	in := followedTrials(ratio, func(int, int) float64 { return 1 })
+	for i := range in.Trials {
+		t := &in.Trials[i]
+		t.WarmUp = &lab.WarmUp{Seconds: 4, Steady: true, Course: "flat", Quantity: "rate", Factor: 1, Left: 1}
+		if t.Variant == "b" {
+			t.WarmUp = &lab.WarmUp{Seconds: 8, Steady: t.Block <= steady, Course: "warm-up", Quantity: "median", Factor: 5, Left: 1}
+			if t.Block > steady {
+				t.WarmUp.Course, t.WarmUp.Left = "no steady state", left
+			}
+		}
+	}
+	return in
+}
+
+func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
+	tests := map[string]struct {
+		ratio   float64
+		steady  int
+		left    float64
+		verdict lab.ComparisonVerdict
+		words   string
+	}{
+		"most were steady":       {2, 4, 1.5, lab.Slower, "slower by at least"},
+		"it could turn it":       {1.3, 2, 1.5, lab.Undecided, "withheld: b is not steady"},
+		"it could not turn it":   {4, 2, 1.5, lab.Slower, "slower, by how much is open: b is not steady"},
+		"as many as were steady": {1.3, 3, 1.5, lab.Undecided, "withheld: b is not steady"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := Analyse(warmedTrials(test.ratio, test.steady, test.left))
+			c := a.Comparisons[slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool { return c.Metric == "response_time_p50" })]
+			if c.Verdict != test.verdict || !strings.Contains(c.Words, test.words) {
+				t.Errorf("%s: %s, want %s: %s", c.Verdict, c.Words, test.verdict, test.words)
+			}
+			withheld := c.Unsteady != ""
+			if first := a.Answer[0].Text; withheld != strings.HasPrefix(first, "Not steady: b at at-100: in ") || withheld && !strings.Contains(first, "by 1.50x, when its warm-up ended at the limit of 8") {
+				t.Errorf("first sentence: %s", first)
+			}
+			if withheld != strings.HasPrefix(a.Summary.Sentence, "Not steady: b at at-100") {
+				t.Errorf("summary: %s", a.Summary.Sentence)
+			}
+			if w := a.WarmUps; len(w) != 2 || w[1].Variant != "b" || w[1].Steady != test.steady || w[1].Trials != 6 || w[1].Seconds != 8 || w[1].Factor != 5 {
+				t.Errorf("warm-ups %+v", w)
+			}
+		})
+	}
+}
+
+// Claims are held to what could be off as comparisons are, and nothing is played on that
+// more trials of the same length would not decide.
+func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
+	claim := func(kind lab.ClaimKind, low, high float64) lab.Claim {
+		return lab.Claim{ID: "claim", Kind: kind, Metric: "response_time_p50", Variant: "b", Against: "a", Low: low, High: high}
+	}
+	level := lab.Claim{ID: "claim", Kind: lab.ClaimLevel, Metric: "response_time_p50", Variant: "b", Low: 0.001, High: 0.002}
+	rows := claim(lab.ClaimSlower, 0, 0)
+	rows.Metric = "rows"
+	tests := map[string]struct {
+		claim    lab.Claim
+		ratio    float64
+		steady   int
+		verdict  lab.ClaimVerdict
+		withheld bool // or at least named
+	}{
+		"slower, steady":            {claim(lab.ClaimSlower, 0, 0), 1.3, 6, lab.ClaimSupported, false},
+		"slower, could be turned":   {claim(lab.ClaimSlower, 0, 0), 1.3, 0, lab.ClaimUndecided, true},
+		"slower, could not":         {claim(lab.ClaimSlower, 0, 0), 4, 0, lab.ClaimSupported, true},
+		"faster, could be turned":   {claim(lab.ClaimSlower, 0, 0), 0.8, 0, lab.ClaimUndecided, true},
+		"a factor, steady":          {claim(lab.ClaimFactor, 1.1, 1.6), 1.3, 6, lab.ClaimSupported, false},
+		"a factor, by the upper":    {claim(lab.ClaimFactor, 0.1, 1.6), 1.3, 0, lab.ClaimUndecided, true},
+		"a factor, by the lower":    {claim(lab.ClaimFactor, 1.1, 100), 1.3, 0, lab.ClaimUndecided, true},
+		"a factor, could not":       {claim(lab.ClaimFactor, 0.1, 100), 1.3, 0, lab.ClaimSupported, true},
+		"a level, could be turned":  {level, 1.5, 0, lab.ClaimUndecided, true},
+		"a level, steady":           {level, 1.5, 6, lab.ClaimSupported, false},
+		"a count hangs on no time":  {rows, 1, 0, lab.ClaimSupported, false},
+		"same, could be turned":     {claim(lab.ClaimEquivalent, 0, 0), 1, 0, lab.ClaimUndecided, true},
+		"undecided, and not steady": {claim(lab.ClaimFactor, 1.3, 5), 1.3, 0, lab.ClaimUndecided, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := warmedTrials(test.ratio, test.steady, 1.5)
+			in.Plan.Study.Claims = []lab.Claim{test.claim}
+			j := Analyse(in).Claims[0]
+			if j.Verdict != test.verdict || (j.Unsteady != "") != test.withheld {
+				t.Errorf("%s (%s; not steady: %s), want %s", j.Verdict, j.Reason, j.Unsteady, test.verdict)
+			}
+			if open := newExperiment(in).open(); len(open) > 0 {
+				t.Errorf("%v are played on", open)
+			}
+		})
+	}
+}
+
+func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
+	for steady, want := range map[int]int{6: 2, 0: 0} {
+		in := warmedTrials(1, steady, 1.5)
+		for i := range in.Trials { // of which nothing can be decided
+			if t := in.Trials[i]; t.Variant == "b" {
+				t.Measures["response_time_p50"] *= []float64{0.8, 1.2}[t.Block%2]
+			}
+		}
+		in.Plan.Study.Metrics = in.Plan.Study.Metrics[:1]
+		in.Plan.Study.Steps = []lab.PathStep{{Order: 1, Before: "a", Variant: "b", Changes: []lab.KnobChange{{Knob: "k", From: "1", To: "2"}}}}
+		if open := newExperiment(in).open(); len(open) != want {
+			t.Errorf("%d of 6 warm-ups steady: %v are played on, want %d", steady, open, want)
+		}
+	}
+}

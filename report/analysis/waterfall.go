@@ -131,7 +131,7 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 	over := func(p pair) contrast { return e.inTable(values[p.variant], values[p.against], t, p) }
 	from, to := steps[0].Before, steps[len(steps)-1].Variant
 	whole := e.comparison(metric, point, pair{to, from}, over(pair{to, from}))
-	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio, Verdict: whole.Verdict, Words: whole.Words}
+	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio, Verdict: whole.Verdict, Words: whole.Words, Unsteady: whole.Unsteady}
 	var family []lab.Comparison
 	var ratios []stats.Ratio
 	for _, s := range steps {
@@ -144,7 +144,7 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 		c := family[i]
 		w.Steps = append(w.Steps, lab.Step{
 			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), With: s.With(), Before: s.Before, Variant: s.Variant,
-			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
+			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm, Unsteady: c.Unsteady,
 		})
 	}
 	for _, p := range stretches(steps) {

@@ -169,13 +169,13 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 		return lab.Measured{}, err
 	}
 	if loaded.Searches(p) {
-		return lab.Measured{Values: only(r.Measures, capacity)}, nil
+		return lab.Measured{Values: only(r.Measures, capacity), WarmUp: r.WarmUp}, nil
 	}
 	var names []string
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Course: r.Course}
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Course: r.Course, WarmUp: r.WarmUp}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Ends of attempts.
@@ -33,8 +34,33 @@ type Attempt[N any] struct {
 	Line int64 `json:"-"`
 }
 
+// FirstAnswer is how long after a moment, in seconds, the first operation of all loads was
+// answered rightly; false where none was.
+func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
+	stop := errors.New("found")
+	err = eachAttempt(path, func(a Attempt[struct{}]) error {
+		if a.End != EndedOK {
+			return nil
+		}
+		seconds, found = time.Unix(0, a.Begun+a.Finished).Sub(since).Seconds(), true
+		return stop // attempts are written down as they end
+	})
+	if errors.Is(err, stop) {
+		err = nil
+	}
+	return seconds, found, err
+}
+
 // EachAttempt reads the history line by line.
-func EachAttempt[N any](path string, each func(Attempt[N])) (err error) {
+func EachAttempt[N any](path string, each func(Attempt[N])) error {
+	return eachAttempt(path, func(a Attempt[N]) error {
+		each(a)
+		return nil
+	})
+}
+
+// eachAttempt is EachAttempt until an error.
+func eachAttempt[N any](path string, each func(Attempt[N]) error) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
@@ -46,7 +72,9 @@ func EachAttempt[N any](path string, each func(Attempt[N])) (err error) {
 		if err := decoder.Decode(&a); err != nil {
 			return fmt.Errorf("read the history, line %d: %w", n, err)
 		}
-		each(a)
+		if err := each(a); err != nil {
+			return err
+		}
 	}
 	return nil
 }

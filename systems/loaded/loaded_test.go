@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -111,6 +112,24 @@ func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), History)
 	if err := os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+`{"operation":"b","warm_up":true}`+"\n{"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	since := time.Unix(100, 0)
+	if _, found, err := FirstAnswer(path, since); !found || err != nil {
+		t.Errorf("a first answer: %t, %v", found, err)
+	}
+	history := `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}` + "\n" + `{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}` + "\n" + `{"end":"ok"}`
+	other := filepath.Join(t.TempDir(), History)
+	if err := os.WriteFile(other, []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if seconds, found, err := FirstAnswer(other, since); seconds != 1.5 || !found || err != nil {
+		t.Errorf("the first answer came after %g s, %t, %v; want 1.5 s", seconds, found, err)
+	}
+	if err := os.WriteFile(other, []byte(`{"end":"fail"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if seconds, found, err := FirstAnswer(other, since); found || err != nil {
+		t.Errorf("nothing was answered, but first after %g s, %v", seconds, err)
 	}
 	type noted struct{ ID string }
 	var all []Attempt[noted]

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -32,6 +33,8 @@ func metrics() []lab.Metric {
 			Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
 		{Name: "memory", Title: "mean memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: "mean_memory", Source: lab.FromMeter},
+		{Name: "time_to_first_answer", Title: "time from the start of the units to the first right answer", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromGenerator},
 		{Name: "peak_memory", Title: "peak memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
 	}
@@ -51,6 +54,13 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 		return lab.Measured{}, err
 	}
 	found := loaded.Measured(metrics(), p, load)
+	first, answered, err := loaded.FirstAnswer(filepath.Join(left.Dir, loaded.History), left.Spawned)
+	if err != nil {
+		return lab.Measured{}, err
+	}
+	if answered {
+		found.Values["time_to_first_answer"] = first
+	}
 	if loaded.Searches(p) {
 		return found, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
@@ -306,12 +307,17 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 		lab.RoleGenerator: use(100, 1000), front: use(1, 10), "auth": use(2, 20), "bookings": use(3, 30),
 	}}
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5, Measures: map[string]float64{"goodput": 9}}}}
-	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered, lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir, Spawned: time.Unix(100, 0)}
+	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered, left)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{
-		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9, "error_share": 0.375,
+		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9, "error_share": 0.375, "time_to_first_answer": 1.5,
 	} {
 		if got.Values[name] != want {
 			t.Errorf("%s is %g, want %g", name, got.Values[name], want)

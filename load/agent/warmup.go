@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+const (
+	// warmUpSlice is how often a warm-up that may be over is looked at: a system that was
+	// steady from the beginning has then shown it in a few seconds.
+	warmUpSlice = 250 * time.Millisecond
+	// warmUpLeast is how long it lasts at least before a load that is as long: what hardly
+	// changes within three seconds may do so within a minute.
+	warmUpLeast = 10 * time.Second
+)
+
+// warmUp plays the load before the agent is ready, for as long as the job says or until
+// it is steady.
+func (s *served) warmUp(ctx context.Context) error {
+	longest := time.Duration(max(s.Warmup, s.WarmupLimit))
+	if longest == 0 {
+		return nil
+	}
+	load, err := s.trial.Warmup(longest)
+	if err != nil {
+		return err
+	}
+	hooks := s.hooks(true)
+	if s.WarmupLimit > 0 {
+		s.warm = &lab.WarmUp{}
+		least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
+		hooks.Interval, hooks.Enough = warmUpSlice, new(atomic.Bool)
+		hooks.Second = func(second trial.Second) error {
+			if !hooks.Enough.Load() && second.Results.To <= longest { // what ends later is answers only
+				*s.warm = stats.WarmedUp(append(s.warm.Slices, slice(second)), false)
+				hooks.Enough.Store(s.warm.Steady && second.Results.To >= least)
+			}
+			return nil
+		}
+	}
+	if _, err := load.Play(ctx, hooks); err != nil {
+		return err
+	}
+	if s.warm != nil && !hooks.Enough.Load() {
+		*s.warm = stats.WarmedUp(s.warm.Slices, true)
+	}
+	_, err = s.settle(ctx)
+	return err
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// warming is a server whose answers take as long as it says, by its age.
+func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url string, seen *atomic.Int64) {
+	begun := time.Now()
+	seen = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		seen.Add(1)
+		time.Sleep(takes(time.Since(begun)))
+		_, _ = io.WriteString(w, "fine")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, seen
+}
+
+// TestAWarmUpGoesOnUntilTheLoadIsSteady, and no longer than its limit. Nothing of it is
+// broken off, and the measured load follows in both cases.
+func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
+	const fast, slow = 10 * time.Millisecond, 40 * time.Millisecond
+	for name, c := range map[string]struct {
+		takes  func(age time.Duration) time.Duration
+		least  scenario.Duration
+		limit  scenario.Duration
+		steady bool
+		whole  bool // it lasts until the limit
+	}{
+		"a compiler":            {func(age time.Duration) time.Duration { return max(fast, slow-age/50) }, 0, 60_000 * ms, true, false},
+		"no sooner than it may": {func(time.Duration) time.Duration { return fast }, 5_000 * ms, 60_000 * ms, true, false},
+		"a swing":               {func(age time.Duration) time.Duration { return []time.Duration{fast, slow}[int(age.Seconds())%2] }, 0, 5_000 * ms, false, true},
+		"slower after a second": {func(age time.Duration) time.Duration { return []time.Duration{fast, slow}[min(1, int(age.Seconds()))] }, 0, 6_000 * ms, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they sleep
+			url, seen := warming(t, c.takes)
+			job := jobFor(t, url)
+			job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
+			job.Warmup, job.WarmupLimit = c.least, c.limit
+			u := serve(t, &job)
+			u.expect(lab.EventReady)
+			warm := seen.Load()
+			u.command(lab.CommandStart)
+			u.expect(lab.EventFinished)
+			u.command(lab.CommandStop)
+			report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := <-u.ended; err != nil {
+				t.Fatal(err)
+			}
+			w := report.WarmUp
+			if w == nil || w.Steady != c.steady || c.whole != (w.Seconds >= time.Duration(c.limit).Seconds()) || w.Seconds < max(3, time.Duration(c.least).Seconds()) {
+				t.Fatalf("warm-up %+v", w)
+			}
+			var answered int64
+			for _, s := range w.Slices {
+				answered += s.OK
+			}
+			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All, record.OK) != seen.Load()-warm {
+				t.Errorf("%d answers in the slices of the warm-up, %d to it and %d to all; in the results %d", answered, warm, seen.Load(), report.Outcome.Results.Count(record.All, record.OK))
+			}
+		})
+	}
+}
+
+// TestAWarmUpLeavesNothingOpen: an audit has no attempt of unknown outcome from it.
+func TestAWarmUpLeavesNothingOpen(t *testing.T) {
+	t.Setenv("CLEAVE_DIR", t.TempDir())
+	url, _ := warming(t, func(time.Duration) time.Duration { return 10 * time.Millisecond })
+	job := jobFor(t, url)
+	job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
+	job.WarmupLimit, job.History = 60_000*ms, "history.jsonl"
+	u := serve(t, &job)
+	u.expect(lab.EventReady)
+	u.command(lab.CommandStart)
+	u.expect(lab.EventFinished)
+	u.command(lab.CommandStop)
+	u.expect(lab.EventReport)
+	if err := <-u.ended; err != nil {
+		t.Fatal(err)
+	}
+	if all, right := bytes.Count(u.handed, []byte("\n")), bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right || !bytes.Contains(u.handed, []byte(`"warm_up":true`)) {
+		t.Errorf("%d of %d attempts ended rightly", right, all)
+	}
+}

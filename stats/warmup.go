@@ -1,0 +1,166 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// What a load is followed in, slice by slice, always as times.
+const (
+	FollowMedian = "median" // the median response time
+	FollowTail   = "p99"    // the 99th percentile of the response time
+	FollowRate   = "rate"   // the time between right answers, which stands for their rate
+)
+
+// TooShort is the course of a load of fewer slices than tell a change from noise.
+const TooShort = "too short"
+
+const (
+	// warmUpMargin is how far apart the levels of a warm-up may lie that count as one.
+	warmUpMargin = 0.05
+	// leastWarmUp is the number of slices below which a warm-up is not judged.
+	leastWarmUp = 12
+	// trendMargin is how much its last half may rise or fall, with doubt standard errors
+	// upon it, for a load that may go on to be steady. At its limit a trend of proof
+	// standard errors is shown.
+	trendMargin  = 0.15
+	doubt, proof = 1.3, 3
+)
+
+// WarmedUp judges a load that goes on until it is steady, by its slices so far: what
+// follows may be measured where neither the time between right answers nor the median
+// response time changes in its last half: no change point (Steadiness, after Barrett et
+// al. 2017), no swing, and no trend. Slow slices that stand alone are left out, as of a
+// garbage collection.
+//
+// A load that may go on does so at a doubt: a trend that noise may hide, or a level slower
+// than the first, which may be the slow half of a swing. At its limit only what is shown
+// counts.
+func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
+	w := lab.WarmUp{Course: TooShort, Factor: 1, Left: 1, Slices: load}
+	if n := len(load); n > 0 {
+		w.Seconds = load[n-1].End
+	}
+	slower := false
+	for _, quantity := range []string{FollowRate, FollowMedian} {
+		times, chance := Times(load, quantity, 0)
+		if len(times) < leastWarmUp {
+			continue
+		}
+		course, left := warmUpCourse(withoutOutliers(times), chance, limit)
+		slower = slower || course.Kind == Slowdown
+		if w.Course == TooShort || left > w.Left || left == w.Left && course.Factor > w.Factor {
+			w.Course, w.Quantity, w.Factor, w.Left = string(course.Kind), quantity, course.Factor, left
+		}
+	}
+	w.Steady = w.Course != TooShort && w.Left == 1 && (limit || !slower)
+	return w
+}
+
+// warmUpCourse is the course of a warm-up, and the factor by which it still changes in its
+// last half: 1 where it does not.
+func warmUpCourse(times []float64, chance float64, limit bool) (course Course, left float64) {
+	course, _ = Steadiness(times, warmUpMargin) // Times hands on what has logarithms
+	later := times[len(times)/2:]
+	left = course.Later
+	if swing, err := Swings(later, chance); err == nil && swing > left {
+		course.Kind, course.Factor, left = Swinging, max(course.Factor, swing), swing
+	}
+	change, off := trend(later)
+	shown := change > proof*off && change > math.Log1p(warmUpMargin)
+	if shown || !limit && change+doubt*off > math.Log1p(trendMargin) {
+		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)), max(left, math.Exp(change+off))
+	}
+	return course, left
+}
+
+// trend is how far the logarithms of positive times go up or down from first to last, by the
+// line of least squares, and the standard error of that.
+func trend(times []float64) (change, off float64) {
+	n := float64(len(times))
+	var middle, up, around float64
+	for _, t := range times {
+		middle += math.Log(t) / n
+	}
+	for i, t := range times {
+		up += (float64(i) - (n-1)/2) * (math.Log(t) - middle)
+	}
+	squares := n * (n*n - 1) / 12 // of the distances of 0 .. n-1 from their middle
+	slope := up / squares
+	for i, t := range times {
+		rest := math.Log(t) - middle - slope*(float64(i)-(n-1)/2)
+		around += rest * rest
+	}
+	return math.Abs(slope) * (n - 1), math.Sqrt(around/(n-2)/squares) * (n - 1)
+}
+
+// withoutOutliers replaces times that stand alone, far from the median of the five around
+// them, by that median (Hampel's identifier; the deviation is that of the whole series). Of
+// two in a row both stay: they may be a level.
+func withoutOutliers(times []float64) []float64 {
+	const reach, deviations, normal = 2, 4, 1.4826
+	middles, away := slices.Clone(times), make([]float64, len(times))
+	for i := reach; i < len(times)-reach; i++ {
+		middles[i] = Median(times[i-reach : i+reach+1])
+		away[i] = math.Abs(math.Log(times[i] / middles[i]))
+	}
+	if len(times) <= 2*reach {
+		return times
+	}
+	far := max(deviations*normal*Median(away[reach:len(times)-reach]), math.Log1p(warmUpMargin))
+	clean := slices.Clone(times)
+	for i := reach; i < len(times)-reach; i++ {
+		if away[i] > far && away[i-1] <= far && away[i+1] <= far {
+			clean[i] = middles[i]
+		}
+	}
+	return clean
+}
+
+// Times are a load's series of a quantity, and about how much the logarithm of one of them
+// is off by chance. Slices that are shorter than most are left out, and what ended after
+// the load, where that lasts so many seconds (0: for ever).
+func Times(load []lab.Slice, quantity string, lasts float64) (times []float64, chance float64) {
+	const whole = 0.9 // of a slice
+	var lengths, each []float64
+	begun := 0.0
+	for _, s := range load {
+		lengths = append(lengths, s.End-begun)
+		begun = s.End
+	}
+	usual := Median(lengths)
+	for i, s := range load {
+		if lengths[i] < whole*usual || lasts > 0 && s.End > lasts+(1-whole)*usual {
+			continue
+		}
+		value, off := s.Median, chanceOfMedian(s)
+		switch quantity {
+		case FollowTail:
+			value = s.P99 // where the medians are off, the tail is
+		case FollowRate:
+			between := lengths[i] / (float64(s.OK) + 0.5) // half an answer, for a slice without any
+			value, off = &between, 1/math.Sqrt(float64(s.OK)+0.5)
+		}
+		if value == nil || !(*value > 0) || math.IsInf(*value, 0) {
+			continue
+		}
+		times = append(times, *value)
+		if off > 0 {
+			each = append(each, off)
+		}
+	}
+	return times, Median(each)
+}
+
+// chanceOfMedian is about how much the logarithm of a slice's median is off by chance: of
+// operations whose logarithms have a normal distribution with such a 99th percentile; 0
+// where that is not known.
+func chanceOfMedian(s lab.Slice) float64 {
+	const ofMedian, ofTail = 1.25, 2.33 // deviations of a median of n, times the root of n; of p99 from p50
+	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {
+		return 0
+	}
+	return ofMedian * math.Log(*s.P99 / *s.Median) / ofTail / math.Sqrt(float64(s.OK))
+}

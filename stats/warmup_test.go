@@ -1,0 +1,146 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// quarter is the length of a slice in these tests, in seconds.
+const quarter = 0.25
+
+// closedLoop is what a generator sees of sixteen users, slice by slice: level is the service
+// time at a moment, in seconds, and every slice is off by the deviation.
+func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float64) float64) []lab.Slice {
+	const users = 16
+	var load []lab.Slice
+	for at := 0.0; at < lasts; at += quarter {
+		each := level(at) * math.Exp(deviation*random.NormFloat64())
+		tail := 3 * each
+		load = append(load, lab.Slice{End: at + quarter, OK: int64(math.Round(users * quarter / each)), Median: &each, P99: &tail})
+	}
+	return load
+}
+
+// warmUpUntilSteady is a warm-up as a generator plays it: it looks after every slice.
+func warmUpUntilSteady(load []lab.Slice) lab.WarmUp {
+	for n := range load {
+		if w := WarmedUp(load[:n+1], false); w.Steady {
+			return w
+		}
+	}
+	return WarmedUp(load, true)
+}
+
+// ramp is a just-in-time compiler: from so many times the level down to it.
+func ramp(times, scale float64) func(float64) float64 {
+	return func(at float64) float64 { return 0.005 * (1 + (times-1)*math.Exp(-at/scale)) }
+}
+
+func flat(float64) float64 { return 0.005 }
+
+// swing has two levels, each for a time.
+func swing(times, each float64) func(float64) float64 {
+	return func(at float64) float64 {
+		if int(at/each)%2 == 0 {
+			return 0.005
+		}
+		return 0.005 * times
+	}
+}
+
+// Every kind of system, seen with little noise and with much, many times: how often it is
+// called steady, after how long, and how far off the level that stays it is by then.
+func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
+	later := func(at float64) float64 { return 0.005 * (1 + 0.5*math.Min(1, math.Floor(at/2.5))) }
+	tests := []struct {
+		name           string
+		level          func(at float64) float64
+		limit          float64
+		least, most    float64 // of all warm-ups, the share that is called steady
+		before, beyond float64 // seconds until then: not sooner, and not later, the mean over all
+		course         string  // of most
+	}{
+		{"one level", flat, 20, 0.98, 1, 3, 4, string(Flat)},
+		{"a compiler for half a second", ramp(3, 0.5), 20, 0.98, 1, 3, 6, string(WarmUp)},
+		{"a compiler for seconds", ramp(10, 2), 40, 0.9, 1, 10, 25, string(WarmUp)},
+		{"a compiler that is not done", ramp(10, 4), 8, 0, 0.02, 0, 0, string(Unsteady)},
+		{"slower soon", later, 20, 0.95, 1, 3, 20, string(Slowdown)},
+		{"a swing of seconds", swing(3, 2), 20, 0, 0.05, 0, 0, string(Swinging)},
+	}
+	const trials = 40
+	for _, test := range tests {
+		random := rand.New(rand.NewPCG(11, 12))
+		steady, seconds, courses := 0, 0.0, map[string]int{}
+		for trial := range trials {
+			load := closedLoop(random, []float64{0.02, 0.05}[trial%2], test.limit, test.level)
+			w := warmUpUntilSteady(load)
+			courses[w.Course]++
+			if !w.Steady {
+				if w.Seconds != test.limit || w.Left <= 1 {
+					t.Errorf("%s: not steady after %g s, still changing by %g; want %g s", test.name, w.Seconds, w.Left, test.limit)
+				}
+				continue
+			}
+			steady++
+			seconds += w.Seconds
+			if off := test.level(w.Seconds)/test.level(test.limit) - 1; math.Abs(off) > 0.05 {
+				t.Errorf("%s: called steady after %g s, where it is %.0f %% off", test.name, w.Seconds, 100*off)
+			}
+		}
+		share := float64(steady) / trials
+		if share < test.least || share > test.most || 2*courses[test.course] < trials {
+			t.Errorf("%s: %.0f %% are called steady, want %g to %g %%; courses %v, most %s", test.name, 100*share, 100*test.least, 100*test.most, courses, test.course)
+		}
+		if mean := seconds / float64(max(steady, 1)); mean < test.before || mean > test.beyond {
+			t.Errorf("%s: steady after %.1f s, want %g to %g", test.name, mean, test.before, test.beyond)
+		}
+	}
+}
+
+// Slow slices that stand alone, as of a garbage collection, are no change; two in a row may
+// be one.
+func TestAWarmUpOverlooksSingleSlowSlices(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 14))
+	times := noisy(random, 0.02, levels(24, 1)...)
+	times[5], times[8], times[9] = 4, 4, 4
+	clean := withoutOutliers(times)
+	if clean[5] > 1.1 || clean[8] != 4 || clean[9] != 4 {
+		t.Errorf("cleaned: %v", clean)
+	}
+	if few := withoutOutliers([]float64{1, 9, 1}); few[1] != 9 {
+		t.Errorf("of three: %v", few)
+	}
+}
+
+func TestAWarmUpOfTooFewSlicesIsNotSteady(t *testing.T) {
+	random := rand.New(rand.NewPCG(15, 16))
+	load := closedLoop(random, 0.02, 2, flat)
+	if w := WarmedUp(load, true); w.Steady || w.Course != TooShort || w.Seconds != 2 || len(w.Slices) != len(load) {
+		t.Errorf("two seconds: %+v", w)
+	}
+	if w := WarmedUp(nil, true); w.Steady || w.Course != TooShort {
+		t.Errorf("nothing: %+v", w)
+	}
+	none := closedLoop(random, 0.02, 5, flat)
+	for i := range none {
+		none[i].OK, none[i].Median, none[i].P99 = 0, nil, nil
+	}
+	if w := WarmedUp(none, false); !w.Steady || w.Quantity != FollowRate {
+		t.Errorf("a target that answers nothing rightly does so steadily: %+v", w)
+	}
+}
+
+// What is too short to be a slice is left out, and so is what came after the load.
+func TestTimesOfALoad(t *testing.T) {
+	p50 := 0.01
+	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50}, {End: 2.3, OK: 1, Median: &p50}, {End: 3.3}, {End: 4.3, OK: 5}}
+	if times, chance := Times(load, FollowRate, 3.3); len(times) != 3 || math.Abs(times[1]-1/20.5) > 1e-12 || math.Abs(times[2]-2) > 1e-9 || math.Abs(chance-1/math.Sqrt(10.5)) > 1e-12 {
+		t.Errorf("rate: %v, %g", times, chance)
+	}
+	if times, _ := Times(load, FollowMedian, 0); len(times) != 2 {
+		t.Errorf("medians: %v", times)
+	}
+}
