@@ -21,6 +21,7 @@ import org.h2.mvstore.type.StringDataType;
  */
 public final class Database implements Stores {
   private static final String LOADED = "loaded";
+  private static final String OPENED = "opened";
 
   private final MVStore store;
   private final MVMap<String, String> marks;
@@ -37,6 +38,10 @@ public final class Database implements Stores {
     // Room of old versions is used again at once: no crash of the host is survived anyway.
     store.setRetentionTime(0);
     marks = open("marks", StringDataType.INSTANCE);
+    // What a killed process has left was found by looking for it. Only a commit on top of it makes
+    // sure
+    // that the next process finds the same, even if this one writes nothing.
+    change(() -> marks.put(OPENED, ""));
   }
 
   @Override
