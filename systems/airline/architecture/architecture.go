@@ -105,9 +105,6 @@ func New(name string, turned map[string]string) (Design, error) {
 	if d.GRPC && !d.Pool {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name, KnobCalls, GRPC, KnobPool, on)
 	}
-	if d.GRPC && d.Runtime == Java {
-		return Design{}, fmt.Errorf("architecture %s: the airline in %s has no %s=%s yet: use %s or %s", name, Java, KnobCalls, GRPC, Go, Node)
-	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)
 		if err != nil || d.Workers < 1 || d.Workers > maxWorkers {

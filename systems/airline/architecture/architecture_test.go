@@ -34,7 +34,6 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 		`sessions is "": use ask or token`:           {KnobSessions: ""},
 		`store is "paper": use embedded or mongo`:    {KnobStore: "paper"},
 		`calls=grpc keeps its connections`:           {KnobCalls: GRPC},
-		`the airline in java has no calls=grpc yet`:  {KnobCalls: GRPC, KnobPool: "on", KnobRuntime: Java},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)

@@ -27,6 +27,8 @@ type Airline struct {
 	// Finds is how long others may take to find a unit that is back. Over HTTP each call
 	// tries anew; who keeps connections looks for it again after a pause.
 	Finds time.Duration
+	// Patient leaves out slow requests, which the same units were sent in another airline.
+	Patient bool
 }
 
 // Hosting is the unit that has a part of the airline.

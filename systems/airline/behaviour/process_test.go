@@ -18,7 +18,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/systems/airline/api"
+	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -44,7 +47,6 @@ type runtime struct {
 	name    string
 	program string
 	args    []string
-	grpc    bool // its units can call each other over gRPC, too
 }
 
 // runtimes are those of the project; those that are not built have no file.
@@ -58,9 +60,9 @@ func runtimes(t *testing.T) []runtime {
 		t.Fatal(err)
 	}
 	return []runtime{
-		{"go", own, []string{asUnit}, true},
-		{"java", filepath.Join(built, "java", "run"), nil, false},
-		{"node", filepath.Join(built, "node", "run"), nil, true},
+		{"go", own, []string{asUnit}},
+		{"java", filepath.Join(built, "java", "run"), nil},
+		{"node", filepath.Join(built, "node", "run"), nil},
 	}
 }
 
@@ -240,33 +242,71 @@ func TestAirlines(t *testing.T) {
 	})
 }
 
-// TestAirlinesOverMongo plays the suite on a server that all units share.
+// TestAirlinesOverMongo plays the suite on a server that all units share. A monolith of
+// the same stores would only take as long again.
 func TestAirlinesOverMongo(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
-		for name, units := range architectures() {
-			t.Run(name, func(t *testing.T) {
-				instance := servers.Started(t, server.Mongo, server.Settings{})
-				Suite(t, func(t *testing.T, settings map[string]string) *Airline {
-					settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
-					return startProcesses(t, r, units, settings)
-				})
-			})
-		}
+		instance := servers.Started(t, server.Mongo, server.Settings{})
+		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
+			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
+			a := startProcesses(t, r, architectures()["services"], settings)
+			a.Patient = true
+			return a
+		})
 	})
 }
 
 // TestAirlinesOverGRPC plays the suite on services that call each other over gRPC.
 func TestAirlinesOverGRPC(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
-		if !r.grpc {
-			t.Skipf("the airline in %s does not take AIRLINE_CALLS=grpc yet", r.name)
-		}
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
 			settings["AIRLINE_CALLS"], settings["AIRLINE_POOL"] = "grpc", "on"
 			a := startProcesses(t, r, architectures()["services"], settings)
 			a.Finds = 3 * time.Second
 			return a
 		})
+	})
+}
+
+// TestUnitsSpeakOneGRPC asks units of every language with the client of one, so that they
+// keep to the description and not only to themselves.
+func TestUnitsSpeakOneGRPC(t *testing.T) {
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		document, err := api.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := startProcesses(t, r, architectures()["services"], with(map[string]string{"AIRLINE_CALLS": "grpc", "AIRLINE_POOL": "on"}))
+		s := newSession(t, document, a, 0)
+		unit := map[string]*calls.Client{}
+		for _, name := range []string{Auth, Customers, Flights} {
+			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://")); err != nil {
+				t.Fatal(err)
+			}
+			defer unit[name].Close()
+		}
+		session, err := unit[Auth].Session(t.Context(), s.token)
+		if err != nil || session.Login != s.login || time.Until(session.Expires) < 25*time.Minute {
+			t.Errorf("auth says of a session: %+v, %v", session, err)
+		}
+		found, err := unit[Flights].Flight(t.Context(), "ATH-AMS-20260227-2")
+		want := expected("ATH", "AMS", "2026-02-27", 67)[1]
+		if got := (flight{found.ID, found.From, found.To, found.Departs.Format(time.RFC3339), found.Minutes, found.Price}); err != nil || !sameFlights([]flight{got}, []flight{want}) {
+			t.Errorf("flights says of a flight: %+v, %v, want %+v", got, err, want)
+		}
+		_, noSession := unit[Auth].Session(t.Context(), strings.Repeat("0", 32))
+		_, noFlight := unit[Flights].Flight(t.Context(), "ATH-AMS-20260227-99")
+		for want, err := range map[airline.ProblemKind]error{
+			airline.NoSession: noSession, airline.UnknownFlight: noFlight,
+			airline.WrongCredentials: unit[Customers].Check(t.Context(), "c1", "x"),
+		} {
+			if err == nil || airline.ProblemOf(err).Kind != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		if err := unit[Customers].Check(t.Context(), "c1", "password-1"); err != nil {
+			t.Errorf("customers says of a password: %v", err)
+		}
 	})
 }
 

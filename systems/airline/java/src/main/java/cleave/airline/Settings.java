@@ -24,6 +24,7 @@ import java.util.Set;
  * @param database the URL of the server that keeps the data; empty: the embedded store does
  * @param sessionKey the key of signed tokens; empty where sessions are stored
  * @param pool whether connections to other units are kept
+ * @param grpc whether units call each other over gRPC, not over HTTP; it keeps its connections
  */
 public record Settings(
     Part part,
@@ -36,7 +37,8 @@ public record Settings(
     Seed seed,
     Duration sessionLife,
     Optional<byte[]> sessionKey,
-    boolean pool) {
+    boolean pool,
+    boolean grpc) {
 
   /** The units of both architectures. */
   public enum Part {
@@ -67,7 +69,11 @@ public record Settings(
       Part part = part();
       boolean embedded =
           choice("AIRLINE_STORE", "embedded", Set.of("embedded", "mongodb")).equals("embedded");
-      choice("AIRLINE_CALLS", "http", Set.of("http")); // gRPC is not there yet
+      boolean pool = choice("AIRLINE_POOL", "on", Set.of("on", "off")).equals("on");
+      boolean grpc = choice("AIRLINE_CALLS", "http", Set.of("http", "grpc")).equals("grpc");
+      if (grpc && !pool) {
+        throw new WrongValue("AIRLINE_POOL", "off", "on, since AIRLINE_CALLS is grpc");
+      }
       boolean signed = choice("AIRLINE_SESSIONS", "ask", Set.of("ask", "token")).equals("token");
       boolean asks = part != Part.MONOLITH && part != Part.AUTH && !signed;
       return new Settings(
@@ -88,7 +94,8 @@ public record Settings(
               day("AIRLINE_FIRST_DAY", "2026-01-01")),
           Duration.ofSeconds(number("AIRLINE_SESSION_SECONDS", 1800, 1, 86_400)),
           signed ? Optional.of(key("AIRLINE_KEY")) : Optional.empty(),
-          choice("AIRLINE_POOL", "on", Set.of("on", "off")).equals("on"));
+          pool,
+          grpc);
     }
 
     private Part part() throws WrongValue {

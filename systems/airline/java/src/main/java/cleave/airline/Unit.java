@@ -1,5 +1,10 @@
 package cleave.airline;
 
+import cleave.airline.calls.Answers;
+import cleave.airline.calls.CalledCustomers;
+import cleave.airline.calls.CalledFlights;
+import cleave.airline.calls.CalledSessions;
+import cleave.airline.calls.Callee;
 import cleave.airline.domain.Customers;
 import cleave.airline.domain.Flights;
 import cleave.airline.domain.Sessions;
@@ -32,7 +37,10 @@ import cleave.airline.web.SessionsResource;
 import com.nimbusds.jose.JOSEException;
 import java.net.http.HttpClient;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** A running part of the airline, or all of it: the one place that joins parts. */
@@ -41,6 +49,8 @@ public final class Unit {
   private final Clock clock = Clock.systemUTC();
   private final HttpClient client = Peer.client();
   private final Stores stores;
+  private final List<Callee> callees = new ArrayList<>();
+  private final Answers answers = new Answers();
   private final HttpServer server;
 
   /** Loads the data that is missing, then serves. */
@@ -60,25 +70,34 @@ public final class Unit {
             yield tokens;
           }
           case AUTH -> {
-            Tokens tokens =
-                auth(new RemoteCustomers(peer("customers", settings.customers().get())), resources);
+            Tokens tokens = auth(otherCustomers(), resources);
             resources.add(new InternalSessionsResource(tokens));
+            answers.sessions(tokens);
             yield tokens;
           }
           case CUSTOMERS -> {
-            resources.add(new InternalCheckResource(customers(resources)));
+            CustomerService customers = customers(resources);
+            resources.add(new InternalCheckResource(customers));
+            answers.customers(customers);
             yield otherSessions();
           }
           case FLIGHTS -> {
-            resources.add(new InternalFlightsResource(flights(resources)));
+            FlightService flights = flights(resources);
+            resources.add(new InternalFlightsResource(flights));
+            answers.flights(flights);
             yield otherSessions();
           }
           case BOOKINGS -> {
-            bookings(new RemoteFlights(peer("flights", settings.flights().get())), resources);
+            bookings(otherFlights(), resources);
             yield otherSessions();
           }
         };
-    this.server = new HttpServer(settings.address(), resources, sessions);
+    this.server =
+        new HttpServer(
+            settings.address(),
+            resources,
+            sessions,
+            settings.grpc() ? Optional.of(answers) : Optional.empty());
   }
 
   private Tokens auth(Customers customers, Set<Object> resources) throws JOSEException {
@@ -115,9 +134,33 @@ public final class Unit {
 
   /** How a unit without auth knows who is logged in. */
   private Sessions otherSessions() throws JOSEException {
-    return settings.sessionKey().isPresent()
-        ? signedTokens()
-        : new RemoteSessions(peer("auth", settings.auth().get()));
+    if (settings.sessionKey().isPresent()) {
+      return signedTokens();
+    }
+    String address = settings.auth().get();
+    return settings.grpc()
+        ? new CalledSessions(callee("auth", address))
+        : new RemoteSessions(peer("auth", address));
+  }
+
+  private Customers otherCustomers() {
+    String address = settings.customers().get();
+    return settings.grpc()
+        ? new CalledCustomers(callee("customers", address))
+        : new RemoteCustomers(peer("customers", address));
+  }
+
+  private Flights otherFlights() {
+    String address = settings.flights().get();
+    return settings.grpc()
+        ? new CalledFlights(callee("flights", address))
+        : new RemoteFlights(peer("flights", address));
+  }
+
+  private Callee callee(String name, String address) {
+    Callee callee = new Callee(name, address);
+    callees.add(callee);
+    return callee;
   }
 
   private SignedTokens signedTokens() throws JOSEException {
@@ -136,6 +179,7 @@ public final class Unit {
   /** Finishes what is under way, then closes the store. */
   public void stop() throws Exception {
     server.stop();
+    callees.forEach(Callee::close);
     stores.close();
   }
 }

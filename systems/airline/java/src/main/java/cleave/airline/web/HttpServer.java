@@ -3,8 +3,10 @@ package cleave.airline.web;
 import cleave.airline.domain.Sessions;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.Set;
 import org.eclipse.jetty.http.UriCompliance;
+import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.Server;
@@ -28,14 +30,25 @@ public final class HttpServer {
   private final Server server = new Server();
   private final ServerConnector connector;
 
-  /** Binds the address and serves these resources there. */
-  public HttpServer(InetSocketAddress address, Set<Object> resources, Sessions sessions)
+  /**
+   * Binds the address and serves these resources there.
+   *
+   * @param calls takes what comes over HTTP/2; empty: nothing does
+   */
+  public HttpServer(
+      InetSocketAddress address,
+      Set<Object> resources,
+      Sessions sessions,
+      Optional<Handler.Wrapper> calls)
       throws Exception {
     HttpConfiguration http = new HttpConfiguration();
     http.setSendServerVersion(false);
     http.setUriCompliance(UriCompliance.UNSAFE); // %2F is a part of a text like any other
     http.setHeaderCacheCaseSensitive(true); // else a token could be read as one in other cases
     connector = new ServerConnector(server, new Connections(http));
+    if (calls.isPresent()) {
+      connector.addConnectionFactory(new HTTP2CServerConnectionFactory(http));
+    }
     connector.setHost(address.getHostString());
     connector.setPort(address.getPort());
     connector.setIdleTimeout(IDLE.toMillis());
@@ -44,7 +57,10 @@ public final class HttpServer {
     Handler jersey =
         ContainerFactory.createContainer(
             JettyHttpContainer.class, application(resources, sessions));
-    SlowRequests slow = new SlowRequests(SLOWEST_REQUEST, new UnreadableUris(jersey));
+    Handler web = new UnreadableUris(jersey);
+    calls.ifPresent(handler -> handler.setHandler(web));
+    SlowRequests slow =
+        new SlowRequests(SLOWEST_REQUEST, calls.map(Handler.class::cast).orElse(web));
     connector.addBean(slow, false);
     // A body is read as it comes, without a thread that waits for it. What is larger than is kept
     // here goes on unread and is refused.

@@ -11,6 +11,7 @@ import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.internal.HttpConnection;
 import org.eclipse.jetty.util.Callback;
 
 /**
@@ -39,7 +40,9 @@ final class SlowRequests extends Handler.Wrapper implements Connection.Listener 
 
   @Override
   public void onOpened(Connection connection) {
-    arrivals.put(connection, new Arrival());
+    if (connection instanceof HttpConnection) { // over HTTP/2 only other units call
+      arrivals.put(connection, new Arrival());
+    }
   }
 
   @Override

@@ -1,0 +1,95 @@
+package cleave.airline.calls;
+
+import cleave.airline.domain.Customers;
+import cleave.airline.domain.Flights;
+import cleave.airline.domain.Problem;
+import cleave.airline.domain.Sessions;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpVersion;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+/**
+ * Answers calls of other units, one message each way; all other requests go on. Jetty's HTTP/2
+ * carries them: grpc-java's own servers would need an address of their own.
+ */
+public final class Answers extends Handler.Wrapper {
+  private static final Logger LOG = Logger.getLogger(Answers.class.getName());
+
+  private static final String TYPE = "application/grpc";
+
+  /** A message is preceded by whether it is compressed, which none is, and its length. */
+  private static final int PREFIX = 1 + Integer.BYTES;
+
+  private final Map<String, UnaryOperator<Fields>> methods = new HashMap<>();
+
+  public Answers sessions(Sessions sessions) {
+    return add(CalledSessions.FIND, question -> CalledSessions.answer(sessions, question));
+  }
+
+  public Answers customers(Customers customers) {
+    return add(CalledCustomers.CHECK, question -> CalledCustomers.answer(customers, question));
+  }
+
+  public Answers flights(Flights flights) {
+    return add(CalledFlights.FIND, question -> CalledFlights.answer(flights, question));
+  }
+
+  private Answers add(MethodDescriptor<Fields, Fields> method, UnaryOperator<Fields> answer) {
+    methods.put("/" + method.getFullMethodName(), answer);
+    return this;
+  }
+
+  @Override
+  public boolean handle(Request request, Response response, Callback callback) throws Exception {
+    String type = request.getHeaders().get(HttpHeader.CONTENT_TYPE);
+    if (request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2
+        || type == null
+        || !type.startsWith(TYPE)) {
+      return super.handle(request, response, callback);
+    }
+    ByteBuffer body = Content.Source.asByteBuffer(request);
+    Status status = Status.OK;
+    ByteBuffer answer = null;
+    try {
+      answer = answer(request.getHttpURI().getPath(), body);
+    } catch (Problem e) {
+      status = e.kind() == Problem.Kind.UNAVAILABLE ? Status.UNAVAILABLE : Status.INTERNAL;
+    } catch (RuntimeException e) {
+      LOG.log(Level.SEVERE, "a call of another unit could not be carried out", e);
+      status = Status.INTERNAL;
+    }
+    String code = Integer.toString(status.getCode().value());
+    response.getHeaders().put(HttpHeader.CONTENT_TYPE, TYPE);
+    response.setTrailersSupplier(() -> HttpFields.build().put("grpc-status", code));
+    response.write(true, answer, callback);
+    return true;
+  }
+
+  private ByteBuffer answer(String path, ByteBuffer body) {
+    UnaryOperator<Fields> method = methods.get(path);
+    if (method == null || body.remaining() < PREFIX || body.get() != 0) {
+      throw new IllegalArgumentException("there is no call of one plain message at " + path);
+    }
+    byte[] question = new byte[body.getInt()];
+    body.get(question);
+    byte[] answer = method.apply(Fields.read(question)).write();
+    return ByteBuffer.allocate(PREFIX + answer.length)
+        .put((byte) 0)
+        .putInt(answer.length)
+        .put(answer)
+        .flip();
+  }
+}
