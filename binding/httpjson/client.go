@@ -136,7 +136,7 @@ func (c *Client) exchange(ctx context.Context, connection *conn, method string, 
 	}
 	connection.in = connection.in[:0]
 	for {
-		n, err := fill(connection.Conn, &connection.in)
+		n, err := leanhttp.Fill(connection.Conn, &connection.in)
 		if err != nil {
 			return response, err
 		}
@@ -204,18 +204,4 @@ func (c *Client) Close() error {
 	}
 	c.idle = nil
 	return errors.Join(errs...)
-}
-
-// fill reads once into the free part of a buffer, which grows when it is full.
-func fill(from net.Conn, buffer *[]byte) (int, error) {
-	b := *buffer
-	if len(b) == cap(b) {
-		b = append(b, make([]byte, max(cap(b), 4<<10))...)[:len(b)]
-	}
-	n, err := from.Read(b[len(b):cap(b)])
-	*buffer = b[:len(b)+n]
-	if n > 0 {
-		err = nil // what came first counts first
-	}
-	return n, err
 }

@@ -1,15 +1,12 @@
 package httpjson
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -29,18 +26,11 @@ const (
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
 // registered before Serve.
 type Server struct {
+	*leanhttp.Server
 	faults   rpc.Faults
-	limits   leanhttp.Limits
 	methods  map[string]method
 	encoders encoders
-	watch    *watch
 	tracer   trace.TracerProvider // nil where nothing is traced
-
-	mu       sync.Mutex
-	listener net.Listener
-	served   map[*served]struct{}
-	closing  bool
-	running  sync.WaitGroup
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -53,14 +43,10 @@ type method struct {
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
-	w, err := newWatch()
-	if err != nil {
-		return nil, fmt.Errorf("watch connections: %w", err)
-	}
-	return &Server{
-		faults: faults, limits: leanhttp.Limits{Body: maxBody}, methods: make(map[string]method), watch: w, served: make(map[*served]struct{}),
-		tracer: rpc.Sum(options).Tracer,
-	}, nil
+	s := &Server{faults: faults, methods: make(map[string]method), tracer: rpc.Sum(options).Tracer}
+	var err error
+	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody}, leanhttp.Patience{}, s.answer, s.refuse)
+	return s, err
 }
 
 // RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
@@ -71,113 +57,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-// Serve answers calls on the listener's connections until Shutdown.
-func (s *Server) Serve(listener net.Listener) error {
-	s.mu.Lock()
-	s.listener = listener
-	closing := s.closing
-	s.mu.Unlock()
-	if closing { // Shutdown came first
-		return listener.Close()
-	}
-	for {
-		accepted, err := listener.Accept()
-		if err != nil {
-			if s.isClosing() {
-				return nil
-			}
-			return err
-		}
-		s.running.Go(func() { s.serve(accepted) })
-	}
-}
-
-func (s *Server) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
-}
-
-// served is a connection of the server.
-type served struct {
-	net.Conn
-	cancel context.CancelFunc // of the call that is being answered
-	busy   bool               // a call is being answered; guarded by Server.mu
-}
-
-// serve answers the calls of one connection in turn.
-func (s *Server) serve(accepted net.Conn) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	c := &served{Conn: accepted, cancel: cancel}
-	if !s.enter(c) {
-		_ = accepted.Close() // refused: the server ends
-		return
-	}
-	forget := s.watch.add(accepted, cancel)
-	defer func() {
-		forget()
-		s.leave(c)
-		_ = accepted.Close() // whatever was to be said has been said
-	}()
-	in := make([]byte, 0, 4<<10)
-	for {
-		if _, err := fill(accepted, &in); err != nil {
-			return
-		}
-		for len(in) > 0 {
-			var request leanhttp.Request
-			taken, err := leanhttp.ParseRequest(in, s.limits, &request)
-			if err != nil {
-				s.refuse(c, err)
-				return
-			}
-			if taken == 0 {
-				break
-			}
-			if !s.begin(c) || !s.answer(ctx, c, &request) || !s.end(c) {
-				return
-			}
-			in = in[:copy(in, in[taken:])]
-		}
-	}
-}
-
-// enter takes a connection into the books, unless the server ends.
-func (s *Server) enter(c *served) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closing {
-		s.served[c] = struct{}{}
-	}
-	return !s.closing
-}
-
-func (s *Server) leave(c *served) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.served, c)
-}
-
-// begin marks a connection as busy, so that Shutdown waits for it, unless the
-// server ends.
-func (s *Server) begin(c *served) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.busy = !s.closing
-	return c.busy
-}
-
-// end marks it as idle again and reports whether it may go on.
-func (s *Server) end(c *served) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.busy = false
-	return !s.closing
-}
-
-// answer carries out one call and reports whether the connection goes on.
-func (s *Server) answer(ctx context.Context, c *served, request *leanhttp.Request) bool {
+// answer carries out one call.
+func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last bool, out []byte) []byte {
 	if left, limited := rpc.ParseTimeout(string(request.Context)); limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, left)
@@ -191,10 +72,7 @@ func (s *Server) answer(ctx context.Context, c *served, request *leanhttp.Reques
 	}
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
-	last := !request.KeepAlive || s.isClosing()
-	e.out = leanhttp.AppendResponse(e.out[:0], status, "", contentType, e.body.Bytes(), last)
-	_, err := c.Write(e.out)
-	return err == nil && !last
+	return leanhttp.AppendResponse(out, status, "", contentType, e.body.Bytes(), last)
 }
 
 // carryOut calls the method and encodes its answer, or the fault.
@@ -234,63 +112,9 @@ func (s *Server) fail(e *encoder, fault rpc.Fault) int {
 }
 
 // refuse answers what is not a request.
-func (s *Server) refuse(c *served, cause error) {
-	status := http.StatusBadRequest
-	var refused *leanhttp.Error
-	if errors.As(cause, &refused) {
-		status = refused.Status
-	}
+func (s *Server) refuse(cause *leanhttp.Error) (mediaType string, body []byte) {
 	e := s.encoders.get()
 	defer s.encoders.put(e)
 	s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: strings.TrimSpace(cause.Error())})
-	_, _ = c.Write(leanhttp.AppendResponse(nil, status, "", contentType, e.body.Bytes(), true)) // the peer may be gone
-	// Closed while the peer still sends, the connection would be reset, and the answer lost.
-	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
-	_, _ = io.CopyN(io.Discard, c, lingerMost)
-}
-
-// How long, and for how many bytes, whoever was refused may go on sending.
-const (
-	lingerFor  = 500 * time.Millisecond
-	lingerMost = 1 << 20
-)
-
-// Shutdown takes no more calls, waits for those that are being answered, and
-// closes all connections. When the context ends first, the rest is cut off.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.closing = true
-	var errs []error
-	if s.listener != nil {
-		errs = append(errs, s.listener.Close())
-	}
-	for c := range s.served {
-		if !c.busy {
-			_ = c.Close() // its goroutine sees that and ends
-		}
-	}
-	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		s.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("calls still running: %w", ctx.Err()))
-		s.cutOff()
-		<-done
-	}
-	return errors.Join(append(errs, s.watch.close())...)
-}
-
-// cutOff closes the connections of calls that take too long.
-func (s *Server) cutOff() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.served {
-		c.cancel()
-		_ = c.Close() // nobody waits for what it would still say
-	}
+	return contentType, bytes.Clone(e.body.Bytes())
 }

@@ -23,6 +23,12 @@ func AppendRequest(dst []byte, method, host, target, contentType string, body []
 // AppendResponse appends a response to dst. date is the value of its Date field,
 // left out where empty; last says that the connection will be closed behind it.
 func AppendResponse(dst []byte, status int, date, contentType string, body []byte, last bool) []byte {
+	dst = append(appendHead(dst, status, date, contentType, len(body), last), "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// appendHead appends the head but for its last line end, so that fields can follow.
+func appendHead(dst []byte, status int, date, contentType string, length int, last bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(status), 10)
 	dst = append(dst, ' ')
@@ -34,11 +40,10 @@ func AppendResponse(dst []byte, status int, date, contentType string, body []byt
 	if last {
 		dst = append(dst, "\r\nConnection: close"...)
 	}
-	if status != http.StatusNoContent {
-		dst = appendEntity(dst, contentType, len(body))
+	if status != http.StatusNoContent && status != http.StatusNotModified {
+		dst = appendEntity(dst, contentType, length)
 	}
-	dst = append(dst, "\r\n\r\n"...)
-	return append(dst, body...)
+	return dst
 }
 
 func appendEntity(dst []byte, contentType string, length int) []byte {

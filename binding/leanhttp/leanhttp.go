@@ -7,8 +7,9 @@
 // a colon and repeated lengths are refused, because lenient readers disagree
 // about them.
 //
-// Entry points: ParseRequest, ParseResponse, AppendRequest, AppendResponse,
-// Serve and Dial.
+// Entry points: ParseRequest, ParseResponse, AppendRequest, AppendResponse; Serve and
+// Dial on a loop; NewServer for handlers that wait for others, such as those of net/http
+// (Front).
 package leanhttp
 
 import "fmt"
@@ -42,6 +43,8 @@ type Request struct {
 	Target      []byte // path and query as sent, beginning with "/"
 	ContentType []byte
 	Body        []byte
+	// Fields are the lines of the header fields as they were sent, each with its line end.
+	Fields []byte
 	// Context is what the caller tells about the call beside its message: the
 	// value of the field Cleave-Context, nil where there is none.
 	Context []byte

@@ -35,6 +35,7 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 		return 0, nil
 	}
 	r.ContentType, r.Context, r.Trace, r.Body = fields.contentType, fields.context, fields.trace, data[head:head+length]
+	r.Fields = lines
 	r.KeepAlive = fields.keepAlive(version10)
 	return head + length, nil
 }

@@ -32,6 +32,7 @@ const (
 	KnobPlacement = "placement"
 	KnobHosts     = "hosts"
 	KnobCalls     = "calls"
+	KnobFront     = "front"
 	KnobStore     = "store"
 	KnobCommitLog = "commit_log"
 	KnobDatabase  = "database"
@@ -48,6 +49,8 @@ const (
 	twoHosts  = "two"
 	HTTP      = "http"
 	GRPC      = "grpc"
+	stock     = "stock"
+	Lean      = "lean"
 	SQLite    = "sqlite"
 	Cassandra = "cassandra"
 	batch     = "batch"
@@ -74,6 +77,7 @@ type Design struct {
 	Units    []Unit
 	TwoHosts bool   // the gateway and the database on one host, all other units on another
 	Calls    string // HTTP or GRPC; of no consequence in one unit
+	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
 	Store    string // kind of the database
 	Periodic bool   // Cassandra acknowledges before it has written
 	Own      bool   // every kind of records has a database of its own
@@ -88,6 +92,7 @@ func knobs() []lab.Knob {
 		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)"},
 		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)"},
 		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go"},
+		{Name: KnobFront, Values: []string{stock, Lean}, Summary: "what serves clients: net/http, or our own binding, which does less for each request"},
 		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
 		{Name: KnobCommitLog, Values: []string{batch, Periodic}, Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the study ran it"},
 		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records"},
@@ -144,7 +149,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Store: settings[KnobStore],
+		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own, Cipher: settings[KnobCipher],
 	}
 	var mistakes [4]error

@@ -4,7 +4,7 @@
 // gateway checks the shape and size of what comes in; what a record is, package people
 // says, and who keeps it, its backend.
 //
-// Entry points: NewHandler, Serve.
+// Entry points: NewHandler, Serve and ServeLean.
 package gateway
 
 import (
@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 	"github.com/cleave-lab/cleave/systems/people/records"
@@ -108,8 +110,8 @@ func (g *gateway) create(w http.ResponseWriter, r *http.Request, kind people.Kin
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", fmt.Sprintf("/%s/%s", kind, made.GetId()))
-	writeJSON(w, http.StatusCreated, "application/json", map[string]string{"id": made.GetId()})
+	w.Header().Set("Location", "/"+string(kind)+"/"+made.GetId())
+	write(w, http.StatusCreated, "application/json", append(appendText([]byte(`{"id":`), made.GetId()), '}'))
 	return nil
 }
 
@@ -122,12 +124,19 @@ func (g *gateway) fetch(w http.ResponseWriter, r *http.Request, kind people.Kind
 	if err := kind.Check(found.GetValues()); err != nil {
 		return &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind", Cause: err}
 	}
-	body := map[string]string{"id": id}
+	body := appendText([]byte(`{"id":`), id)
 	for i, property := range kind.Properties() {
-		body[property] = found.GetValues()[i]
+		body = append(appendText(append(body, ','), property), ':')
+		body = appendText(body, found.GetValues()[i])
 	}
-	writeJSON(w, http.StatusOK, "application/json", body)
+	write(w, http.StatusOK, "application/json", append(body, '}'))
 	return nil
+}
+
+// appendText appends a text as JSON.
+func appendText(dst []byte, text string) []byte {
+	quoted, _ := json.Marshal(text) // a text cannot fail
+	return append(dst, quoted...)
 }
 
 // readRecord reads a body with exactly the properties of the kind.
@@ -135,21 +144,15 @@ func readRecord(r *http.Request, kind people.Kind) ([]string, error) {
 	if mediaType := r.Header.Get("Content-Type"); mediaType != "application/json" {
 		return nil, people.Problemf(kindMediaType, "the body is %q: send application/json", mediaType)
 	}
-	var body map[string]string
-	decoder := json.NewDecoder(r.Body)
-	err := decoder.Decode(&body)
-	if err == nil {
-		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
-			err = nil
-		} else if err == nil {
-			err = errors.New("more than one value")
-		}
-	}
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
+	text, err := io.ReadAll(r.Body)
+	if long := new(http.MaxBytesError); errors.As(err, &long) {
 		return nil, people.Problemf(kindTooLarge, "the body has more than %d bytes", long.Limit)
-	case err != nil: // its text could repeat what was sent
+	}
+	var body map[string]string
+	if err == nil {
+		err = json.Unmarshal(text, &body)
+	}
+	if err != nil { // its text could repeat what was sent
 		return nil, people.Problemf(people.InvalidArgument, "the body is no JSON object of texts")
 	}
 	var values []string
@@ -166,25 +169,47 @@ func readRecord(r *http.Request, kind people.Kind) ([]string, error) {
 	return values, kind.Check(values)
 }
 
-// writeJSON sends a body in one piece.
+// writeJSON sends a body as JSON.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, body any) {
 	text, err := json.Marshal(body)
 	if err != nil { // no body of this package can fail
 		http.Error(w, "cannot encode the answer", http.StatusInternalServerError)
 		return
 	}
+	write(w, status, mediaType, text)
+}
+
+// write sends a body in one piece.
+func write(w http.ResponseWriter, status int, mediaType string, text []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // a reader who has left is no failure
 }
 
+const (
+	// readTimeout is how long a request may take to come, and idleTimeout how long a
+	// connection is kept without one.
+	readTimeout, idleTimeout = 10 * time.Second, 2 * time.Minute
+	maxHead                  = 16 << 10 // bytes
+)
+
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: requestTimeout + 10*time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: handler, ReadHeaderTimeout: readTimeout / 2, ReadTimeout: readTimeout,
+		WriteTimeout: requestTimeout + readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
 	}
 	return unit.ServeHTTP(ctx, listener, server, requestTimeout)
+}
+
+// ServeLean does the same with our own binding.
+func ServeLean(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server, err := leanhttp.NewServer(leanhttp.Limits{Head: maxHead, Body: maxBody},
+		leanhttp.Patience{Request: readTimeout, Idle: idleTimeout}, leanhttp.Front(handler), refusal)
+	if err != nil {
+		return err
+	}
+	return rpc.Serve(ctx, listener, server, requestTimeout)
 }

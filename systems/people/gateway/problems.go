@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/http"
 
+	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/systems/people"
 )
 
@@ -47,6 +49,20 @@ func meaningOf(kind people.ProblemKind) (status int, title string) {
 // TypeOf is the type of a problem as clients see it.
 func TypeOf(kind people.ProblemKind) string { return "urn:cleave:people:" + string(kind) }
 
+// refusal is what somebody is told whose message is no request.
+func refusal(cause *leanhttp.Error) (contentType string, body []byte) {
+	kind := people.InvalidArgument
+	if cause.Status == http.StatusRequestEntityTooLarge {
+		kind = kindTooLarge
+	}
+	_, title := meaningOf(kind)
+	body, _ = json.Marshal(document{TypeOf(kind), title, cause.Status, cause.Reason}) // texts cannot fail
+	return problemType, body
+}
+
+// problemType is the media type of failures.
+const problemType = "application/problem+json"
+
 // refuse answers with a failure. Its cause stays inside.
 func (g *gateway) refuse(w http.ResponseWriter, err error) {
 	problem := people.ProblemOf(err)
@@ -57,5 +73,5 @@ func (g *gateway) refuse(w http.ResponseWriter, err error) {
 	if status == http.StatusInternalServerError {
 		g.Complain(problem)
 	}
-	writeJSON(w, status, "application/problem+json", document{TypeOf(problem.Kind), title, status, problem.Detail})
+	writeJSON(w, status, problemType, document{TypeOf(problem.Kind), title, status, problem.Detail})
 }

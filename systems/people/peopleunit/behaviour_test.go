@@ -153,9 +153,10 @@ func (s *system) refuses(t *testing.T, what string, want people.ProblemKind, wan
 // builds are the ways to build people that all behave alike.
 func builds() map[string]map[string]string {
 	return map[string]map[string]string{
-		"monolith":       {},
-		"services":       {},
-		"services, grpc": {architecture.KnobCalls: architecture.GRPC}, "services, own databases": {architecture.KnobDatabase: "own"},
+		"monolith":             {},
+		"services":             {},
+		"services, lean front": {architecture.KnobFront: "lean"},
+		"services, grpc":       {architecture.KnobCalls: architecture.GRPC}, "services, own databases": {architecture.KnobDatabase: "own"},
 		"services, ecb": {architecture.KnobCipher: "ecb"}, "services, pairs": {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
 		"services-two-hosts": {},
 	}

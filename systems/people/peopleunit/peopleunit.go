@@ -218,7 +218,11 @@ func (u *Unit) healthy(ctx context.Context) error {
 // gateway.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if u.front() {
-		return gateway.Serve(ctx, listener, u.Handler())
+		serve := gateway.Serve
+		if u.design.Lean {
+			serve = gateway.ServeLean
+		}
+		return serve(ctx, listener, u.Handler())
 	}
 	var server interface {
 		grpc.ServiceRegistrar

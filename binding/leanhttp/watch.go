@@ -1,4 +1,6 @@
-package httpjson
+//go:build linux
+
+package leanhttp
 
 import (
 	"context"

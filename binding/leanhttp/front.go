@@ -1,0 +1,155 @@
+//go:build linux
+
+package leanhttp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Front has a handler of net/http answer: what it sees and says is the same. It cannot
+// flush, hijack or push; an answer is sent whole.
+func Front(handler http.Handler) Respond {
+	var writers sync.Pool
+	clock := &clock{}
+	return func(ctx context.Context, r *Request, last bool, out []byte) []byte {
+		w, used := writers.Get().(*writer)
+		if !used {
+			w = &writer{header: http.Header{}}
+		}
+		defer func() {
+			if cap(w.body) <= keptBytes {
+				writers.Put(w)
+			}
+		}()
+		w.status, w.body = 0, w.body[:0]
+		clear(w.header)
+		request, err := requestOf(ctx, r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		} else {
+			handler.ServeHTTP(w, request)
+		}
+		return w.appendTo(out, clock.now(), last, string(r.Method) == http.MethodHead)
+	}
+}
+
+// requestOf is the request as handlers of net/http know it.
+func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
+	target, err := url.ParseRequestURI(string(r.Target))
+	if err != nil {
+		return nil, fmt.Errorf("the target is no URL: %w", err)
+	}
+	request := &http.Request{
+		Method: string(r.Method), URL: target, RequestURI: string(r.Target), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header, 4), Body: http.NoBody, ContentLength: int64(len(r.Body)), Close: !r.KeepAlive,
+	}
+	if len(r.Body) > 0 {
+		request.Body = io.NopCloser(bytes.NewReader(r.Body))
+	}
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(r.Fields, []byte("\r\n")), []byte("\r\n")) {
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		key := textproto.CanonicalMIMEHeaderKey(string(name))
+		if text := string(bytes.Trim(value, " \t")); key == "Host" {
+			request.Host = text
+		} else if key != "" {
+			request.Header[key] = append(request.Header[key], text)
+		}
+	}
+	return request.WithContext(ctx), nil
+}
+
+// writer takes what a handler says.
+type writer struct {
+	header http.Header
+	status int // 0: nothing was said yet
+	body   []byte
+}
+
+// Header implements http.ResponseWriter.
+func (w *writer) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter. The first status counts; interim ones are
+// not sent.
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, data...)
+	return len(data), nil
+}
+
+// WriteString implements io.StringWriter.
+func (w *writer) WriteString(text string) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, text...)
+	return len(text), nil
+}
+
+// appendTo appends the answer. Its length, its date and what becomes of the connection are
+// the server's to say.
+func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
+	w.WriteHeader(http.StatusOK)
+	contentType, length := w.header.Get("Content-Type"), len(w.body)
+	if contentType == "" && length > 0 {
+		contentType = http.DetectContentType(w.body)
+	}
+	if told, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && headOnly {
+		length = told
+	}
+	out = appendHead(out, w.status, date, contentType, length, last)
+	for key, values := range w.header {
+		if slices.Contains(ownFields(), key) {
+			continue
+		}
+		for _, value := range values {
+			out = append(append(append(out, "\r\n"...), key...), ": "...)
+			out = append(out, strings.NewReplacer("\r", " ", "\n", " ").Replace(value)...) // it ends no line
+		}
+	}
+	out = append(out, "\r\n\r\n"...)
+	if headOnly || w.status == http.StatusNoContent || w.status == http.StatusNotModified {
+		return out
+	}
+	return append(out, w.body...)
+}
+
+// ownFields are those that the server itself says.
+func ownFields() []string {
+	return []string{"Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding"}
+}
+
+// clock is the Date that RFC 9110 section 6.6.1 asks of a server with a clock, formatted
+// once a second.
+type clock struct{ told atomic.Pointer[second] }
+
+type second struct {
+	unix int64
+	text string
+}
+
+func (c *clock) now() string {
+	now := time.Now()
+	told := c.told.Load()
+	if told == nil || told.unix != now.Unix() {
+		told = &second{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		c.told.Store(told)
+	}
+	return told.text
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package leanhttp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// talkative is a handler that does what handlers do.
+func talkative() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /plain/{id}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s %s", r.PathValue("id"), r.URL.Query().Get("q"), r.Host, r.Header.Get("X-Asked"))
+	})
+	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 100))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		w.Header().Set("Location", "/made")
+		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body)
+	})
+	mux.HandleFunc("DELETE /gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /split", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Value", "one\r\nX-Two: two") })
+	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "page.html", time.Unix(1e9, 0), strings.NewReader("<html></html>"))
+	})
+	return mux
+}
+
+// lean serves on a free address until the test ends.
+func lean(t *testing.T, handler http.Handler, patience Patience) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := NewServer(Limits{}, patience, Front(handler), func(e *Error) (string, []byte) { return "text/plain", []byte(e.Reason) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// TestAFrontAnswersAsNetHTTP holds every answer against that of net/http.
+func TestAFrontAnswersAsNetHTTP(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stock := &http.Server{Handler: talkative(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = stock.Serve(listener) }()
+	defer func() { _ = stock.Close() }()
+	address := lean(t, talkative(), Patience{})
+	for _, sent := range []string{
+		"GET /plain/7?q=a%20b HTTP/1.1\r\nHost: shop\r\nx-asked:  well \r\n\r\n",
+		"HEAD /plain/7 HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Type: text/x\r\nContent-Length: 5\r\n\r\nflour",
+		// net/http would close the connection of a body that it has not read; here it has come.
+		"POST /echo HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: text/x\r\nContent-Length: 101\r\n\r\n" + strings.Repeat("x", 101),
+		"GET /echo HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"GET /nowhere HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"DELETE /gone HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"GET /split HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"GET /file HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"HEAD /file HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"GET /file HTTP/1.1\r\nHost: shop\r\nIf-Modified-Since: " + time.Unix(2e9, 0).UTC().Format(http.TimeFormat) + "\r\n\r\n",
+		"GET /plain/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
+	} {
+		want, got := told(t, listener.Addr().String(), sent), told(t, address, sent)
+		if got != want {
+			t.Errorf("%q\ngot  %s\nwant %s", sent, got, want)
+		}
+	}
+}
+
+// told is an answer as text, but for its date. The kept connection is used twice.
+func told(t *testing.T, address, sent string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+	method, _, _ := strings.Cut(sent, " ")
+	from := bufio.NewReader(connection)
+	var text strings.Builder
+	for range 2 {
+		if _, err := io.WriteString(connection, sent); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(from, &http.Request{Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Header.Get("Date") == "" {
+			t.Errorf("%q: no date", sent)
+		}
+		answer.Header.Del("Date")
+		fmt.Fprintf(&text, "%d length %d close %t %q\n", answer.StatusCode, answer.ContentLength, answer.Close, body)
+		for _, key := range slices.Sorted(maps.Keys(answer.Header)) {
+			fmt.Fprintf(&text, "%s: %q\n", key, answer.Header[key])
+		}
+		if answer.Close {
+			break
+		}
+	}
+	return text.String()
+}
+
+func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
+	address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if _, err := io.WriteString(connection, "POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nfl"); err != nil {
+		t.Fatal(err)
+	}
+	_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if text, err := io.ReadAll(connection); err != nil || len(text) > 0 {
+		t.Errorf("the connection ends with %q, %v", text, err)
+	}
+}
+
+// TestTheContextOfARequestEndsWithItsClient: who has hung up needs no answer.
+func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
+	began, ended := make(chan bool), make(chan bool, 1)
+	address := lean(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		select {
+		case <-r.Context().Done():
+			ended <- true
+		case <-time.After(10 * time.Second):
+			ended <- false
+		}
+	}), Patience{})
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	_ = connection.Close()
+	if !<-ended {
+		t.Error("it went on for a client that had gone")
+	}
+}

@@ -1,0 +1,253 @@
+//go:build linux
+
+package leanhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Respond answers a request: it appends the whole answer to out and returns that. ctx ends
+// when the peer hangs up and when the server is cut off. It says that the connection ends
+// with the answer (AppendResponse) where last is true.
+type Respond func(ctx context.Context, r *Request, last bool, out []byte) []byte
+
+// Patience is how long a Server waits for a peer; 0 means for ever.
+type Patience struct {
+	Request time.Duration // until a request that has begun is complete
+	Idle    time.Duration // between requests
+}
+
+// Server answers requests whose handlers may wait for others: each connection has a
+// goroutine of its own.
+type Server struct {
+	limits   Limits
+	patience Patience
+	respond  Respond
+	refuse   func(*Error) (contentType string, body []byte)
+	watch    *watch
+
+	mu       sync.Mutex
+	listener net.Listener
+	served   map[*served]struct{}
+	closing  bool
+	running  sync.WaitGroup
+}
+
+// NewServer makes a server. refuse says what peers are told whose message is no request.
+func NewServer(limits Limits, patience Patience, respond Respond, refuse func(*Error) (contentType string, body []byte)) (*Server, error) {
+	w, err := newWatch()
+	if err != nil {
+		return nil, fmt.Errorf("watch connections: %w", err)
+	}
+	return &Server{limits: limits, patience: patience, respond: respond, refuse: refuse, watch: w, served: make(map[*served]struct{})}, nil
+}
+
+// Serve answers requests on the listener's connections until Shutdown.
+func (s *Server) Serve(listener net.Listener) error {
+	s.mu.Lock()
+	s.listener = listener
+	closing := s.closing
+	s.mu.Unlock()
+	if closing { // Shutdown came first
+		return listener.Close()
+	}
+	for {
+		accepted, err := listener.Accept()
+		if err != nil {
+			if s.isClosing() {
+				return nil
+			}
+			return err
+		}
+		s.running.Go(func() { s.serve(accepted) })
+	}
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// served is a connection of the server.
+type served struct {
+	net.Conn
+	cancel context.CancelFunc // of the request that is being answered
+	busy   bool               // a request is being answered; guarded by Server.mu
+}
+
+// serve answers the requests of one connection in turn.
+func (s *Server) serve(accepted net.Conn) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := &served{Conn: accepted, cancel: cancel}
+	if !s.enter(c) {
+		_ = accepted.Close() // refused: the server ends
+		return
+	}
+	forget := s.watch.add(accepted, cancel)
+	defer func() {
+		forget()
+		s.leave(c)
+		_ = accepted.Close() // whatever was to be said has been said
+	}()
+	in, out := make([]byte, 0, 4<<10), []byte(nil)
+	for {
+		if err := s.read(c, &in); err != nil {
+			return
+		}
+		for len(in) > 0 {
+			var request Request
+			taken, err := ParseRequest(in, s.limits, &request)
+			if err != nil {
+				s.turnAway(c, err)
+				return
+			}
+			if taken == 0 {
+				break
+			}
+			if !s.begin(c) {
+				return
+			}
+			last := !request.KeepAlive || s.isClosing()
+			out = s.respond(ctx, &request, last, out[:0])
+			if _, err := c.Write(out); err != nil || last || !s.end(c) {
+				return
+			}
+			in = in[:copy(in, in[taken:])]
+			if cap(out) > keptBytes {
+				out = nil
+			}
+		}
+	}
+}
+
+// keptBytes is how much memory a connection keeps for its answers.
+const keptBytes = 64 << 10
+
+// read reads what comes, for as long as it may take.
+func (s *Server) read(c *served, in *[]byte) error {
+	patience := s.patience.Idle
+	if len(*in) > 0 {
+		patience = s.patience.Request
+	}
+	if patience > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+	}
+	_, err := Fill(c, in)
+	return err
+}
+
+// Fill reads what there is into the buffer, behind what it holds, and makes it longer
+// where that is needed.
+func Fill(from io.Reader, buffer *[]byte) (int, error) {
+	b := *buffer
+	if len(b) == cap(b) {
+		b = append(b, make([]byte, max(cap(b), 4<<10))...)[:len(b)]
+	}
+	n, err := from.Read(b[len(b):cap(b)])
+	*buffer = b[:len(b)+n]
+	if n > 0 {
+		err = nil // what came first counts first
+	}
+	return n, err
+}
+
+// enter takes a connection into the books, unless the server ends.
+func (s *Server) enter(c *served) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.served[c] = struct{}{}
+	}
+	return !s.closing
+}
+
+func (s *Server) leave(c *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.served, c)
+}
+
+// begin marks a connection as busy, so that Shutdown waits for it, unless the
+// server ends.
+func (s *Server) begin(c *served) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.busy = !s.closing
+	return c.busy
+}
+
+// end marks it as idle again and reports whether it may go on.
+func (s *Server) end(c *served) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.busy = false
+	return !s.closing
+}
+
+// turnAway answers what is not a request.
+func (s *Server) turnAway(c *served, cause error) {
+	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
+	_ = errors.As(cause, &refused) // else it is that
+	contentType, body := s.refuse(refused)
+	_, _ = c.Write(AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
+	// Closed while the peer still sends, the connection would be reset, and the answer lost.
+	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
+	_, _ = io.CopyN(io.Discard, c, lingerMost)
+}
+
+// How long, and for how many bytes, whoever was refused may go on sending.
+const (
+	lingerFor  = 500 * time.Millisecond
+	lingerMost = 1 << 20
+)
+
+// Shutdown takes no more requests, waits for those that are being answered, and
+// closes all connections. When the context ends first, the rest is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	var errs []error
+	if s.listener != nil {
+		errs = append(errs, s.listener.Close())
+	}
+	for c := range s.served {
+		if !c.busy {
+			_ = c.Close() // its goroutine sees that and ends
+		}
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("calls still running: %w", ctx.Err()))
+		s.cutOff()
+		<-done
+	}
+	return errors.Join(append(errs, s.watch.close())...)
+}
+
+// cutOff closes the connections of requests that take too long.
+func (s *Server) cutOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.served {
+		c.cancel()
+		_ = c.Close() // nobody waits for what it would still say
+	}
+}
