@@ -68,10 +68,13 @@ kubernetes: ## build Kubernetes for private clusters, once (minutes), and instal
 	@scripts/need.sh cluster
 	scripts/kubernetes.sh
 
+# What brings Kubernetes for the tests of clusters.
+KUBERNETES = scripts/kubernetes.sh
+
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
-	scripts/kubernetes.sh || echo "test-cluster: the tests on Kubernetes will be skipped" >&2
+	$(KUBERNETES) || echo "test-cluster: the tests on Kubernetes will be skipped" >&2
 	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m $(wildcard ./deploy/swarm) ./deploy/kubernetes/...
 
 .PHONY: check
