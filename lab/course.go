@@ -29,9 +29,12 @@ type WarmUp struct {
 	Slices []Slice `json:"slices"`
 }
 
-// LeastWarmUpLimit is the shortest limit, in seconds, of a warm-up that goes on until the
-// load is steady: in less, nothing is shown.
-const LeastWarmUpLimit = 5.0
+// The shortest and the longest limit, in seconds, of a warm-up that goes on until the load
+// is steady. In less nothing is shown; what takes longer than an hour is not warming up.
+const (
+	LeastWarmUpLimit   = 5.0
+	LongestWarmUpLimit = 3600.0
+)
 
 // WarmUps are those of a variant at a point.
 type WarmUps struct {

@@ -127,6 +127,40 @@ func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
 	}
 }
 
+func TestHowLongWarmUpsTookIsTold(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	for _, text := range trustTexts(a) {
+		if strings.Contains(text, "Warm-up until") {
+			t.Errorf("there was none: %s", text)
+		}
+	}
+	warm := lab.WarmUps{Variant: "sync", Point: a.Points[0], Trials: 3, Steady: 1, Seconds: 7.5, Longest: 8, Factor: 3.2, Courses: map[string]int{"warm-up": 1, "no steady state": 2}}
+	steady := warm
+	steady.Variant, steady.Steady = "monolith", 2
+	a.WarmUps = []lab.WarmUps{steady, warm}
+	rows := newView(a).warmUpTable().Rows
+	if got := fmt.Sprint(rows); got != "[[{monolith } {at-20 } {2 of 3 } {7.50 s } {8.00 s } {3.20x } {2 no steady state, 1 warm-up }] [{sync } {at-20 } {1 of 3 warn} {7.50 s } {8.00 s } {3.20x } {2 no steady state, 1 warm-up }]]" {
+		t.Errorf("rows %s", got)
+	}
+	told := false
+	for _, text := range trustTexts(a) {
+		told = told || strings.Contains(text, "Warm-up until")
+	}
+	var terminal strings.Builder
+	if err := Terminal(&terminal, a, Options{}); err != nil || !told || !strings.Contains(terminal.String(), "Warm-up until the load was steady") {
+		t.Errorf("the table is not among those of the page (%t) or the terminal, %v", told, err)
+	}
+}
+
+// trustTexts are the tables of the report that tell how far to believe it.
+func trustTexts(a lab.Analysis) []string {
+	var all []string
+	for _, table := range newView(a).trustTables() {
+		all = append(all, fmt.Sprint(table))
+	}
+	return all
+}
+
 func TestCostTableAddsUp(t *testing.T) {
 	v := newView(fixture(t, "shop-under-load.json"))
 	if t2 := newView(fixture(t, "analysis.json")).costTable(); !t2.empty() {

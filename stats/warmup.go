@@ -22,6 +22,8 @@ const (
 	warmUpMargin = 0.05
 	// leastWarmUp is the number of slices below which a warm-up is not judged.
 	leastWarmUp = 12
+	// mostSlices bounds what a look costs, which grows with the square of the slices.
+	mostSlices = 240
 	// trendMargin is how much its last half may rise or fall, with doubt standard errors
 	// upon it, for a load that may go on to be steady. At its limit a trend of proof
 	// standard errors is shown.
@@ -44,8 +46,9 @@ func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 		w.Seconds = load[n-1].End
 	}
 	slower := false
+	judged := coarser(load)
 	for _, quantity := range []string{FollowRate, FollowMedian} {
-		times, chance := Times(load, quantity, 0)
+		times, chance := Times(judged, quantity, 0)
 		if len(times) < leastWarmUp {
 			continue
 		}
@@ -57,6 +60,24 @@ func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 	}
 	w.Steady = w.Course != TooShort && w.Left == 1 && (limit || !slower)
 	return w
+}
+
+// coarser is a load in slices that are so much longer that there are at most mostSlices.
+func coarser(load []lab.Slice) []lab.Slice {
+	for len(load) > mostSlices {
+		var pairs []lab.Slice
+		for i := 1; i < len(load); i += 2 {
+			first, second := load[i-1], load[i]
+			second.OK += first.OK
+			if first.Median != nil && second.Median != nil {
+				middle := math.Sqrt(*first.Median * *second.Median)
+				second.Median = &middle
+			}
+			pairs = append(pairs, second)
+		}
+		load = pairs
+	}
+	return load
 }
 
 // warmUpCourse is the course of a warm-up, and the factor by which it still changes in its

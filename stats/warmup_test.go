@@ -133,6 +133,33 @@ func TestAWarmUpOfTooFewSlicesIsNotSteady(t *testing.T) {
 	}
 }
 
+// A look at a long load costs no more than one at a shorter, and says the same.
+func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
+	random := rand.New(rand.NewPCG(17, 18))
+	load := closedLoop(random, 0.05, 300, ramp(10, 10))
+	load[0].Median = nil
+	judged := coarser(load)
+	if len(judged) > mostSlices || 2*len(judged) < mostSlices || judged[len(judged)-1].End != 300 {
+		t.Fatalf("%d slices became %d, to %g s", len(load), len(judged), judged[len(judged)-1].End)
+	}
+	var before, after int64
+	for _, s := range load {
+		before += s.OK
+	}
+	for _, s := range judged {
+		after += s.OK
+	}
+	if before != after {
+		t.Errorf("%d answers became %d", before, after)
+	}
+	if w := WarmedUp(load, false); !w.Steady || w.Course != string(WarmUp) || len(w.Slices) != len(load) || w.Seconds != 300 {
+		t.Errorf("after five minutes: steady %t, %s, %d slices, %g s", w.Steady, w.Course, len(w.Slices), w.Seconds)
+	}
+	if w := WarmedUp(load[:len(load)/10], true); w.Steady {
+		t.Errorf("after half a minute: %s", w.Course)
+	}
+}
+
 // What is too short to be a slice is left out, and so is what came after the load.
 func TestTimesOfALoad(t *testing.T) {
 	p50 := 0.01

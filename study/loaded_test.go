@@ -188,7 +188,7 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 			t.Errorf("%s, quick %q: %g to %g s, quick %g to %g s, %v; want %v and %v", c.written, c.quick, full.WarmUp, full.WarmUpLimit, short.WarmUp, short.WarmUpLimit, err, c.full, c.short)
 		}
 	}
-	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""}, {"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"}, {"warm_up: soon", ""}} {
+	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""}, {"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"}, {"warm_up: steady, warm_up_limit: 2h", ""}, {"warm_up: soon", ""}} {
 		if _, _, err := warm(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "warm_up") {
 			t.Errorf("%s, quick %q: %v", c[0], c[1], err)
 		}

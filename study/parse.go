@@ -277,8 +277,8 @@ func (f *File) readLoad(r *reader, node *yaml.Node) {
 
 // checkWarmUp sees to it that a warm-up can end when the load is steady.
 func (r *reader) checkWarmUp(node *yaml.Node, l *lab.Load) {
-	if limit := l.WarmUpLimit; limit > 0 && limit < max(l.WarmUp, lab.LeastWarmUpLimit) {
-		r.Problem(node.Line, "warm_up_limit is %gs, expected %gs or more, and no less than warm_up: in less, no load shows that it is steady", limit, lab.LeastWarmUpLimit)
+	if limit, least := l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit); limit > 0 && !(limit >= least && limit <= lab.LongestWarmUpLimit) {
+		r.Problem(node.Line, "warm_up_limit is %gs, expected %gs to %gs: in less, no load shows that it is steady", limit, least, lab.LongestWarmUpLimit)
 	}
 }
 

@@ -151,7 +151,7 @@ func (f *File) checkDesign(r *reader) {
 		limit("load.duration_seconds", l.Duration, 1e-9, longest)
 		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
 		if l.WarmUpLimit != 0 {
-			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit), longest)
+			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit), lab.LongestWarmUpLimit)
 		}
 		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
 		limit("load.lateness_seconds", l.Lateness, 0, longest)

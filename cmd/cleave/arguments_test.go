@@ -136,8 +136,8 @@ compare a=URL b=URL --rate 1 --margin 1          | --margin is 1, expected a sha
 compare a=URL b=URL --rate 1 -d 2562047h         | expected 1s to 168h
 compare a=URL b=URL --rate 1 --warm-up 2562047h  | expected 0s to 168h
 compare a=URL b=URL --rate 1 --warm-up soon      | invalid argument "soon" for "--warm-up"
-compare a=URL b=URL --rate 1 --warm-up-limit 2s  | --warm-up-limit is 2s, expected 5s to 168h
-compare a=URL b=URL --rate 1 --warm-up 9s --warm-up-limit 8s | expected 9s to 168h
+compare a=URL b=URL --rate 1 --warm-up-limit 2s  | --warm-up-limit is 2s, expected 5s to 3600s
+compare a=URL b=URL --rate 1 --warm-up 9s --warm-up-limit 8s | expected 9s to 3600s
 compare a=URL b=URL --rate NaN                   | out of range
 compare a=URL b=URL --users -1                   | expected a number from 1 on
 compare a=URL b=URL --rate ''                    | --rate is empty

@@ -115,8 +115,8 @@ func (f *experimentFlags) checkDesign(margin float64, duration time.Duration, w 
 	if w.least < 0 || w.least > study.Longest {
 		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady))
 	}
-	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 && !(w.limit.Seconds() >= lowest && w.limit <= study.Longest) {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %.0fh: in less, no load shows that it is steady", w.limit, lowest, study.Longest.Hours()))
+	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 && !(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
+		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %gs: in less, no load shows that it is steady", w.limit, lowest, lab.LongestWarmUpLimit))
 	}
 	return errors.Join(mistakes...)
 }
