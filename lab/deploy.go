@@ -25,10 +25,11 @@ const (
 	Process      = "process"
 	DockerHost   = "docker-host"   // containers in the network of this host
 	DockerBridge = "docker-bridge" // containers in a bridge network of their own
+	Kubernetes   = "kubernetes"    // pods of a cluster
 )
 
 // Deployments lists them.
-func Deployments() []string { return []string{Process, DockerHost, DockerBridge} }
+func Deployments() []string { return []string{Process, DockerHost, DockerBridge, Kubernetes} }
 
 // Endpoint is where a unit is reached. Both sides are host:port.
 type Endpoint struct {

@@ -14,6 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/plain"
@@ -144,6 +146,7 @@ func deployers(own, units, label string) map[string]lab.Deployer {
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
+		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label),
 	}
 }
 

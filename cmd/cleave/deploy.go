@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/deploy/docker"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -30,6 +31,11 @@ func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), 
 func missing(v lab.Variant) error {
 	if v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge {
 		if err := docker.Missing(); err != nil {
+			return err
+		}
+	}
+	if v.Deployment == lab.Kubernetes {
+		if err := kubernetes.Missing(); err != nil {
 			return err
 		}
 	}

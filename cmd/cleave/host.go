@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -186,13 +187,16 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose(ctx context.Context) (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: ""}, Leftovers: []string{}}
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
 		found.Deployments[lab.Process] = broken.Error()
 	}
 	if err := docker.Missing(); err != nil {
 		found.Deployments[lab.DockerHost], found.Deployments[lab.DockerBridge] = err.Error(), err.Error()
+	}
+	if err := kubernetes.Missing(); err != nil {
+		found.Deployments[lab.Kubernetes] = err.Error()
 	}
 	if err := compose.Missing(); err != nil {
 		found.Deployments["compose"] = err.Error()

@@ -223,6 +223,35 @@ func RemoveHost(root, label, host string) error {
 	return removeNamed(root, nameOf(label, "host", host))
 }
 
+// First is the first process of the PID namespace that a group holds, as this host numbers
+// it; 0: there is none. path is that of the group below every controller.
+func First(root, path string) int {
+	files, _ := filepath.Glob(filepath.Join(root, "*", path, "cgroup.procs")) // its pattern is well formed
+	if unified(root) {
+		files = []string{filepath.Join(root, path, "cgroup.procs")}
+	}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // none, when it is gone
+		for _, number := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(number); err == nil && leads(number) {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// leads reports whether a process is the first of its PID namespace, or of none but ours.
+func leads(number string) bool {
+	text, _ := os.ReadFile(filepath.Join("/proc", number, "status")) // it may have ended
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "NSpid:" {
+			return words[len(words)-1] == "1"
+		}
+	}
+	return false
+}
+
 // removeNamed removes the groups whose names begin so.
 func removeNamed(root, begin string) error {
 	var problems []error

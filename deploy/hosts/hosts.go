@@ -42,6 +42,7 @@ type Set struct {
 	number   int // which of the ranges are ours
 	label    string
 	launcher *launch.Launcher
+	middle   int         // the process that holds the switch
 	held     []*exec.Cmd // the first processes
 	hosts    []*Host
 }
@@ -50,7 +51,8 @@ type Set struct {
 type Host struct {
 	Name    string
 	Address string
-	pid     int // of its first process, as this host numbers it
+	pid     int    // of its first process, as this host numbers it
+	port    string // the switch's end of its link
 	set     *Set
 }
 
@@ -75,23 +77,21 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 			err = errors.Join(fmt.Errorf("make hosts: %w", err), s.Close())
 		}
 	}()
-	middle, err := s.hold("switch")
-	if err != nil {
+	if s.middle, err = s.hold("switch"); err != nil {
 		return nil, err
 	}
-	if err := s.claim(ctx, middle); err != nil {
+	if err := s.claim(ctx); err != nil {
 		return nil, err
 	}
 	for i, name := range names {
-		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i), set: s}
+		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i), port: "port" + strconv.Itoa(i), set: s}
 		if h.pid, err = s.hold(name); err != nil {
 			return nil, err
 		}
 		s.hosts = append(s.hosts, h)
-		port := "port" + strconv.Itoa(i)
 		err := errors.Join(
-			ip(ctx, 0, "link add", port, "netns", strconv.Itoa(middle), "type veth peer name eth0 netns", strconv.Itoa(h.pid)),
-			ip(ctx, middle, "link set", port, "master switch up"),
+			ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 netns", strconv.Itoa(h.pid)),
+			ip(ctx, s.middle, "link set", h.port, "master switch up"),
 			ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
 			ip(ctx, h.pid, "link set eth0 up"),
 		)
@@ -134,15 +134,15 @@ func (s *Set) hold(name string) (pid int, err error) {
 
 // claim takes addresses that no other set of this machine has: the name of the link from
 // this host to the switch says which.
-func (s *Set) claim(ctx context.Context, middle int) error {
-	if err := errors.Join(ip(ctx, middle, "link add switch type bridge"), ip(ctx, middle, "link set switch up")); err != nil {
+func (s *Set) claim(ctx context.Context) error {
+	if err := errors.Join(ip(ctx, s.middle, "link add switch type bridge"), ip(ctx, s.middle, "link set switch up")); err != nil {
 		return err
 	}
 	for s.number = range most {
-		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(middle))
+		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(s.middle))
 		if err == nil {
 			return errors.Join(
-				ip(ctx, middle, "link set outside master switch up"),
+				ip(ctx, s.middle, "link set outside master switch up"),
 				ip(ctx, 0, "address add", s.Range(0)+"1/24", "dev", s.link()),
 				ip(ctx, 0, "link set", s.link(), "up alias", s.label),
 			)
@@ -185,11 +185,11 @@ func (h *Host) Route(ctx context.Context, i int, way string) error {
 	return ip(ctx, h.pid, "route add", h.set.Range(i)+"0/24", way)
 }
 
-// Link takes the host's link down or up. A link that is down loses the routes that were
-// added to the host.
+// Link takes the host off the network, or puts it back. It is the switch's end of its
+// link that goes down, so that the host keeps its routes.
 func (h *Host) Link(ctx context.Context, up bool) error {
 	state := map[bool]string{true: "up", false: "down"}[up]
-	return ip(ctx, h.pid, "link set eth0", state)
+	return ip(ctx, h.set.middle, "link set", h.port, state)
 }
 
 // Command is a program of this host that will run on that one. It ends with the host, at

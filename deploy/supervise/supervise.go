@@ -87,6 +87,7 @@ type Supervisor struct {
 	order       []string
 	servers     bool // the layout has some
 	stopping    bool // the units may end
+	newsTake    time.Duration
 }
 
 // New supervises the units of a layout. What they hand over goes into the folder, which
@@ -94,7 +95,7 @@ type Supervisor struct {
 func New(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
 		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}}, units: make([]*Unit, len(layout.Units)),
-		events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}),
+		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}),
 	}
 	for _, spec := range layout.Units {
 		s.order = append(s.order, spec.Name)
@@ -241,10 +242,14 @@ func (s *Supervisor) fail() {
 	}
 }
 
+// NewsTake says how long the news of a server's end may take, where that is longer than
+// usual. It comes before the first unit.
+func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
+
 // Failed is that of lab.Deployment.
 func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
 
-// serverNotice is how long the news of a server's end may take in a trial that has
+// serverNotice is how long, usually, the news of a server's end may take in a trial that has
 // failed: its clients can notice it before we do.
 const serverNotice = 200 * time.Millisecond
 
@@ -258,7 +263,7 @@ func (s *Supervisor) Failure() error {
 	if s.servers {
 		select {
 		case <-s.serverEnded:
-		case <-time.After(serverNotice):
+		case <-time.After(s.newsTake):
 		}
 	}
 	s.mu.Lock()

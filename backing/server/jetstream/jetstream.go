@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,10 +49,18 @@ type Server struct {
 }
 
 // private reports whether only this host reaches an address: loopback, or the range of
-// networks that deployers make (198.18.0.0/15, for benchmarks by RFC 2544).
+// networks that deployers make (198.18.0.0/15, for benchmarks by RFC 2544). All addresses
+// at once (0.0.0.0) are private where each is, as in a container of a cluster.
 func private(ip net.IP) bool {
 	trials := net.IPNet{IP: net.IPv4(198, 18, 0, 0), Mask: net.CIDRMask(15, 32)}
-	return ip.IsLoopback() || trials.Contains(ip)
+	if !ip.IsUnspecified() {
+		return ip.IsLoopback() || trials.Contains(ip)
+	}
+	all, err := net.InterfaceAddrs()
+	return err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool {
+		network, is := a.(*net.IPNet)
+		return !is || !network.IP.IsLinkLocalUnicast() && !private(network.IP)
+	})
 }
 
 // options translates the configuration.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -105,10 +106,27 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 	return nil, errors.Join(fmt.Errorf("%s %s: %w", method, path, refusal), err)
 }
 
-// Watch tells of all pods of a namespace, now and whenever one of them changes, until ctx
-// ends or the server ends it. Deleted ones are told with gone.
-func (c *Client) Watch(ctx context.Context, namespace string, tell func(pod Pod, gone bool)) error {
-	body, err := c.Stream(ctx, "/api/v1/namespaces/"+namespace+"/pods?watch=1")
+// Pods are those of a namespace that have a label, NAME=VALUE. version is the state of the
+// cluster from which Watch goes on.
+func (c *Client) Pods(ctx context.Context, namespace, label string) (pods []Pod, version string, err error) {
+	var list struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Items []Pod `json:"items"`
+	}
+	err = c.Do(ctx, http.MethodGet, podsOf(namespace, label), nil, &list)
+	return list.Items, list.Metadata.ResourceVersion, err
+}
+
+func podsOf(namespace, label string) string {
+	return "/api/v1/namespaces/" + namespace + "/pods?labelSelector=" + url.QueryEscape(label)
+}
+
+// Watch tells of every change of these pods since a version, until ctx ends or the server
+// ends it. Those that are gone are told with gone.
+func (c *Client) Watch(ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool)) error {
+	body, err := c.Stream(ctx, podsOf(namespace, label)+"&watch=1&resourceVersion="+version)
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,19 @@ type Meta struct {
 // Node is a host of the cluster.
 type Node struct {
 	Object
+	Spec struct {
+		Taints []struct{ Key string } `json:"taints"`
+	} `json:"spec"`
 	Status struct {
 		Conditions []struct{ Type, Status, Message string } `json:"conditions"`
 	} `json:"status"`
 }
 
-// Ready reports whether the node takes pods.
+// Ready reports whether the node takes pods: it says so, and nobody keeps them away.
 func (n Node) Ready() bool {
+	if len(n.Spec.Taints) > 0 {
+		return false
+	}
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == "Ready" {
 			return condition.Status == "True"

@@ -131,7 +131,7 @@ func (n *Node) join(ctx context.Context) error {
 		var node api.Node
 		err := c.API.Do(ctx, http.MethodGet, "/api/v1/nodes/"+n.Name, nil, &node)
 		if err == nil && !node.Ready() {
-			err = fmt.Errorf("its conditions are %+v", node.Status.Conditions)
+			err = fmt.Errorf("its conditions are %+v, its taints %v", node.Status.Conditions, node.Spec.Taints)
 		}
 		return err
 	})
@@ -158,14 +158,14 @@ func (n *Node) configureAgent() (string, error) {
 		"authorization":  named{"mode": "Webhook"},
 		"tlsCertFile":    key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.host.Address,
 		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs", "cgroupRoot": n.group,
-		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false, "maxPods": maxPods,
+		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false, "maxPods": MaxPods,
 		"imageGCHighThresholdPercent": 100, "localStorageCapacityIsolation": false,
 		"evictionHard": named{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 	})
 }
 
-// maxPods is how many pods a node takes: fewer than its range has addresses.
-const maxPods = 200
+// MaxPods is how many pods a node takes: fewer than its range has addresses.
+const MaxPods = 200
 
 // configureProxy writes the configuration of what directs calls of services, and returns
 // its path. It leaves settings alone that are the whole machine's.

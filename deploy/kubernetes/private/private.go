@@ -35,8 +35,8 @@ const (
 	serviceRange = 7
 )
 
-// workers are the names of the nodes that run pods.
-func workers() []string { return []string{"worker-1", "worker-2"} }
+// Nodes are the names of the nodes that run pods.
+func Nodes() []string { return []string{"node-1", "node-2"} }
 
 // upPatience bounds the start of a cluster, which takes seconds on a quiet host.
 const upPatience = 3 * time.Minute
@@ -97,7 +97,7 @@ func Up(ctx context.Context, dir, label string) (_ *Cluster, err error) {
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
 	defer cancel()
-	if c.hosts, err = hosts.Make(ctx, label, append([]string{"control"}, workers()...)...); err != nil {
+	if c.hosts, err = hosts.Make(ctx, label, append([]string{"control"}, Nodes()...)...); err != nil {
 		return nil, err
 	}
 	if err := c.prepare(); err != nil {
@@ -185,6 +185,16 @@ func lastWords(path string) string {
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
+}
+
+// Named is nil where no node that runs pods has the name.
+func (c *Cluster) Named(name string) *Node {
+	for _, node := range c.Nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
 }
 
 // Alive ends with the cluster; its cause says which part of it has ended, and how.

@@ -104,7 +104,7 @@ func TestAClusterComesAndGoes(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = c.API.Watch(ctx, "default", func(pod api.Pod, _ bool) {
+	err = c.API.Watch(ctx, "default", "", "", func(pod api.Pod, _ bool) {
 		if pod.Status.Phase == "Running" {
 			cancel()
 		}

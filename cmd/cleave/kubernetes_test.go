@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// needKubernetes skips the test where no private cluster can be had, with the reason.
+func needKubernetes(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := kubernetes.Missing(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// TestTheSameRunsOnKubernetes by one word, and is audited alike.
+func TestTheSameRunsOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	for _, c := range []struct {
+		name, args string
+		code       int
+		says       []string
+	}{
+		{"a broker", "check shop --architecture sync,async --operations 500 --deploy kubernetes", exitFine, []string{"sync          valid", "async         valid"}},
+		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb --deploy kubernetes --fault kill:stock", exitFine,
+			[]string{"sync          valid", "1 of 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
+			command.Dir = t.TempDir()
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			if groups := nodeGroups(command); len(groups) > 0 {
+				t.Errorf("left are %q", groups)
+			}
+		})
+	}
+}
+
+// TestNothingIsLeftOfAClusterWhoseConductorIsKilled: the kernel ends the nodes, and the
+// sweeper removes the rest.
+func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
+	needKubernetes(t)
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--deploy", "kubernetes")
+	conductor.Dir = t.TempDir()
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitNodes(t, conductor, true)
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	awaitNodes(t, conductor, false)
+	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nothing to remove") {
+		t.Errorf("after that clean says (%v): %s", err, out)
+	}
+}
+
+// awaitNodes waits until there are nodes, or none.
+func awaitNodes(t *testing.T, conductor *exec.Cmd, there bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); (len(nodeGroups(conductor)) > 0) != there; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a minute later the nodes are %q", nodeGroups(conductor))
+		}
+	}
+}
+
+// nodeGroups are the control groups of the nodes of a conductor's cluster.
+func nodeGroups(conductor *exec.Cmd) []string {
+	var found []string
+	for _, group := range cgroup.All(cgroup.Root) {
+		if id, ours := launch.ParseID(group.Label); ours && id.PID == conductor.Process.Pid {
+			found = append(found, group.Path)
+		}
+	}
+	return found
+}

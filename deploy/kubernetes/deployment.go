@@ -1,0 +1,336 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	deployer *Deployer
+	cluster  *private.Cluster
+	lead     string
+	dir      string
+	trial    string          // label of its pods
+	watching context.Context // ends with Stop
+	unwatch  context.CancelFunc
+	images   map[string]string
+	placed   map[string]string // nodes of the cluster by the names that units give them
+	memory   string            // path of the file that is the units' memory, or ""
+	told     *told
+	// endpoints of units that listen, and those of them that have a service.
+	endpoints map[string]lab.Endpoint
+	services  []string
+
+	processes lab.Deployment // nil until they run
+	mu        sync.Mutex
+	pods      map[string]*pod // by unit
+	prepared  []*pod
+	lives     int // of all units together
+	stopOnce  sync.Once
+	stopErr   error
+}
+
+// newsPatience is how long the kubelet may take to tell that a program has ended: it looks
+// once in a second.
+const newsPatience = 5 * time.Second
+
+func newDeployment(d *Deployer, cluster *private.Cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
+	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
+	supervisor.NewsTake(newsPatience)
+	return &deployment{
+		Supervisor: supervisor, deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
+		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{},
+	}
+}
+
+const (
+	// controlPort is the port at which a unit of ours waits for its conductor. A pod has an
+	// address, and so all ports, of its own.
+	controlPort = 8080
+	// firstPort is the first that units listen on.
+	firstPort = 8081
+	// anyAddress is what a unit binds to: what its pod's address will be, nobody knows.
+	anyAddress = "0.0.0.0"
+)
+
+// connect gives every unit that listens a service, and so its address.
+func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if !spec.Listens {
+			continue
+		}
+		names := []string{spec.Name}
+		if spec.Server != nil {
+			for _, port := range spec.Server.Ports {
+				names = append(names, supervise.PortOf(spec.Name, port))
+			}
+		}
+		var made api.Service
+		made.Metadata.Name = spec.Name
+		made.Spec.Selector = map[string]string{"trial": d.trial, "unit": spec.Name}
+		for i := range names {
+			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i), Port: firstPort + i})
+		}
+		d.services = append(d.services, spec.Name)
+		if err := d.cluster.API.Do(ctx, http.MethodPost, ours("services"), made, &made); err != nil {
+			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
+		}
+		for i, name := range names {
+			port := strconv.Itoa(firstPort + i)
+			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port), Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
+		}
+	}
+	return nil
+}
+
+// ours is the path of things of a kind in our namespace, or of one of them.
+func ours(kind string, name ...string) string {
+	return strings.Join(append([]string{"/api/v1/namespaces/" + namespace, kind}, name...), "/")
+}
+
+// shared is what the pods of the trial have in common.
+func (d *deployment) shared() containers.Trial {
+	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
+}
+
+// watch hears of the trial's pods until it ends, and fails it when the cluster ends.
+func (d *deployment) watch() {
+	defer context.AfterFunc(d.cluster.Alive(), func() { d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive()))) })()
+	for d.watching.Err() == nil && d.cluster.Alive().Err() == nil {
+		pods, version, err := d.cluster.API.Pods(d.watching, namespace, "trial="+d.trial)
+		if err == nil {
+			d.told.reset(pods)
+			err = d.cluster.API.Watch(d.watching, namespace, "trial="+d.trial, version, d.told.tell) // the server ends it now and then
+		}
+		if err != nil {
+			select {
+			case <-d.watching.Done():
+			case <-time.After(watchAgain):
+			}
+		}
+	}
+}
+
+// watchAgain is when pods are watched again after the server has ended it.
+const watchAgain = 100 * time.Millisecond
+
+// sideBySide does something with units or pods, a few at a time, until it fails with one:
+// what the others say then is a consequence.
+func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, one)
+		})
+	}
+	return group.Wait()
+}
+
+// atOnce is how many pods are started, or removed, at the same time.
+const atOnce = 16
+
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		p := d.newPod(spec)
+		d.add(p)
+		return p.start(ctx)
+	})
+}
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		if err := d.startServer(ctx, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	p := d.newPod(spec)
+	d.add(p)
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	return supervise.AwaitVisit(ctx, p.Unit, d.endpoints[spec.Name].Dial, spec.Server.Ready)
+}
+
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare runs a command of the layout to its end; where there is a visit to be made,
+// until that has succeeded.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
+	p := d.newPod(spec)
+	p.prepares = true
+	d.mu.Lock()
+	d.prepared = append(d.prepared, p)
+	d.mu.Unlock()
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	if visit != nil {
+		err := supervise.AwaitVisit(ctx, p.Unit, d.endpoints[spec.Name].Dial, visit)
+		return errors.Join(err, p.end(ctx), p.remove(ctx))
+	}
+	if err := p.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if p.outcome != nil {
+		return fmt.Errorf("%s: %w%s", spec.Name, p.outcome, p.Log.LastWords())
+	}
+	return p.remove(ctx)
+}
+
+func (d *deployment) add(p *pod) {
+	d.mu.Lock()
+	d.pods[p.Spec.Name] = p
+	d.mu.Unlock()
+	d.Add(p.Unit)
+}
+
+func (d *deployment) named(name string) *pod {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pods[name]
+}
+
+// all are the pods of units as they are now, in the order of the layout.
+func (d *deployment) all() []*pod {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []*pod
+	for _, u := range d.All() {
+		if p := d.pods[u.Spec.Name]; p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, p := range d.all() {
+		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID, Span: lab.SpanContainer})
+	}
+	return append(units, d.processes.Units()...)
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	if endpoint, ours := d.endpoints[unit]; ours {
+		return endpoint, nil
+	}
+	return d.processes.Endpoint(unit)
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	for _, p := range slices.Concat(d.prepared, d.all()) {
+		if text := p.Log.String(); text != "" {
+			logs[p.Spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// EndForeign implements lab.Ender.
+func (d *deployment) EndForeign(ctx context.Context) error {
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error { return d.named(u.Spec.Name).end(ctx) })
+}
+
+// Stop implements lab.Deployment.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		defer d.unwatch()
+		d.MayEnd()
+		d.stopErr = d.clear()
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+	})
+	return d.stopErr
+}
+
+// clear removes the trial's pods and services. Where the cluster cannot do that any more
+// it is ended, and they with it.
+func (d *deployment) clear() error {
+	var mu sync.Mutex
+	var problems []error
+	note := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		problems = append(problems, err)
+	}
+	_ = sideBySide(d.watching, slices.Concat(d.prepared, d.all()), func(ctx context.Context, p *pod) error {
+		note(p.remove(ctx))
+		return nil // the others are removed all the same
+	})
+	ctx, cancel := context.WithTimeout(d.watching, removePatience)
+	defer cancel()
+	for _, name := range d.services {
+		if err := d.cluster.API.Do(ctx, http.MethodDelete, ours("services", name), nil, nil); !api.NotFound(err) {
+			note(err)
+		}
+	}
+	err := errors.Join(problems...)
+	if err == nil {
+		return nil
+	}
+	d.deployer.preparing.Lock()
+	defer d.deployer.preparing.Unlock()
+	if d.deployer.cluster != d.cluster {
+		return err
+	}
+	if failed := d.deployer.discard(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return nil // all that was left has ended with the cluster
+}

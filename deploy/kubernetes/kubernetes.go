@@ -1,0 +1,258 @@
+// Package kubernetes deploys units as pods of a Kubernetes cluster: a private one that
+// runs on this host (package private), brought up with the first trial and kept until
+// Close. What runs in them is the same program as in processes: the unit program in an
+// image that holds nothing else, or a program of this host with its /usr read-only. Units
+// that name a program of the conductor's, such as the load generator, run as processes
+// beside them.
+//
+// A unit that listens is reached at the address of its service, by its peers and by this
+// host, and keeps that address when its pod ends and another one takes its place. Its
+// volume is a folder of its node, which is one of this host.
+//
+// Entry points: New, Deployer.Deploy.
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Deployer starts units as pods. It must be closed after the last trial.
+type Deployer struct {
+	processes *process.Deployer // for units that are no pods
+	programs  string            // folder of our unit programs, or the only one
+	folder    string            // where the cluster has its files
+	label     string
+
+	preparing sync.Mutex
+	cluster   *private.Cluster  // nil until the first trial
+	images    map[string]string // their names, by the program of ours in it
+}
+
+var (
+	_ lab.Deployer = (*Deployer)(nil)
+	_ lab.Harmer   = (*deployment)(nil)
+)
+
+// New returns a deployer of pods that run the unit programs in a folder; see process.New.
+// What is no pod goes to processes. The private cluster has its files in a folder that is
+// made; label marks what it starts.
+func New(processes *process.Deployer, programs, folder, label string) *Deployer {
+	return &Deployer{processes: processes, programs: programs, folder: folder, label: label}
+}
+
+// Name implements lab.Deployer.
+func (d *Deployer) Name() string { return lab.Kubernetes }
+
+// Missing says what this host lacks for pods; nil: nothing.
+func Missing() error { return private.Missing() }
+
+// What a pod takes of this host, with its shim and the program that holds it.
+const (
+	memoryPerPod  = 24 << 20
+	threadsPerPod = 30
+	// descriptorsPerPod: control, its log, and one for a call.
+	descriptorsPerPod = 3
+)
+
+// Preflight implements lab.Deployer.
+func (d *Deployer) Preflight(layout lab.Layout) error {
+	servers, contained, rest := containers.Part(layout)
+	pods := slices.Concat(servers, contained)
+	problems := []error{
+		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods),
+		containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckServices(layout.Services, "process or docker-host"),
+		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
+		process.CheckDescriptors(len(pods) * descriptorsPerPod),
+	}
+	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
+		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods), room))
+	}
+	for _, spec := range slices.Concat(pods, layout.Prepare) {
+		if len(spec.Cores) > 0 {
+			problems = append(problems, fmt.Errorf("unit %s asks for the processors %v, and Kubernetes chooses them itself: give it a limit, or deploy it in another way",
+				spec.Name, spec.Cores))
+		}
+	}
+	_, err := place(slices.Concat(pods, layout.Prepare))
+	return errors.Join(append(problems, err)...)
+}
+
+// place finds the cluster's node for every name that units give one: the node of that
+// name, or else the next one that nobody has.
+func place(specs []lab.UnitSpec) (map[string]string, error) {
+	placed, free := map[string]string{}, private.Nodes()
+	take := func(name, node string) {
+		placed[name] = node
+		free = slices.DeleteFunc(free, func(n string) bool { return n == node })
+	}
+	for _, spec := range specs {
+		if slices.Contains(free, spec.Node) {
+			take(spec.Node, spec.Node)
+		}
+	}
+	for _, spec := range specs {
+		if spec.Node == "" || placed[spec.Node] != "" {
+			continue
+		}
+		if len(free) == 0 {
+			return nil, fmt.Errorf("unit %s names the node %s, and the private cluster has only %s", spec.Name, spec.Node, strings.Join(private.Nodes(), " and "))
+		}
+		take(spec.Node, free[0])
+	}
+	return placed, nil
+}
+
+// Deploy implements lab.Deployer.
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
+	servers, contained, rest := containers.Part(layout)
+	all := slices.Concat(servers, contained, layout.Prepare)
+	cluster, images, err := d.prepared(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	running := newDeployment(d, cluster, images, layout, dir)
+	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, running.Stop())
+		}
+	}()
+	if running.placed, err = place(all); err != nil { // with the servers, whom Preflight does not know
+		return nil, err
+	}
+	go running.watch()
+	if err := running.connect(ctx, all); err != nil {
+		return nil, err
+	}
+	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
+		return nil, err
+	}
+	if err := running.startServers(ctx, servers); err != nil {
+		return nil, err
+	}
+	for _, spec := range layout.Prepare {
+		if err := running.prepare(ctx, spec, nil); err != nil {
+			return nil, fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
+	first, others := supervise.First(contained)
+	if err := running.startAll(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.awaitReady(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.startAll(ctx, others); err != nil {
+		return nil, err
+	}
+	// The other deployer removes the folder with its end: it comes last.
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// namespace is that of all we make in the cluster.
+const namespace = "cleave"
+
+// prepared returns the cluster and the names of the images that units run in, by the
+// program of ours in it; "" has none. What is missing is made: the first trial makes it
+// for all.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private.Cluster, map[string]string, error) {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if d.cluster != nil && d.cluster.Alive().Err() != nil {
+		if err := d.discard(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if d.cluster == nil {
+		if err := d.bringUp(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	images := map[string]string{}
+	for _, spec := range units {
+		program := containers.UnitProgram(d.programs, spec)
+		if d.images[program] == "" {
+			name, err := d.load(ctx, program)
+			if err != nil {
+				return nil, nil, err
+			}
+			d.images[program] = name
+		}
+		images[program] = d.images[program]
+	}
+	return d.cluster, images, nil
+}
+
+// bringUp brings up the cluster.
+func (d *Deployer) bringUp(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(d.folder), 0o700); err != nil {
+		return err
+	}
+	cluster, err := private.Up(ctx, d.folder, d.label)
+	if err != nil {
+		return err
+	}
+	d.cluster, d.images = cluster, map[string]string{}
+	var own api.Object
+	own.Metadata.Name = namespace
+	if err := cluster.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil); err != nil {
+		return errors.Join(err, d.discard())
+	}
+	return nil
+}
+
+// load loads an image with a program, or without one, onto all nodes.
+func (d *Deployer) load(ctx context.Context, program string) (name string, err error) {
+	name = "cleave.invalid/host"
+	if program != "" {
+		name = "cleave.invalid/" + strings.ToLower(filepath.Base(program))
+	}
+	name += ":" + d.label
+	archive, _, err := containers.Archive(name, program, nil)
+	if err != nil {
+		return "", err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range d.cluster.Nodes {
+		group.Go(func() error { return node.Import(ctx, archive) })
+	}
+	return name, group.Wait()
+}
+
+// discard ends the cluster. The next trial has another one.
+func (d *Deployer) discard() error {
+	cluster := d.cluster
+	d.cluster, d.images = nil, nil
+	return cluster.Close()
+}
+
+// Close ends the cluster with all that is in it.
+func (d *Deployer) Close() error {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if d.cluster == nil {
+		return nil
+	}
+	return d.discard()
+}

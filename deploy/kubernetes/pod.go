@@ -1,0 +1,310 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// upPatience is how long a pod may take until its unit can be reached.
+	upPatience = 90 * time.Second
+	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+	stopGrace = 10 * time.Second
+	// removePatience bounds the end of a pod: stopGrace, and what the kubelet takes.
+	removePatience = stopGrace + 20*time.Second
+)
+
+// pod is one life of a unit.
+type pod struct {
+	*supervise.Unit
+	deployment *deployment
+	prepares   bool   // it is a command that runs before the units
+	name       string // by which the cluster knows it; "" until it is made
+	node       *private.Node
+	container  private.Container
+	hostPID    int // of its first process, as this host numbers it
+	followed   chan struct{}
+	outcome    error // how it ended; read after Ended is closed
+	paused     bool  // it was, once
+	removed    bool
+}
+
+func (d *deployment) newPod(spec lab.UnitSpec) *pod {
+	return &pod{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+}
+
+// start runs the pod and connects to its unit.
+func (p *pod) start(ctx context.Context) error {
+	d := p.deployment
+	err := supervise.MakeVolume(d.dir, p.Spec, d.endpoints)
+	if err == nil && p.Spec.Server != nil {
+		err = containers.GiveTo(supervise.Volume(d.dir, p.Spec))
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	defer cancel()
+	address, token, err := p.run(ctx)
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
+	}
+	if p.Spec.Foreign || p.prepares {
+		go p.await()
+		return nil
+	}
+	connection, err := supervise.Dial(ctx, net.JoinHostPort(address, strconv.Itoa(controlPort)), token)
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
+	}
+	p.Commands = connection
+	go func() {
+		d.Hear(p.Unit, connection)
+		_ = connection.Close() // the unit has closed its side
+		p.await()
+	}()
+	return nil
+}
+
+// run makes the pod, waits until its program runs, or has run, and finds its process. It
+// returns the pod's address and the token of its unit.
+func (p *pod) run(ctx context.Context) (address, token string, err error) {
+	d := p.deployment
+	made, token, err := p.description()
+	if err != nil {
+		return "", "", err
+	}
+	d.mu.Lock()
+	d.lives++
+	p.name = fmt.Sprintf("%s-%s-%d", d.trial, p.Spec.Name, d.lives)
+	d.mu.Unlock()
+	made.Metadata.Name = p.name
+	if err := d.cluster.API.Do(ctx, http.MethodPost, ours("pods"), made, nil); err != nil {
+		return "", "", err
+	}
+	state, err := d.told.await(ctx, p.name, started)
+	if err != nil {
+		return "", "", err
+	}
+	status := state.Status.ContainerStatuses[0]
+	p.node = d.cluster.Named(state.Spec.NodeName)
+	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
+	if status.State.Terminated == nil {
+		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
+	}
+	log, err := d.cluster.API.Stream(d.watching, ours("pods", p.name, "log?follow=true"))
+	if err != nil {
+		return "", "", err
+	}
+	go func() {
+		defer close(p.followed)
+		_, _ = io.Copy(p.Log, log) // it ends with the program, or with the cluster
+		_ = log.Close()
+	}()
+	return state.Status.PodIP, token, nil
+}
+
+// hopeless are reasons for which a container waits in vain.
+func hopeless() []string {
+	return []string{"ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+}
+
+// started reports whether the program of a pod runs, or has run. It fails where it never
+// will.
+func started(pod api.Pod, gone bool) (bool, error) {
+	if gone {
+		return false, errors.New("somebody has removed its pod")
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == "PodScheduled" && condition.Reason == "Unschedulable" {
+			return false, fmt.Errorf("no node takes it: %s", condition.Message)
+		}
+	}
+	if pod.Status.Phase == "Failed" && len(pod.Status.ContainerStatuses) == 0 {
+		return false, fmt.Errorf("its node refuses it: %s", pod.Status.Message)
+	}
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return false, nil
+	}
+	state := pod.Status.ContainerStatuses[0].State
+	if state.Waiting != nil && slices.Contains(hopeless(), state.Waiting.Reason) {
+		return false, fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
+	}
+	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
+}
+
+// description is what the pod is made of. Nothing secret is in it: it can be read by
+// whoever may ask the cluster.
+func (p *pod) description() (made api.Pod, token string, err error) {
+	d, spec := p.deployment, p.Spec
+	runs := api.Container{
+		Name: "unit", Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], ImagePullPolicy: "Never",
+		Resources:       resources(spec.Limits),
+		VolumeMounts:    []api.Mount{{Name: "tmp", MountPath: "/tmp"}},
+		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}},
+	}
+	made.Metadata.Labels = map[string]string{"trial": d.trial, "unit": spec.Name}
+	made.Spec = api.PodSpec{RestartPolicy: "Never", Volumes: []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}}
+	if spec.Node != "" {
+		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": d.placed[spec.Node]}
+	}
+	writes, reads := d.shared().Folders(spec)
+	for i, path := range slices.Concat(writes, reads) {
+		name := "folder-" + strconv.Itoa(i)
+		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
+		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(writes)})
+	}
+	if spec.Server != nil {
+		uid, gid := containers.ServerUser()
+		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
+	}
+	if runs.Command, err = d.shared().Command(spec); err != nil {
+		return made, "", err
+	}
+	if spec.Foreign {
+		runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		environment := d.shared().Environment(spec)
+		for _, name := range slices.Sorted(maps.Keys(environment)) {
+			runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
+		}
+	} else {
+		control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
+		if p.prepares {
+			control = ""
+		}
+		var path string
+		path, token, err = d.shared().WriteEnvironment(spec, control)
+		runs.Env = []api.Variable{{Name: lab.EnvironmentVariable, Value: path}}
+	}
+	for i, word := range runs.Command {
+		runs.Command[i] = literal(word)
+	}
+	made.Spec.Containers = []api.Container{runs}
+	return made, token, err
+}
+
+// resources limit a program. It asks for none of its limit: what units get, the trial
+// shall show, not the scheduler's arithmetic.
+func resources(limits lab.Limits) api.Resources {
+	r := api.Resources{Requests: map[string]string{"cpu": "0", "memory": "0"}, Limits: map[string]string{}}
+	if limits.CPU > 0 {
+		r.Limits["cpu"] = strconv.FormatFloat(limits.CPU, 'f', 3, 64)
+	}
+	if limits.Memory > 0 {
+		r.Limits["memory"] = strconv.FormatInt(limits.Memory, 10)
+	}
+	return r
+}
+
+// await waits for the end of the program and judges it.
+func (p *pod) await() {
+	defer close(p.Ended)
+	d := p.deployment
+	state, err := d.told.await(d.watching, p.name, func(pod api.Pod, gone bool) (bool, error) {
+		return gone || len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil, nil
+	})
+	if err != nil { // the deployment has ended
+		return
+	}
+	<-p.followed
+	var how *api.Terminated
+	if len(state.Status.ContainerStatuses) > 0 {
+		how = state.Status.ContainerStatuses[0].State.Terminated
+	}
+	switch {
+	case how == nil:
+		p.outcome = errors.New("somebody has removed its pod")
+	case how.Reason == "OOMKilled":
+		p.outcome = errors.New(supervise.OutOfMemory(p.Spec))
+	case how.ExitCode != 0:
+		p.outcome = fmt.Errorf("exit status %d", how.ExitCode)
+	}
+	switch {
+	case p.prepares:
+	case p.Spec.Foreign && p.outcome != nil:
+		d.JudgeForeign(p.Unit, "ended: "+p.outcome.Error())
+	case p.Spec.Foreign:
+		d.JudgeForeign(p.Unit, "")
+	default:
+		d.Judge(p.Unit, p.outcome)
+	}
+}
+
+// runs reports whether the program runs.
+func (p *pod) runs() bool {
+	return p.hostPID != 0 && syscall.Kill(p.hostPID, 0) == nil && p.node.PID(p.container) == p.hostPID
+}
+
+// kill ends every process of the pod and waits until they are gone.
+func (p *pod) kill(ctx context.Context) error {
+	if p.paused { // then it would not end
+		if err := p.node.Resume(ctx, p.container); err != nil {
+			return err
+		}
+	}
+	for p.runs() {
+		if err := syscall.Kill(p.hostPID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d does not end after kill -9: %w", p.hostPID, context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// end lets a foreign program put in order what it has to, and waits for its pod to go.
+func (p *pod) end(ctx context.Context) error {
+	if err := p.delete(ctx, stopGrace); err != nil {
+		return err
+	}
+	_, err := p.deployment.told.await(ctx, p.name, func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
+	return err
+}
+
+func (p *pod) delete(ctx context.Context, grace time.Duration) error {
+	path := ours("pods", p.name) + "?gracePeriodSeconds=" + strconv.Itoa(int(grace.Seconds()))
+	err := p.deployment.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil)
+	if api.NotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// remove ends the pod, whatever state it is in, and removes it.
+func (p *pod) remove(ctx context.Context) error {
+	if p.name == "" || p.removed {
+		return nil
+	}
+	_ = p.deployment.Doom(p.Unit) // it may have ended
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("the pod of unit %s is not removed after %v", p.Spec.Name, removePatience))
+	defer cancel()
+	var err error
+	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
+		err = p.end(ctx)
+	}
+	if p.node != nil {
+		err = errors.Join(err, p.kill(ctx))
+	}
+	err = errors.Join(err, p.delete(ctx, 0))
+	p.removed = err == nil
+	return err
+}

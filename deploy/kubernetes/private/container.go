@@ -1,0 +1,115 @@
+package private
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+)
+
+// Container is a program of a pod as its node knows it.
+type Container struct {
+	Pod   string // the pod's UID
+	Class string // its class of service: "BestEffort", "Burstable", "Guaranteed"
+	ID    string // such as "containerd://0a1b"
+}
+
+func (c Container) id() string { return strings.TrimPrefix(c.ID, "containerd://") }
+
+// PID is the number of the container's first process, as this host has it; 0: it has none.
+func (n *Node) PID(c Container) int {
+	pods := filepath.Join(n.group, "kubepods", strings.ToLower(c.Class))
+	if c.Class == "Guaranteed" {
+		pods = filepath.Join(n.group, "kubepods")
+	}
+	return cgroup.First(cgroup.Root, filepath.Join(pods, "pod"+c.Pod, c.id()))
+}
+
+// Pause freezes all processes of a container, and Resume lets them go on.
+func (n *Node) Pause(ctx context.Context, c Container) error {
+	if err := n.tasks(ctx, "pause", c); err != nil {
+		return err
+	}
+	frozen, err := n.frozen(ctx, c)
+	if err == nil && !frozen {
+		err = errors.New("its processes are not frozen")
+	}
+	return err
+}
+
+// Resume does nothing where the container is not paused.
+func (n *Node) Resume(ctx context.Context, c Container) error {
+	frozen, err := n.frozen(ctx, c)
+	if err != nil || !frozen {
+		return err
+	}
+	return n.tasks(ctx, "resume", c)
+}
+
+func (n *Node) tasks(ctx context.Context, what string, c Container) error {
+	return n.host.Run(ctx, "ctr", "--namespace=k8s.io", "tasks", what, c.id())
+}
+
+// frozen reports whether the container is paused.
+func (n *Node) frozen(ctx context.Context, c Container) (bool, error) {
+	text, err := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
+	if err != nil {
+		return false, fmt.Errorf("list what runs on %s: %w", n.Name, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == c.id() {
+			return words[2] == "PAUSED", nil
+		}
+	}
+	return false, nil
+}
+
+// Cut takes the pod of a process off the network of its node, or puts it back: it is the
+// node's end of the pod's link that goes down, so that the pod keeps address and routes.
+func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); pid == 0 || err != nil {
+		return errors.New("it does not run")
+	}
+	inside, err := linkOf(ctx, pid, `eth0@if([0-9]+):`)
+	if err != nil {
+		return err
+	}
+	link, err := n.link(ctx, inside)
+	if err != nil {
+		return err
+	}
+	return n.host.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
+}
+
+// linkOf finds something among the links of a process.
+func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
+	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline", "link").Output()
+	if err != nil {
+		return "", fmt.Errorf("list the links of process %d: %w", pid, err)
+	}
+	found := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+	if found == nil {
+		return "", fmt.Errorf("no link of process %d is like %s", pid, pattern)
+	}
+	return found[1], nil
+}
+
+// link is the name of the node's link of that number.
+func (n *Node) link(ctx context.Context, number string) (string, error) {
+	text, err := n.host.Command(ctx, "ip", "-oneline", "link").Output()
+	if err != nil {
+		return "", fmt.Errorf("list the links of %s: %w", n.Name, err)
+	}
+	found := regexp.MustCompile(`(?m)^` + number + `: ([^@:]+)`).FindStringSubmatch(string(text))
+	if found == nil {
+		return "", fmt.Errorf("%s has no link %s", n.Name, number)
+	}
+	return found[1], nil
+}
