@@ -48,7 +48,7 @@ func (v view) profiledPoint() (string, bool) {
 func (v view) layersTable(at string) table {
 	shown := v.layersAt(at)
 	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("layer")},
-		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel counts it; docs/profiling.md"}
+		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel counts it; docs/profiling.md; " + v.pathLength()}
 	for _, l := range shown {
 		t.Columns = append(t.Columns, numbers(l.Variant))
 	}
@@ -98,6 +98,15 @@ func (v view) layersTable(at string) table {
 	return t
 }
 
+// pathLength says why no instructions are counted.
+func (v view) pathLength() string {
+	words := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
+	if reason := v.Environment["hardware_counters"].Unavailable; reason != "" {
+		words = "path length (instructions per " + v.Operation + ") is not available here, CPU time stands in its place: " + reason
+	}
+	return words
+}
+
 // libraryWords is the time in libraries; "" of what has no profile.
 func libraryWords(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
@@ -127,7 +136,7 @@ func (v view) layersSection() section {
 	s := section{ID: "layers", Kicker: "Time by layer", Finding: finding, Shown: []table{v.layersTable(at)},
 		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared with nothing else; the length of a bar from the trials that were timed without a profiler.", v.Operation, v.at(at), trials),
 		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
-			"Not profiled are threads and programs that no profiler looks at."}
+			"Not profiled are threads and programs that no profiler looks at. " + sentenceCase(v.pathLength()) + "."}
 	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Finding, Whole: true}}
 	for _, p := range v.Points {
 		if p.Name != at && len(v.layersAt(p.Name)) > 0 {

@@ -13,6 +13,7 @@ import (
 func profiled(t *testing.T) lab.Analysis {
 	a := fixture(t, "shop-under-load.json")
 	at := a.Points[slices.IndexFunc(a.Points, func(p lab.Point) bool { return p.Name == "at-80" })]
+	a.Environment = lab.Environment{"hardware_counters": {Unavailable: "perf_event_open: no such device"}}
 	a.Layers = []lab.LayerShare{
 		{Variant: "monolith", Point: at, Runtimes: []string{"java"}, Trials: 3, Samples: 900, CPUPerOperation: 2e-3, ProfiledCPUPerOperation: 2.2e-3, Libraries: 1e-3,
 			Layers: []lab.LayerTime{{Layer: lab.LayerApplication, Share: 0.25, PerOperation: 5e-4}, {Layer: lab.LayerHTTP, Share: 0.5, PerOperation: 1e-3}, {Layer: lab.LayerKernel, Share: 0.25, PerOperation: 5e-4}}},
@@ -30,6 +31,7 @@ func TestLayersAreShown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"CPU time of one order by layer at", "500 us (25 %)", "3.00 ms (75 %)", "not profiled", "in libraries, to monolith", "3.00x", "+10 %", "java, 900 samples",
+		"in its place: perf_event_open",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the terminal report lacks %q", want)

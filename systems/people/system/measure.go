@@ -61,6 +61,11 @@ func metrics() []lab.Metric {
 		Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 }
 
+// Profiling implements lab.Profiled.
+func (s System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/people"}}
+}
+
 // Measure implements lab.Measurer. All but the generator is the system's cost.
 func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
 	load, err := s.base().Report(left.Reports)

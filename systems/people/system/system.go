@@ -43,6 +43,7 @@ var (
 	_ lab.Checkable   = System{}
 	_ lab.Explainable = System{}
 	_ lab.Backed      = System{}
+	_ lab.Profiled    = System{}
 )
 
 // base is what people has in common with other systems under load.
