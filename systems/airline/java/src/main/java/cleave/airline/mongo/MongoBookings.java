@@ -75,8 +75,9 @@ final class MongoBookings implements BookingStore {
    */
   @Override
   public boolean remove(String id) {
-    Bson seat = Filters.eq(SEAT_ID, id);
-    Bson notTheLast = Filters.and(seat, Filters.exists("seats.1"));
+    Document seat = new Document(SEAT_ID, id);
+    Document notTheLast =
+        new Document(SEAT_ID, id).append("seats.1", new Document("$exists", true));
     Bson without = Updates.pull("seats", new Document("id", id));
     return MongoStores.answered(() -> orders.updateOne(notTheLast, without)).getModifiedCount() > 0
         || MongoStores.answered(() -> orders.deleteOne(seat)).getDeletedCount() > 0;
