@@ -20,16 +20,23 @@ type Deployer interface {
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
 }
 
+// Clustered is what a deployer is that has hosts of its own.
+type Clustered interface {
+	// Nodes are the names of those that faults can be done to.
+	Nodes() []string
+}
+
 // The deployments that studies can name.
 const (
 	Process      = "process"
 	DockerHost   = "docker-host"   // containers in the network of this host
 	DockerBridge = "docker-bridge" // containers in a bridge network of their own
+	Swarm        = "swarm"         // services of a Docker Swarm of several nodes
 	Kubernetes   = "kubernetes"    // pods of a cluster
 )
 
 // Deployments lists them.
-func Deployments() []string { return []string{Process, DockerHost, DockerBridge, Kubernetes} }
+func Deployments() []string { return []string{Process, DockerHost, DockerBridge, Swarm, Kubernetes} }
 
 // Endpoint is where a unit is reached. Both sides are host:port.
 type Endpoint struct {

@@ -8,7 +8,7 @@ import (
 
 // Fault is something that is done to a trial on purpose.
 type Fault struct {
-	// Target is a unit or a backing service of the layout, or EveryUnit.
+	// Target is a unit or a backing service of the layout, a node of its deployment, or EveryUnit.
 	Target string `json:"target"`
 	// Kind says what is done.
 	Kind FaultKind `json:"kind"`
@@ -41,7 +41,7 @@ const (
 	FaultRestart FaultKind = "restart"
 	// FaultPause keeps every process of the target from running; it goes on afterwards.
 	FaultPause FaultKind = "pause"
-	// FaultCut takes the target off the network.
+	// FaultCut takes the target off the network; a node with all units on it.
 	FaultCut FaultKind = "cut"
 	// FaultSlow slows down what is sent to the target and comes from it (Delay, Rate).
 	FaultSlow FaultKind = "slow"

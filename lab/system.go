@@ -210,6 +210,9 @@ type Layout struct {
 	// Services are the backing services of the trial. Every unit that is not
 	// foreign gets their addresses (see ServiceVariable).
 	Services []ServiceSpec
+	// Nodes are the hosts of its deployment that faults can be done to, besides units and
+	// services; who deploys it says so (Clustered).
+	Nodes []string
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:

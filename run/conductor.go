@@ -302,6 +302,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		}
 		layout = e.Profiler.Instrument(layout)
 	}
+	if clustered, is := deployer.(lab.Clustered); is {
+		layout.Nodes = clustered.Nodes()
+	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }
 

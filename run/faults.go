@@ -41,7 +41,7 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	return errors.Join(problems...)
 }
 
-// targets are the units and backing services of a trial.
+// targets are the units and backing services of a trial, and the nodes that they are on.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
 	harmer, can := deployment.(lab.Harmer)
 	if !can {
@@ -53,6 +53,9 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 			ours := slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
 			all = append(all, lab.FaultTarget{Name: unit.Name, Unit: ours, Parts: metered{harmer, deployment, metering}})
 		}
+	}
+	for _, node := range layout.Nodes {
+		all = append(all, lab.FaultTarget{Name: node, Parts: harmer})
 	}
 	return all
 }

@@ -165,6 +165,7 @@ case "${1:-}" in
   cluster)
     serve ip iproute2
     serve dockerd docker.io
+    serve iptables iptables
     serve etcd etcd-server
     serve containerd containerd
     serve runc runc

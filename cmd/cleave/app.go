@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/secret"
@@ -147,6 +148,7 @@ func deployers(own, units, label string) map[string]lab.Deployer {
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label),
+		lab.Swarm:        swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm)),
 	}
 }
 

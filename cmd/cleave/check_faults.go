@@ -141,6 +141,9 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 		if err != nil {
 			return nil, err
 		}
+		if clustered, is := deployers("", "", "")[v.Deployment].(lab.Clustered); is {
+			layout.Nodes = clustered.Nodes()
+		}
 		all = append(all, layout)
 	}
 	return all, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -36,6 +37,11 @@ func missing(v lab.Variant) error {
 	}
 	if v.Deployment == lab.Kubernetes {
 		if err := kubernetes.Missing(); err != nil {
+			return err
+		}
+	}
+	if v.Deployment == lab.Swarm {
+		if err := swarm.Missing(); err != nil {
 			return err
 		}
 	}

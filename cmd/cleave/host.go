@@ -21,6 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
@@ -187,7 +188,7 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose(ctx context.Context) (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: ""}, Leftovers: []string{}}
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: "", lab.Swarm: ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
 		found.Deployments[lab.Process] = broken.Error()
@@ -197,6 +198,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	}
 	if err := kubernetes.Missing(); err != nil {
 		found.Deployments[lab.Kubernetes] = err.Error()
+	}
+	if err := swarm.Missing(); err != nil {
+		found.Deployments[lab.Swarm] = err.Error()
 	}
 	if err := compose.Missing(); err != nil {
 		found.Deployments["compose"] = err.Error()

@@ -56,6 +56,17 @@ func (c *Client) SwarmNodes(ctx context.Context) ([]SwarmNode, error) {
 	return nodes, named("list the nodes of", "the swarm", err)
 }
 
+// Peers counts the nodes of a network as the daemon's node sees them. A network that has
+// not come to the node yet has none.
+func (c *Client) Peers(ctx context.Context, network string) (int, error) {
+	var seen struct{ Peers []struct{} }
+	err := c.call(ctx, http.MethodGet, "/networks/"+network, nil, nil, &seen)
+	if isStatus(err, http.StatusNotFound) {
+		return 0, nil
+	}
+	return len(seen.Peers), named("look at the network", network, err)
+}
+
 // Service is what a swarm keeps running. The names are those of the Engine API.
 type Service struct {
 	Name         string

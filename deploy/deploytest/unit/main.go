@@ -77,7 +77,11 @@ func lead(channel *unit.Channel, others []string) error {
 		answers = append(answers, answer)
 	}
 	if address, given := os.LookupEnv("STORE"); given {
-		answers = append(answers, address)
+		peer, err := unit.PeerAddress("store")
+		if err != nil {
+			return err
+		}
+		answers = append(answers, strings.ReplaceAll(address, peer, "its address"))
 	}
 	if err := errors.Join(channel.Ready(), channel.Await(lab.CommandStart)); err != nil {
 		return err

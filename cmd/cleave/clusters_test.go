@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/swarm"
+)
+
+// needSwarm skips the test where no swarm can be made, with the reason.
+func needSwarm(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := swarm.Missing(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// TestTheSameRunsOnASwarm by one word, and is audited alike, also when a node of it is cut
+// off.
+func TestTheSameRunsOnASwarm(t *testing.T) {
+	needSwarm(t)
+	for _, c := range []struct {
+		name, args string
+		code       int
+		says       []string
+	}{
+		{"a node is cut off", "check shop --architecture sync,async --orders 500 --deploy swarm --fault cut:node-3", exitFine,
+			[]string{"sync          valid", "async         valid", "1 of 1"}},
+		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm", exitFine,
+			[]string{"services            valid    200", "services-two-hosts  valid    200"}},
+		{"the node of the lead", "check shop --architecture sync --deploy swarm --fault cut:node-1", exitBadPlan, []string{"there is no such unit", "node-2, node-3, node-4"}},
+		{"a node that is killed", "check shop --architecture sync --deploy swarm --fault kill:node-3", exitBadPlan, []string{"it is a node, to which only cut can be done"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
+			command.Dir = t.TempDir()
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			if groups := swarmGroups(); len(groups) > 0 {
+				t.Errorf("left are %q", groups)
+			}
+		})
+	}
+}
+
+// TestNothingIsLeftOfASwarmWhoseConductorIsKilled while its daemons start.
+func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
+	needSwarm(t)
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--deploy", "swarm")
+	conductor.Dir = t.TempDir()
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a swarm", func() bool { return len(swarmGroups()) > 0 })
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	await(t, "the end of the swarm", func() bool { return len(swarmGroups()) == 0 })
+	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nothing to remove") {
+		t.Errorf("after that clean says (%v): %s", err, out)
+	}
+}
+
+// swarmGroups are the control groups of nodes of swarms.
+func swarmGroups() []string {
+	var found []string
+	for _, group := range cgroup.All(cgroup.Root) {
+		if strings.Contains(group.Path, "-host-swarm-") {
+			found = append(found, group.Path)
+		}
+	}
+	return found
+}
+
+// await waits for something that takes a while.
+func await(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not come for a minute", what)
+		}
+	}
+}

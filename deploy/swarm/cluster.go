@@ -1,0 +1,294 @@
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+)
+
+const (
+	// nodeCount is how many nodes a private swarm has. The first manages it; all have units.
+	nodeCount = 4
+	// startPatience is how long a daemon may take to answer, and a node to be ready.
+	startPatience = 60 * time.Second
+	// heartbeat is how often nodes say that they are there. A node is down, and its units
+	// are lost, after three of them: long enough for a busy host and for the faults of a
+	// trial (longestCut). Docker's default is 5 s.
+	heartbeat = 20 * time.Second
+	// groups begins the names of the nodes' control groups.
+	groups = "swarm"
+	// overlay is the name of the network that all units are in.
+	overlay = "cleave"
+)
+
+// nodeNames are those of a private swarm.
+func nodeNames() []string {
+	var names []string
+	for n := range nodeCount {
+		names = append(names, "node-"+strconv.Itoa(n+1))
+	}
+	return names
+}
+
+// cluster is a private swarm: a Docker daemon on each of several hosts that this one
+// stands for.
+type cluster struct {
+	hosts *hosts.Set
+	label string
+	dir   string // what the daemons keep
+	nodes []*node
+}
+
+// node is one of them.
+type node struct {
+	*hosts.Host
+	engine *engine.Client
+	id     string          // as the swarm knows it
+	group  string          // the control group of its containers, below every controller
+	ended  chan struct{}   // closed when the daemon has ended
+	said   *supervise.Tail // by the daemon
+}
+
+// startCluster makes a swarm whose daemons keep what they have in a folder.
+func startCluster(ctx context.Context, label, dir string) (_ *cluster, err error) {
+	c := &cluster{label: label, dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("make a swarm on this host: %w", err), c.close())
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if c.hosts, err = hosts.Make(ctx, label, nodeNames()...); err != nil {
+		return nil, err
+	}
+	for _, host := range c.hosts.Hosts() {
+		c.nodes = append(c.nodes, &node{Host: host, ended: make(chan struct{}), said: &supervise.Tail{}})
+	}
+	if err := each(ctx, c.nodes, c.startDaemon); err != nil {
+		return nil, err
+	}
+	return c, c.form(ctx)
+}
+
+// each does something with all nodes at once.
+func each(ctx context.Context, nodes []*node, do func(context.Context, *node) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range nodes {
+		group.Go(func() error {
+			if err := do(ctx, n); err != nil {
+				return fmt.Errorf("%s: %w", n.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// prepareHost gives a host a /run of its own, which daemons would share otherwise.
+const prepareHost = `mount -t tmpfs tmpfs /run && mkdir -p /run/lock`
+
+// startDaemon starts the Docker daemon of a node and waits until it answers.
+func (c *cluster) startDaemon(ctx context.Context, n *node) (err error) {
+	dir := filepath.Join(c.dir, n.Name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := n.Run(ctx, "sh", "-c", prepareHost); err != nil {
+		return err
+	}
+	if n.group, err = cgroup.MakeHost(cgroup.Root, c.label, groups+"-"+n.Name); err != nil {
+		return err
+	}
+	socket := "unix://" + filepath.Join(dir, "sock")
+	// Without userland-proxy the kernel alone leads to published ports.
+	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", socket, "--pidfile", filepath.Join(dir, "pid"),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--cgroup-parent", n.group,
+		"--bridge", "none", "--default-address-pool", "base="+c.hosts.Range(1)+"0/24,size=24", "--userland-proxy=false", "--log-level", "warn")
+	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.said, n.said, time.Second
+	if err := n.Start(daemon); err != nil {
+		return err
+	}
+	go func() {
+		_ = daemon.Wait() // what it said tells more
+		close(n.ended)
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
+	defer cancel()
+	for {
+		if n.engine, err = engine.OpenAt(ctx, socket); err == nil {
+			return nil
+		}
+		select {
+		case <-n.ended:
+			return fmt.Errorf("its Docker daemon has ended%s", n.said.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)%s", context.Cause(ctx), err, n.said.LastWords())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// form makes a swarm of the daemons, with the network of all units.
+func (c *cluster) form(ctx context.Context) error {
+	first := c.nodes[0]
+	token, err := first.engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address, Pool: c.hosts.Range(4) + "0/22", Heartbeat: heartbeat})
+	if err != nil {
+		return err
+	}
+	err = each(ctx, c.nodes[1:], func(ctx context.Context, n *node) error {
+		return n.engine.JoinSwarm(ctx, n.Address, first.Address, token)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.awaitReady(ctx); err != nil {
+		return err
+	}
+	if err := each(ctx, c.nodes, c.awaitPeers); err != nil {
+		return err
+	}
+	return first.engine.MakeOverlay(ctx, overlay, nil)
+}
+
+// ingress is the network that Swarm itself makes on all nodes.
+const ingress = "ingress"
+
+// awaitPeers waits until a node sees all others in a network. Before that, what units on
+// them are called may not become known to those on the node for minutes.
+func (c *cluster) awaitPeers(ctx context.Context, n *node) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
+	defer cancel()
+	for {
+		peers, err := n.engine.Peers(ctx, ingress)
+		if err != nil || peers == len(c.nodes) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.nodes), ingress, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// awaitReady waits until the swarm has all nodes, and notes their IDs.
+func (c *cluster) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
+	defer cancel()
+	for {
+		listed, err := c.nodes[0].engine.SwarmNodes(ctx)
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, one := range listed {
+			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == one.Description.Hostname })
+			if i >= 0 && one.Status.State == "ready" {
+				c.nodes[i].id = one.ID
+				ready++
+			}
+		}
+		if ready == len(c.nodes) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d nodes are ready: %w", ready, len(c.nodes), context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// manager is the daemon that is asked for what the whole swarm does.
+func (c *cluster) manager() *engine.Client { return c.nodes[0].engine }
+
+// withID is the node that the swarm knows by an ID, or nil.
+func (c *cluster) withID(id string) *node {
+	if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.id == id }); i >= 0 {
+		return c.nodes[i]
+	}
+	return nil
+}
+
+// named is the node of a name, or nil.
+func (c *cluster) named(name string) *node {
+	if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name }); i >= 0 {
+		return c.nodes[i]
+	}
+	return nil
+}
+
+// close ends the swarm with all that is in it. Its daemons need not be asked: what runs
+// on a host ends with it, and what they keep is of no use to anybody.
+func (c *cluster) close() error {
+	var problems []error
+	if c.hosts != nil {
+		problems = append(problems, c.hosts.Close())
+	}
+	problems = append(problems, cgroup.RemoveTrial(cgroup.Root, c.label, "host-"+groups), os.RemoveAll(c.dir))
+	return errors.Join(problems...)
+}
+
+// hostPID is the number of the first process of a container as this host has it: the
+// daemon of a node knows only those that the node's processes have among themselves.
+func (n *node) hostPID(container string) (int, error) {
+	files, err := filepath.Glob(filepath.Join(cgroup.Root, "*", n.group, container, "cgroup.procs"))
+	if err != nil || len(files) == 0 {
+		files = []string{filepath.Join(cgroup.Root, n.group, container, "cgroup.procs")}
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		return 0, err
+	}
+	for _, word := range bytes.Fields(text) {
+		pid, err := strconv.Atoi(string(word))
+		if err == nil && isFirst(pid) {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("the container %s has no first process", container)
+}
+
+// isFirst reports whether a process is the first of those that see each other.
+func isFirst(pid int) bool {
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(status) {
+		if numbers, is := bytes.CutPrefix(line, []byte("NSpid:")); is {
+			all := bytes.Fields(numbers)
+			return len(all) > 0 && string(all[len(all)-1]) == "1"
+		}
+	}
+	return false
+}
+
+// Missing says what this host lacks for a private swarm; nil: nothing.
+func Missing() error {
+	for program, from := range map[string]string{"dockerd": "docker.io", "iptables": "iptables"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("a swarm needs %s, which is not installed here: on Debian: apt-get install %s", program, from)
+		}
+	}
+	if err := hosts.Missing(); err != nil {
+		return fmt.Errorf("a swarm on this host: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,430 @@
+package swarm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// upPatience is how long a service may take until its unit can be reached.
+	upPatience = 60 * time.Second
+	// firstPort is the first that a unit listens on: it has an address of its own.
+	firstPort = 8080
+	// firstPublished is the first port that nodes have for units. No two units have the
+	// same, so each can be on every node.
+	firstPublished = 10000
+	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+	stopGrace = 10 * time.Second
+)
+
+// ports are those of a unit: first that at which it waits for its conductor, then what it
+// listens on. inside they are its own, outside those of its node.
+type ports struct{ inside, outside []int }
+
+// assign gives every unit its ports and its address in the overlay network.
+func (d *deployment) assign(specs []lab.UnitSpec) {
+	d.ports, d.nodes = map[string]ports{}, map[string]*node{}
+	next := firstPublished
+	for _, spec := range specs {
+		var p ports
+		for _, name := range append([]string{""}, listensOf(spec)...) {
+			port := firstPort + len(p.inside)
+			p.inside, p.outside = append(p.inside, port), append(p.outside, next)
+			next++
+			if name != "" {
+				d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", strconv.Itoa(port)), Dial: net.JoinHostPort(spec.Name, strconv.Itoa(port))}
+			}
+		}
+		d.ports[spec.Name] = p
+	}
+}
+
+// listensOf are the names of the endpoints of a unit.
+func listensOf(spec lab.UnitSpec) []string {
+	var names []string
+	if spec.Listens {
+		names = append(names, spec.Name)
+	}
+	if spec.Server != nil {
+		for _, port := range spec.Server.Ports {
+			names = append(names, supervise.PortOf(spec.Name, port))
+		}
+	}
+	return names
+}
+
+// placed notes the node of a unit, where it stays, and so its addresses for this host.
+func (d *deployment) placed(spec lab.UnitSpec, n *node) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nodes[spec.Name] = n
+	for i, name := range listensOf(spec) {
+		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
+	}
+}
+
+// service is one life of one unit.
+type service struct {
+	*supervise.Unit
+	deployment *deployment
+	prepares   bool           // it is a command that runs before the units
+	id         string         // of the service, which has further lives; "" until it is made
+	made       engine.Service // what it was made of
+	former     []string       // IDs of the tasks that were former lives
+	token      string
+	node       *node
+	container  string // its ID
+	hostPID    int    // of its first process, as this host numbers it
+	followed   chan struct{}
+	outcome    error // how it ended; read after Ended is closed
+}
+
+func (d *deployment) newService(spec lab.UnitSpec) *service {
+	return &service{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+}
+
+// start runs the service and connects to its unit.
+func (s *service) start(ctx context.Context) error {
+	d := s.deployment
+	err := supervise.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints)
+	if err == nil && s.Spec.Server != nil {
+		err = containers.GiveTo(supervise.Volume(d.trial.Dir, s.Spec))
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	defer cancel()
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
+	}
+	if s.Spec.Foreign || s.prepares {
+		go s.await()
+		return nil
+	}
+	control := net.JoinHostPort(s.node.Address, strconv.Itoa(d.ports[s.Spec.Name].outside[0]))
+	connection, err := supervise.Dial(ctx, control, s.token)
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
+	}
+	s.Commands = connection
+	go func() {
+		d.Hear(s.Unit, connection)
+		_ = connection.Close() // the unit has closed its side
+		s.await()
+	}()
+	return nil
+}
+
+// run has the swarm run the service, and finds its container and what it writes.
+func (s *service) run(ctx context.Context) error {
+	d := s.deployment
+	if err := s.describe(); err != nil {
+		return err
+	}
+	if err := s.create(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitTask(ctx); err != nil {
+		return err
+	}
+	d.placed(s.Spec, s.node)
+	said, err := s.node.engine.Follow(d.watching, s.container)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer close(s.followed)
+		_, _ = io.Copy(s.Log, said) // it ends with the container, or with the daemon
+		_ = said.Close()
+		if gone := s.node.engine.Ping(d.watching); gone != nil && d.watching.Err() == nil {
+			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
+		}
+	}()
+	s.hostPID, _ = s.node.hostPID(s.container) // it may have ended
+	return s.bind(ctx)
+}
+
+// create makes the service, or has the swarm begin its next life.
+func (s *service) create(ctx context.Context) error {
+	d := s.deployment
+	if s.id != "" {
+		return d.cluster.manager().UpdateService(ctx, s.id, s.made)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	// It is not given up in the middle, or nobody would know what was made.
+	id, err := d.cluster.manager().CreateService(context.WithoutCancel(ctx), s.made)
+	if err != nil {
+		return err
+	}
+	s.id = id
+	d.mu.Lock()
+	d.made = append(d.made, id)
+	d.mu.Unlock()
+	return nil
+}
+
+// awaitTask waits until the swarm has given the service a task with a container that runs,
+// or has run.
+func (s *service) awaitTask(ctx context.Context) error {
+	d := s.deployment
+	var last engine.Task
+	for {
+		tasks, err := d.cluster.manager().Tasks(ctx, s.id)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		for _, task := range tasks {
+			if slices.Contains(s.former, task.ID) {
+				continue
+			}
+			last = task
+			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, task.Status.State)
+			s.node, s.container = d.cluster.withID(task.NodeID), task.Status.ContainerStatus.ContainerID
+			if s.node != nil && s.container != "" && (ended || task.Status.State == "running") {
+				s.former = append(s.former, task.ID)
+				return nil
+			}
+			if ended {
+				return fmt.Errorf("the swarm could not run it: %s: %s", task.Status.State, cmp.Or(task.Status.Err, task.Status.Message))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the swarm says %q: %s", context.Cause(ctx), last.Status.State, cmp.Or(last.Status.Err, last.Status.Message))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// bind binds the unit to its processors, for which Swarm has no words.
+func (s *service) bind(ctx context.Context) error {
+	processors, err := launch.Processors(s.Spec.Cores)
+	if err != nil || len(processors) == 0 {
+		return err
+	}
+	return s.node.engine.Bind(ctx, s.container, strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"))
+}
+
+// describe says what the service is made of, or that a former life begins anew. Nothing
+// secret is in it: it can be read by whoever may ask the swarm.
+func (s *service) describe() error {
+	if s.id != "" {
+		s.made.TaskTemplate.ForceUpdate++
+		s.made.TaskTemplate.Placement = engine.Placement{Constraints: []string{"node.id==" + s.node.id}}
+		return nil
+	}
+	d, spec := s.deployment, s.Spec
+	container := engine.ServiceContainer{
+		Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], Labels: d.deployer.labels(), ReadOnly: true,
+		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}, StopGracePeriod: stopGrace,
+		CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"DAC_OVERRIDE"},
+	}
+	writes, reads := d.trial.Folders(spec)
+	for _, folder := range slices.Concat(writes, reads) {
+		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: !slices.Contains(writes, folder)})
+	}
+	if spec.Server != nil {
+		uid, gid := containers.ServerUser()
+		container.User = fmt.Sprintf("%d:%d", uid, gid)
+	}
+	var err error
+	if container.Command, err = d.trial.Command(spec); err != nil {
+		return err
+	}
+	if spec.Foreign {
+		container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
+		for name, value := range d.trial.Environment(spec) {
+			container.Env = append(container.Env, name+"="+value)
+		}
+	} else {
+		control := ""
+		if !s.prepares {
+			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
+		}
+		var path string
+		if path, s.token, err = d.trial.WriteEnvironment(spec, control); err != nil {
+			return err
+		}
+		container.Env = []string{lab.EnvironmentVariable + "=" + path}
+	}
+	s.made = engine.Service{
+		Name: d.name(spec.Name), Labels: d.deployer.labels(),
+		TaskTemplate: engine.TaskTemplate{
+			ContainerSpec: container, RestartPolicy: engine.RestartPolicy{Condition: "none"}, Placement: d.placement(spec),
+			Networks:  []engine.ServiceNetwork{{Target: overlay, Aliases: []string{spec.Name}}},
+			LogDriver: engine.LogDriver{Name: "json-file"},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
+		},
+		Mode: engine.ServiceMode{Replicated: engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
+	}
+	return nil
+}
+
+// name is unlike that of any other service. Swarm has names of up to 63 letters.
+func (d *deployment) name(of string) string {
+	return fmt.Sprintf("%.40s-%d", of, d.deployer.services.Add(1))
+}
+
+// placement says where the unit may be: where it was, or where the layout wants it.
+func (d *deployment) placement(spec lab.UnitSpec) engine.Placement {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.nodes[spec.Name]; n != nil {
+		return engine.Placement{Constraints: []string{"node.id==" + n.id}}
+	}
+	if spec.Name == d.lead && spec.Node == "" {
+		return engine.Placement{Constraints: []string{"node.id==" + d.cluster.nodes[0].id}}
+	}
+	if spec.Node != "" {
+		return engine.Placement{Constraints: []string{"node.hostname==" + d.places[spec.Node]}}
+	}
+	return engine.Placement{}
+}
+
+// published are the ports of the unit that its node has, too.
+func (d *deployment) published(spec lab.UnitSpec) engine.EndpointSpec {
+	p, published := d.ports[spec.Name], engine.EndpointSpec{Mode: "dnsrr"}
+	for i := range p.inside {
+		published.Ports = append(published.Ports, engine.PublishedPort{Protocol: "tcp", TargetPort: p.inside[i], PublishedPort: p.outside[i], PublishMode: "host"})
+	}
+	return published
+}
+
+// await waits for the end of the container and judges it.
+func (s *service) await() {
+	defer close(s.Ended)
+	d := s.deployment
+	<-s.followed
+	code, err := s.node.engine.Wait(d.watching, s.container)
+	switch {
+	case d.watching.Err() != nil: // the deployment has ended
+	case err != nil: // the daemon has ended, or somebody has removed the container
+	case code == 0:
+	case s.outOfMemory():
+		err = errors.New(supervise.OutOfMemory(s.Spec))
+	default:
+		err = fmt.Errorf("exit status %d", code)
+	}
+	s.outcome = err
+	switch {
+	case s.prepares:
+	case s.Spec.Foreign && err != nil:
+		d.JudgeForeign(s.Unit, "ended: "+err.Error())
+	case s.Spec.Foreign:
+		d.JudgeForeign(s.Unit, "")
+	default:
+		d.Judge(s.Unit, err)
+	}
+}
+
+// outOfMemory reports whether the kernel has ended the container at its limit.
+func (s *service) outOfMemory() bool {
+	state, err := s.node.engine.Inspect(s.deployment.watching, s.container)
+	return err == nil && state.OOMKilled
+}
+
+// endGently asks a foreign program to end that may have something to put in order.
+func (s *service) endGently(ctx context.Context) {
+	_ = s.deployment.Doom(s.Unit) // it may have ended
+	if s.Spec.Foreign && s.Spec.Server == nil && s.container != "" {
+		_ = s.node.engine.Stop(ctx, s.container, stopGrace)
+	}
+}
+
+// remove removes the service of a command that has done its part.
+func (s *service) remove(ctx context.Context) error {
+	err := s.deployment.cluster.manager().RemoveService(ctx, s.id)
+	return errors.Join(err, s.node.engine.Remove(ctx, s.container))
+}
+
+// prepare runs a command of the layout to its end; where there is a visit to be made,
+// until that has succeeded.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
+	s := d.newService(spec)
+	s.prepares = true
+	d.mu.Lock()
+	d.prepared = append(d.prepared, s)
+	d.mu.Unlock()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if visit != nil {
+		err := supervise.AwaitVisit(ctx, s.Unit, d.dialOf(spec.Name), visit)
+		if err == nil {
+			err = s.node.engine.Stop(ctx, s.container, stopGrace)
+		}
+		return errors.Join(err, s.remove(ctx))
+	}
+	if err := s.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if s.outcome != nil {
+		return fmt.Errorf("%s: %w%s", spec.Name, s.outcome, s.Log.LastWords())
+	}
+	return s.remove(ctx)
+}
+
+// dialOf is where this host reaches a unit, which has a node.
+func (d *deployment) dialOf(unit string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.outside[unit].Dial
+}
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		if err := d.startServer(ctx, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	s := d.newService(spec)
+	d.add(s)
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	return s.awaitServer(ctx)
+}
+
+func (s *service) awaitServer(ctx context.Context) error {
+	return supervise.AwaitVisit(ctx, s.Unit, s.deployment.dialOf(s.Spec.Name), s.Spec.Server.Ready)
+}
+
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.dialOf(spec.Name), spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}

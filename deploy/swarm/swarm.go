@@ -1,0 +1,389 @@
+// Package swarm deploys units as services of a Docker Swarm that it makes on this host:
+// four nodes, each a Docker daemon on a host of its own (package hosts). The swarm is
+// there from the first trial to Close.
+//
+// A unit is a service of one task. Swarm chooses its node, unless the layout names one,
+// and it stays there when it is started again, with its data. Units call each other by
+// name in an overlay network; this host calls them at ports of their nodes. Names stand
+// for addresses (DNS round robin) and ports are those of one node (mode host): the other
+// ways of Swarm need IPVS, which not every kernel has.
+//
+// A swarm of the user's is not supported yet. What is here of deployers of containers in
+// general is in package containers.
+//
+// Entry points: New, Deployer.Deploy.
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Deployer starts units as services of a swarm. It must be closed after the last trial.
+type Deployer struct {
+	processes *process.Deployer // for units that are no containers
+	programs  string            // folder of our unit programs, or the only one
+	label     string
+	dir       string // of the swarm
+
+	preparing sync.Mutex
+	cluster   *cluster          // nil until the first trial
+	images    map[string]string // their IDs, by the program of ours in it
+	services  atomic.Int64      // how many there have been
+}
+
+var (
+	_ lab.Deployer  = (*Deployer)(nil)
+	_ lab.Clustered = (*Deployer)(nil)
+	_ lab.Harmer    = (*deployment)(nil)
+)
+
+// New returns a deployer of services that run the unit programs in a folder; see
+// process.New. What is no container goes to processes. label marks everything that is
+// made. The swarm is kept in a folder, which is made for it and removed.
+func New(processes *process.Deployer, programs, label, dir string) *Deployer {
+	return &Deployer{processes: processes, programs: programs, label: label, dir: dir, images: map[string]string{}}
+}
+
+// Name implements lab.Deployer.
+func (d *Deployer) Name() string { return lab.Swarm }
+
+// What a swarm takes of this host, seen with Docker 20.10: 120 MB for the two daemons of
+// a node, and for a container 10 MiB and 15 threads.
+const (
+	memoryOfNodes       = nodeCount * 120 << 20
+	memoryPerContainer  = 16 << 20
+	threadsPerContainer = 16
+)
+
+// Preflight implements lab.Deployer.
+func (d *Deployer) Preflight(layout lab.Layout) error {
+	servers, contained, rest := containers.Part(layout)
+	all := slices.Concat(servers, contained)
+	_, err := placesOf(slices.Concat(all, layout.Prepare))
+	return errors.Join(
+		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(all), err,
+		containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckServices(layout.Services, lab.DockerHost),
+		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
+	)
+}
+
+// placesOf says which node of the swarm stands for a node that a layout names: the one
+// of that name, or else each for one.
+func placesOf(specs []lab.UnitSpec) (map[string]string, error) {
+	places, free := map[string]string{}, nodeNames()
+	for _, spec := range specs {
+		if slices.Contains(free, spec.Node) {
+			places[spec.Node] = spec.Node
+		}
+	}
+	free = slices.DeleteFunc(free, func(name string) bool { return places[name] != "" })
+	for _, spec := range specs {
+		if spec.Node == "" || places[spec.Node] != "" {
+			continue
+		}
+		if len(free) == 0 {
+			return nil, fmt.Errorf("the layout names more nodes than the %d of the swarm: unit %s cannot be on %s", nodeCount, spec.Name, spec.Node)
+		}
+		places[spec.Node], free = free[0], free[1:]
+	}
+	return places, nil
+}
+
+// prepared returns the swarm and the images that units run in, on all of its nodes: the
+// first trial makes them for all.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, map[string]string, error) {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if d.cluster == nil {
+		made, err := startCluster(ctx, d.label, d.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.cluster = made
+	}
+	for _, spec := range units {
+		program := containers.UnitProgram(d.programs, spec)
+		if d.images[program] != "" {
+			continue
+		}
+		name := leftovers.ImageName + "swarm-" + imageOf(program) + ":" + d.label
+		archive, id, err := containers.Archive(name, program, d.labels())
+		if err != nil {
+			return nil, nil, err
+		}
+		err = each(ctx, d.cluster.nodes, func(ctx context.Context, n *node) error { return n.engine.Load(ctx, bytes.NewReader(archive)) })
+		if err != nil {
+			return nil, nil, err
+		}
+		d.images[program] = id
+	}
+	return d.cluster, maps.Clone(d.images), nil
+}
+
+// imageOf is the part of an image's name that tells its program.
+func imageOf(program string) string {
+	if program == "" {
+		return "none"
+	}
+	return filepath.Base(program)
+}
+
+// labels mark what is made.
+func (d *Deployer) labels() map[string]string {
+	return map[string]string{leftovers.DockerLabel: d.label}
+}
+
+// Close ends the swarm.
+func (d *Deployer) Close() error {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if d.cluster == nil {
+		return nil
+	}
+	err := d.cluster.close()
+	d.cluster = nil
+	clear(d.images)
+	return err
+}
+
+// Deploy implements lab.Deployer.
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
+	servers, contained, rest := containers.Part(layout)
+	placed := slices.Concat(servers, contained, layout.Prepare)
+	cluster, images, err := d.prepared(ctx, placed)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	running := &deployment{
+		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
+		deployer:   d, cluster: cluster, images: images, lead: layout.Lead,
+		trial:    containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
+		outside:  map[string]lab.Endpoint{},
+		services: map[string]*service{},
+	}
+	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, running.Stop())
+		}
+	}()
+	running.assign(placed)
+	if running.places, err = placesOf(placed); err != nil {
+		return nil, err
+	}
+	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
+		return nil, err
+	}
+	if err := running.startServers(ctx, servers); err != nil {
+		return nil, err
+	}
+	for _, spec := range layout.Prepare {
+		if err := running.prepare(ctx, spec, nil); err != nil {
+			return nil, fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
+	first, others := supervise.First(contained)
+	if err := running.startAll(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.awaitReady(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := running.startAll(ctx, others); err != nil {
+		return nil, err
+	}
+	// The other deployer removes the folder with its end: it comes last.
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.outside); err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	deployer *Deployer
+	cluster  *cluster
+	images   map[string]string
+	lead     string
+	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
+	trial    containers.Trial  // its endpoints are the addresses in the overlay network
+	ports    map[string]ports  // by unit
+	watching context.Context   // ends with Stop
+	unwatch  context.CancelFunc
+
+	processes lab.Deployment // nil until they run
+	mu        sync.Mutex
+	outside   map[string]lab.Endpoint // the addresses seen from this host, of units that have a node
+	nodes     map[string]*node        // of units that have one: they stay there
+	services  map[string]*service     // by unit
+	prepared  []*service
+	made      []string // IDs of all services that were made
+	stopOnce  sync.Once
+	stopErr   error
+}
+
+// startAll starts services side by side.
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		s := d.newService(spec)
+		d.add(s)
+		return s.start(ctx)
+	})
+}
+
+// atOnce is how many services are started at the same time.
+const atOnce = 16
+
+// sideBySide does something with units, a few at a time, until it fails with one.
+func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, one)
+		})
+	}
+	return group.Wait()
+}
+
+func (d *deployment) add(s *service) {
+	d.mu.Lock()
+	d.services[s.Spec.Name] = s
+	d.mu.Unlock()
+	d.Add(s.Unit)
+}
+
+func (d *deployment) named(name string) *service {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.services[name]
+}
+
+// all are the services of units as they are now, in the order of the layout.
+func (d *deployment) all() []*service {
+	var all []*service
+	for _, u := range d.All() {
+		if s := d.named(u.Spec.Name); s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, s := range d.all() {
+		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID, Span: lab.SpanContainer})
+	}
+	return append(units, d.processes.Units()...)
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	d.mu.Lock()
+	endpoint, ours := d.outside[unit]
+	d.mu.Unlock()
+	if ours {
+		return endpoint, nil
+	}
+	return d.processes.Endpoint(unit)
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	for _, s := range slices.Concat(d.prepared, d.all()) {
+		if text := s.Log.String(); text != "" {
+			logs[s.Spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// removePatience is how long the swarm may take to remove the units of a trial.
+const removePatience = 60 * time.Second
+
+// Stop implements lab.Deployment.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		defer d.unwatch()
+		d.MayEnd()
+		d.stopErr = d.removeAll()
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.trial.Dir))
+	})
+	return d.stopErr
+}
+
+// removeAll removes the services of the trial, and their containers at once: none of them
+// has anything to put in order but what is asked first (endGently).
+func (d *deployment) removeAll() error {
+	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience, fmt.Errorf("not removed after %v", removePatience))
+	defer cancel()
+	_ = sideBySide(ctx, d.all(), func(ctx context.Context, s *service) error {
+		s.endGently(ctx)
+		return nil // it is removed all the same
+	})
+	d.mu.Lock()
+	made := slices.Clone(d.made)
+	d.mu.Unlock()
+	err := sideBySide(ctx, made, func(ctx context.Context, id string) error { return d.cluster.manager().RemoveService(ctx, id) })
+	err = errors.Join(err, each(ctx, d.cluster.nodes, d.removeContainers))
+	if err != nil {
+		return fmt.Errorf("the swarm still has something of the trial: %w", err)
+	}
+	return nil
+}
+
+// removeContainers removes those of a node. The swarm may be about to do the same.
+func (d *deployment) removeContainers(ctx context.Context, n *node) error {
+	for {
+		things, err := n.engine.List(ctx, leftovers.DockerLabel)
+		if err != nil {
+			return err
+		}
+		things = slices.DeleteFunc(things, func(t engine.Thing) bool { return t.Kind != "container" })
+		if len(things) == 0 {
+			return nil
+		}
+		for _, thing := range things {
+			_ = n.engine.Remove(ctx, thing.ID) // looked at again
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d containers on %s: %w", len(things), n.Name, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package swarm
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestMain lets the test program be the janitor of units that are processes, and a
+// conductor that is killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "janitor" {
+		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 5 && os.Args[1] == "conductor" {
+		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// playConductor deploys units, says so and waits to be killed.
+func playConductor(program, dir, label string) error {
+	d, err := newDeployer(program, dir, label)
+	if err != nil {
+		return err
+	}
+	trial := filepath.Join(dir, "trial")
+	if err := os.Mkdir(trial, 0o700); err != nil {
+		return err
+	}
+	if _, err := d.Deploy(context.Background(), waiting(), trial); err != nil {
+		return err
+	}
+	fmt.Println("deployed")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+func newDeployer(program, dir, label string) (*Deployer, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return New(process.New(program, []string{own, "janitor"}, nil, label), program, label, filepath.Join(dir, "swarm")), nil
+}
+
+// need skips the test where no swarm can be made, with the reason.
+func need(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// label is that of the test program, in the form of real labels.
+func label(t *testing.T) string {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own.String()
+}
+
+// folder is one with a short name: there are sockets in it.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cleave-swarm-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// deployer is one whose units are those of the suite.
+func deployer(t *testing.T) *Deployer {
+	t.Helper()
+	need(t)
+	dir := folder(t)
+	d, err := newDeployer(deploytest.Program(t), dir, label(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		begin := time.Now()
+		if err := d.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		t.Logf("closed after %v", time.Since(begin))
+		if things := left(label(t), dir); len(things) > 0 {
+			t.Errorf("after Close there are %q", things)
+		}
+	})
+	return d
+}
+
+// left is what there is of a conductor: processes, control groups, links and mounts.
+func left(label, dir string) []string {
+	things := deploytest.Processes(label)
+	for _, group := range cgroup.All(cgroup.Root) {
+		if group.Label == label {
+			things = append(things, group.Path)
+		}
+	}
+	entries, _ := filepath.Glob(filepath.Join(dir, "swarm", "*")) // the pattern is right
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	if strings.Contains(string(mounts), dir) {
+		things = append(things, "a mount in "+dir)
+	}
+	return append(things, entries...)
+}
+
+// waiting is a layout of units that wait for commands.
+func waiting() lab.Layout {
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
+		{Name: "lead", Role: "lead", Args: []string{"lead", "front", "stock"}, Peers: []string{"front", "stock"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001}, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+		{Name: "stock", Role: "server", Args: []string{"serve"}, Listens: true, Node: "node-3"},
+	}}
+}
+
+// TestSuite is what every deployer must pass.
+func TestSuite(t *testing.T) {
+	d := deployer(t)
+	deploytest.Suite(t, d, func() []string {
+		var things []string
+		for _, n := range d.cluster.nodes {
+			found, err := n.engine.List(t.Context(), leftovers.DockerLabel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, thing := range found {
+				if thing.Kind != "image" {
+					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
+				}
+			}
+		}
+		return things
+	})
+}
+
+// TestNothingIsLeftOfADeadConductor: the kernel ends the nodes, and what is in files and
+// control groups, the sweeper would remove.
+func TestNothingIsLeftOfADeadConductor(t *testing.T) {
+	need(t)
+	dir, program := folder(t), deploytest.Program(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const label = "000000-7-7"
+	conductor := exec.Command(own, "conductor", program, dir, label)
+	out, err := conductor.StdoutPipe()
+	if err == nil {
+		err = conductor.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
+		t.Fatalf("the conductor says %q (%v)", line, err)
+	}
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	for deadline := time.Now().Add(time.Minute); len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("processes %q still run", deploytest.Processes(label))
+		}
+	}
+	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "swarm")); err != nil {
+		t.Error(err)
+	}
+	if things := left(label, dir); len(things) > 0 {
+		t.Errorf("left are %q", things)
+	}
+}
