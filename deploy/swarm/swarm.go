@@ -54,6 +54,7 @@ var (
 	_ lab.Deployer  = (*Deployer)(nil)
 	_ lab.Clustered = (*Deployer)(nil)
 	_ lab.Harmer    = (*deployment)(nil)
+	_ lab.Ender     = (*deployment)(nil)
 )
 
 // New returns a deployer of services that run the unit programs in a folder; see
@@ -344,6 +345,14 @@ func (d *deployment) Stop() error {
 		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.trial.Dir))
 	})
 	return d.stopErr
+}
+
+// EndForeign implements lab.Ender.
+func (d *deployment) EndForeign(ctx context.Context) error {
+	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *supervise.Unit) error {
+		s := d.named(u.Spec.Name)
+		return s.node.engine.Stop(ctx, s.container, stopGrace)
+	})
 }
 
 // removeAll removes the services of the trial, and their containers at once: none of them
