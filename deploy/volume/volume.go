@@ -66,7 +66,7 @@ func options(bytes uint64) string { return fmt.Sprintf("size=%d,mode=0700", byte
 func CheckFaults(units []lab.UnitSpec) error {
 	for _, spec := range units {
 		if slices.Contains(spec.Faults, lab.FaultFill) && os.Geteuid() != 0 {
-			return fmt.Errorf("the volume of unit %s is to become full, so it needs a file system of its own, which only root can mount: type: sudo cleave ...", spec.Name)
+			return fmt.Errorf("the volume of unit %s is to become full, so it needs a file system of its own, which only root can mount: run cleave as root", spec.Name)
 		}
 	}
 	return nil
