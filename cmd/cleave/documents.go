@@ -39,16 +39,30 @@ func (f *documentFlags) register(command *cobra.Command) {
 
 func (a app) reportCommand() *cobra.Command {
 	var flags documentFlags
+	var held againstFlags
 	command := &cobra.Command{
-		Use:   "report RUN",
-		Short: "rebuild every view of a result folder from its raw data",
+		Use:   "report RUN | report EARLIER LATER",
+		Short: "rebuild every view of a result folder from its raw data, or hold a run against an earlier one",
 		Long: `Reads the plan and the trials of a result folder, computes the analysis again
-and writes analysis.json, results.csv and report.html anew.`,
-		Example: "  cleave report results/rego2021/latest --full",
-		Args:    arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+and writes analysis.json, results.csv and report.html anew.
+
+Of two folders it shows what has changed from the earlier to the later one, in
+every metric that both have, and what was not the same of host and settings;
+nothing is written but --json. --fail-if METRIC>RATIOx makes a gate of it: the
+exit code is 7 where a change is shown to be beyond the limit, and 6 with
+--require-verdict where it may be.`,
+		Example: `  cleave report results/rego2021/latest --full
+  cleave report results/shop/20261101T080000Z-1 results/shop/latest --fail-if 'p99>1.05x' --fail-if 'cpu_per_operation>1.1x'`,
+		Args: arguments(cobra.RangeArgs(1, 2)),
+		RunE: func(command *cobra.Command, args []string) error {
 			if err := checkOutput("--json", flags.json); err != nil {
 				return err
+			}
+			if len(args) == 2 {
+				return a.reportAgainst(args[0], args[1], flags, held)
+			}
+			if command.Flags().Changed("fail-if") || held.mustKnow {
+				return withCode(exitBadPlan, "--fail-if and --require-verdict are for two runs: cleave report EARLIER LATER")
 			}
 			folder, err := store.Open(args[0])
 			if err != nil {
@@ -59,6 +73,7 @@ and writes analysis.json, results.csv and report.html anew.`,
 		},
 	}
 	flags.register(command)
+	held.register(command)
 	return command
 }
 

@@ -18,6 +18,7 @@ const (
 	exitLoadNotReached = 4
 	exitInvariant      = 5
 	exitUndecided      = 6
+	exitGate           = 7
 	exitInterrupted    = 130
 )
 
@@ -37,6 +38,7 @@ func exitCodes() []struct {
 		{exitLoadNotReached, "the load was not achieved"},
 		{exitInvariant, "a rule of the system was broken"},
 		{exitUndecided, "undecided, and a verdict was required"},
+		{exitGate, "a change is beyond a limit of --fail-if"},
 		{exitInterrupted, "interrupted"},
 	}
 }

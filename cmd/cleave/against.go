@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
+	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// againstFlags say what two runs are held to.
+type againstFlags struct {
+	gates    []string
+	mustKnow bool
+}
+
+func (f *againstFlags) register(command *cobra.Command) {
+	command.Flags().StringArrayVar(&f.gates, "fail-if", nil, "of two runs: exit with code 7 where a change is beyond `METRIC>RATIOx`; repeatable")
+	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false, "of two runs: exit with code 6 where a gate stays open")
+}
+
+// reportAgainst holds a run against an earlier one.
+func (a app) reportAgainst(before, after string, flags documentFlags, held againstFlags) error {
+	var gates []analysis.Gate
+	var mistakes []error
+	for _, text := range held.gates {
+		gate, err := analysis.ParseGate(text)
+		gates, mistakes = append(gates, gate), append(mistakes, err)
+	}
+	var runs [2]lab.Analysis
+	var folders [2]string
+	for i, dir := range []string{before, after} {
+		folder, err := store.Open(dir)
+		if err == nil {
+			folders[i] = folder.Dir()
+			runs[i], err = analyse(folder)
+		}
+		mistakes = append(mistakes, err)
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	changes, err := analysis.Against(runs[0], runs[1], gates)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
+	shown := a.out
+	switch flags.json {
+	case "":
+	case "-":
+		shown = a.story
+		err = report.AgainstJSON(a.out, changes)
+	default:
+		err = writeFile(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
+	}
+	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes, report.Options{Colour: useColour(shown), Full: flags.full}))
+	if err != nil {
+		return err
+	}
+	return gatesVerdict(changes.Gates, held.mustKnow)
+}
+
+// gatesVerdict is the error of gates that were not kept.
+func gatesVerdict(gates []lab.GateVerdict, mustKnow bool) error {
+	var failed, open []string
+	for _, g := range gates {
+		switch {
+		case len(g.Failed) > 0:
+			failed = append(failed, g.Gate)
+		case len(g.Open) > 0:
+			open = append(open, g.Gate)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return withCode(exitGate, "the later run is beyond %s", strings.Join(failed, ", "))
+	case len(open) > 0 && mustKnow:
+		return withCode(exitUndecided, "whether the later run is beyond %s is open: play more blocks", strings.Join(open, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// AgainstJSON writes the document as JSON.
+func AgainstJSON(w io.Writer, a lab.Against) error {
+	data, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode what two runs differ in as JSON: %w", err)
+	}
+	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
+		return fmt.Errorf("write what two runs differ in: %w", err)
+	}
+	return nil
+}
+
+// AgainstTerminal writes one run against another as text: the first metric of all variants,
+// what has changed, the gates, and what was not the same beside what was to be compared.
+// Options.Full adds all that has not changed.
+func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
+	p := printer{colour: o.Colour}
+	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), "1")
+	p.paragraph("", fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s",
+		a.After.Trials, a.Before.Trials, setting(a.Confidence), setting(a.Margin)), "2")
+	p.table(changesTable(a, o.Full))
+	same, open := 0, 0
+	for _, c := range a.Changes {
+		switch c.Verdict {
+		case lab.Equivalent:
+			same++
+		case lab.Undecided:
+			open++
+		}
+	}
+	p.println("")
+	p.paragraph("  ", fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are undecided. Of figures that are "+
+		"alike, about %s seem to have changed by chance.", len(a.Changes), len(a.Changes)-same-open, same, open, setting(1-a.Confidence)), "")
+	for _, g := range a.Gates {
+		p.gate(g)
+	}
+	p.table(differencesTable(a))
+	p.title("Trust")
+	for _, s := range againstTrust(a) {
+		p.paragraph("  * ", s, "")
+	}
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("write one run against another: %w", err)
+	}
+	return nil
+}
+
+// changesTable has a row for each figure that is shown.
+func changesTable(a lab.Against, full bool) table {
+	t := table{ID: "changes", Title: "What has changed", Keys: 3,
+		Columns: []column{words("metric"), words("variant"), words("point"), numbers("earlier"), numbers("later"), numbers("later / earlier"), prose("verdict")}}
+	for _, c := range a.Changes {
+		changed := c.Verdict == lab.Slower || c.Verdict == lab.Faster
+		if !full && !changed && c.Metric != a.Metrics[0].Name {
+			continue
+		}
+		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
+		tone := toneNone
+		if changed {
+			tone = toneGood
+			if (c.Verdict == lab.Slower) == (m.Better == lab.LowerIsBetter) {
+				tone = toneBad
+			}
+		}
+		t.add(text(c.Metric), text(c.Variant), text(c.Point), text(figure.Quantity(c.Before, nil, nil, m.Unit)),
+			text(figure.Quantity(c.After, nil, nil, m.Unit)), text(figure.Times(c.Ratio.Ratio, c.Low, c.High)), toned(c.Words, tone))
+	}
+	return t
+}
+
+// gate writes what became of a limit.
+func (p *printer) gate(g lab.GateVerdict) {
+	names := func(all []lab.Change) string {
+		text := ""
+		for i, c := range all {
+			if i > 0 {
+				text += "; "
+			}
+			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point), figure.Times(c.Ratio.Ratio, c.Low, c.High))
+		}
+		return text
+	}
+	lead := "  gate " + clean(g.Gate) + ": "
+	switch {
+	case len(g.Failed) > 0:
+		p.paragraph(lead, "failed: "+names(g.Failed), toneBad.code())
+	case len(g.Open) > 0:
+		p.paragraph(lead, "open, the intervals reach beyond it: "+names(g.Open), toneWarn.code())
+	default:
+		p.paragraph(lead, "kept", toneGood.code())
+	}
+}
+
+func differencesTable(a lab.Against) table {
+	t := table{ID: "differences", Title: "What was not the same", Keys: 1, Columns: []column{words("fact"), words("earlier"), prose("later")}}
+	for _, d := range a.Environment {
+		t.add(text(d.Fact), text(d.Before), text(d.After))
+	}
+	return t
+}
+
+// againstTrust says what the figures stand on.
+func againstTrust(a lab.Against) []string {
+	said := []string{"The two runs were played at different times: what changed on the host between them is in the ratios, and not in " +
+		"their intervals. Variants within one run are compared by its own report."}
+	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
+		said = append(said, fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took in the earlier one.", figure.Times(is/was, nil, nil)))
+	}
+	if a.Before.Study != a.After.Study {
+		said = append(said, fmt.Sprintf("The studies have different names: %s, then %s.", clean(a.Before.Study), clean(a.After.Study)))
+	}
+	return slices.Concat(said, cleanAll(a.Missing))
+}

@@ -1,0 +1,198 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// AgainstSchema is the version of the document.
+const AgainstSchema = "cleave.against/1"
+
+// Gate is a limit that no change may be beyond.
+type Gate struct {
+	Text   string
+	Metric string // a name, or a quantile of the first metric's quantity: "p99"
+	Above  bool   // a ratio above the limit fails; else one below
+	Limit  float64
+}
+
+// ParseGate reads METRIC>RATIOx or METRIC<RATIOx, such as p99>1.05x.
+func ParseGate(text string) (Gate, error) {
+	parts := regexp.MustCompile(`^([a-z0-9_]+)([<>])([0-9.]+)x$`).FindStringSubmatch(text)
+	if parts == nil {
+		return Gate{}, fmt.Errorf("%q is no gate: expected METRIC>RATIOx or METRIC<RATIOx, such as p99>1.05x", text)
+	}
+	limit, err := strconv.ParseFloat(parts[3], 64)
+	if err != nil || !(limit > 0) {
+		return Gate{}, fmt.Errorf("gate %q: its limit %q is no ratio above 0, such as 1.05", text, parts[3])
+	}
+	return Gate{Text: text, Metric: parts[1], Above: parts[2] == ">", Limit: limit}, nil
+}
+
+// metricOf is the metric that a gate names.
+func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
+	if _, known := lab.MetricNamed(metrics, g.Metric); known {
+		return g.Metric, nil
+	}
+	var names []string
+	for _, m := range metrics {
+		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && fmt.Sprintf("p%g", 100*m.Quantile) == g.Metric {
+			return m.Name, nil
+		}
+		names = append(names, m.Name)
+	}
+	return "", fmt.Errorf("gate %q: both runs have no metric %q; they have %v", g.Text, g.Metric, names)
+}
+
+// Against holds a run against an earlier one: every metric of every variant at every point
+// that both have, by the trials of each (Welch's interval on the logarithms).
+func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
+	a := lab.Against{
+		Schema: AgainstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence, Margin: after.Margin,
+		Environment: differences(before.Environment, after.Environment),
+		Metrics:     []lab.Metric{}, Changes: []lab.Change{}, Gates: []lab.GateVerdict{},
+	}
+	for _, m := range after.Metrics {
+		if known, has := lab.MetricNamed(before.Metrics, m.Name); has && known.Unit == m.Unit {
+			a.Metrics = append(a.Metrics, m)
+		}
+	}
+	of := map[cell]lab.Result{}
+	for _, r := range before.Results {
+		of[cell{r.Variant, r.Point.Name, r.Metric}] = r
+	}
+	for _, r := range after.Results {
+		m, common := lab.MetricNamed(a.Metrics, r.Metric)
+		if earlier, known := of[cell{r.Variant, r.Point.Name, r.Metric}]; common && known {
+			a.Changes = append(a.Changes, changeOf(m, earlier, r, a))
+		}
+	}
+	a.Missing = append(onlyIn("earlier", before, after), onlyIn("later", after, before)...)
+	if len(a.Changes) == 0 {
+		return a, errors.New("the two runs have no variant, point and metric in common: nothing can be compared")
+	}
+	for _, g := range gates {
+		verdict, err := g.judge(a)
+		if err != nil {
+			return a, err
+		}
+		a.Gates = append(a.Gates, verdict)
+	}
+	return a, nil
+}
+
+// onlyIn says what one run has and the other has not.
+func onlyIn(which string, has, lacks lab.Analysis) []string {
+	missing := []string{}
+	for _, r := range has.Results {
+		text := fmt.Sprintf("%s at %s is in the %s run only", r.Variant, r.Point.Name, which)
+		other := slices.ContainsFunc(lacks.Results, func(o lab.Result) bool { return o.Variant == r.Variant && o.Point.Name == r.Point.Name })
+		if !other && !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	return missing
+}
+
+func noteOf(a lab.Analysis) lab.RunNote {
+	return lab.RunNote{Study: a.Study, Trials: a.Trials.Valid, Calibration: a.Conditions.CalibrationMedian}
+}
+
+// changeOf compares what was measured of one metric. Values without a logarithm have no
+// ratio.
+func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change {
+	c := lab.Change{
+		Metric: m.Name, Variant: after.Variant, Point: after.Point.Name, Before: before.Mean, After: after.Mean,
+		Ratio: lab.Ratio{N: min(len(before.Values), len(after.Values))}, Verdict: lab.Undecided, Words: "undecided: too few trials",
+	}
+	if before.Mean > 0 {
+		c.Ratio.Ratio = after.Mean / before.Mean
+	}
+	if slices.Max(after.Values) == 0 && slices.Max(before.Values) == 0 {
+		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, "0 in both"
+		return c
+	}
+	ratio, err := stats.LogWelch(after.Values, before.Values, a.Confidence)
+	var few *stats.TooFewError
+	switch {
+	case errors.As(err, &few):
+		return c
+	case err != nil:
+		c.Words = "undecided: some values are 0, and a ratio needs others"
+		return c
+	}
+	c.Ratio.Ratio = ratio.Value
+	c.Low, c.High = bounds(ratio.Low, ratio.High)
+	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, wording(m))
+	c.Verdict, c.Words = verdict.Kind, verdict.Words
+	return c
+}
+
+// judge holds the changes of a metric to a gate.
+func (g Gate) judge(a lab.Against) (lab.GateVerdict, error) {
+	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
+	metric, err := g.metricOf(a.Metrics)
+	if err != nil {
+		return v, err
+	}
+	for _, c := range a.Changes {
+		if c.Metric != metric || c.Verdict == lab.Equivalent && c.Low == nil {
+			continue
+		}
+		switch shown, possible := g.beyond(c); {
+		case shown:
+			v.Failed = append(v.Failed, c)
+		case possible:
+			v.Open = append(v.Open, c)
+		}
+	}
+	return v, nil
+}
+
+// beyond reports whether a change is shown to be beyond the limit, and whether it may be.
+func (g Gate) beyond(c lab.Change) (shown, possible bool) {
+	if c.Low == nil || c.High == nil {
+		return false, true
+	}
+	if g.Above {
+		return *c.Low > g.Limit, *c.High > g.Limit
+	}
+	return *c.High < g.Limit, *c.Low < g.Limit
+}
+
+// freeDisk is a fact that is another all the time.
+const freeDisk = "disk_free"
+
+// differences are the facts that are not the same.
+func differences(before, after lab.Environment) []lab.EnvironmentChange {
+	all := []lab.EnvironmentChange{}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	delete(names, freeDisk)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, is := factText(before, name), factText(after, name)
+		if was != is {
+			all = append(all, lab.EnvironmentChange{Fact: name, Before: was, After: is})
+		}
+	}
+	return all
+}
+
+func factText(e lab.Environment, name string) string {
+	fact, known := e[name]
+	switch {
+	case !known:
+		return "not recorded"
+	case fact.Unavailable != "":
+		return "not available: " + fact.Unavailable
+	}
+	return strings.TrimSpace(fmt.Sprint(fact.Value, " ", fact.Unit))
+}

@@ -1,0 +1,99 @@
+package analysis_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/analysis"
+)
+
+// played is what a run found of one variant: response times, and rates.
+func played(times, rates []float64) lab.Analysis {
+	point := lab.Point{Name: "rate-20"}
+	metrics := []lab.Metric{
+		{Name: "response_time_p99", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: "response_time", Quantile: 0.99},
+		{Name: "goodput", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: "goodput"},
+	}
+	a := lab.Analysis{Study: "shop", Metrics: metrics, Confidence: 0.95, Margin: 0.05, Environment: lab.Environment{"kernel": {Value: "6.1"}, "disk_free": {Value: len(times)}}}
+	for i, values := range [][]float64{times, rates} {
+		sum := 0.0
+		for _, v := range values {
+			sum += v
+		}
+		a.Results = append(a.Results, lab.Result{Variant: "sync", Point: point, Metric: metrics[i].Name, Unit: metrics[i].Unit, N: len(values), Mean: sum / float64(len(values)), Values: values})
+	}
+	return a
+}
+
+func TestOneRunAgainstAnother(t *testing.T) {
+	rates := []float64{20, 20.1, 19.9, 20}
+	before := played([]float64{1, 1.01, 0.99, 1}, rates)
+	for name, c := range map[string]struct {
+		after        lab.Analysis
+		gate         string
+		verdict      lab.ComparisonVerdict // of the response time
+		failed, open bool
+	}{
+		"slower":            {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.05x", lab.Slower, true, false},
+		"slower, allowed":   {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.6x", lab.Slower, false, false},
+		"as before":         {played([]float64{1.01, 1, 1, 0.99}, rates), "p99>1.05x", lab.Equivalent, false, false},
+		"scattered":         {played([]float64{0.7, 1.6, 1.1, 0.9}, rates), "p99>1.05x", lab.Undecided, false, true},
+		"too few":           {played([]float64{1.5}, rates[:1]), "response_time_p99>1.05x", lab.Undecided, false, true},
+		"lower throughput":  {played([]float64{1, 1, 1.01, 0.99}, []float64{10, 10.1, 9.9, 10}), "goodput<0.95x", lab.Equivalent, true, false},
+		"higher throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{40, 40.1, 39.9, 40}), "goodput<0.95x", lab.Equivalent, false, false},
+		"nothing at all":    {played([]float64{1, 1, 1.01, 0.99}, []float64{0, 0, 0, 0}), "goodput<0.95x", lab.Equivalent, false, true},
+	} {
+		gate, err := analysis.ParseGate(c.gate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Changes[0].Verdict != c.verdict {
+			t.Errorf("%s: %+v, want it %s", name, got.Changes[0], c.verdict)
+		}
+		if g := got.Gates[0]; len(g.Failed) > 0 != c.failed || len(g.Open) > 0 != c.open {
+			t.Errorf("%s: gate %+v", name, g)
+		}
+	}
+}
+
+func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
+	before, after := played([]float64{1, 1.1}, []float64{2, 2}), played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
+	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"}, "disk_free": {Value: 3}}
+	after.Results[1].Point.Name = "rate-40"
+	got, err := analysis.Against(before, after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1", After: "6.2"}) ||
+		got.Environment[1].Before != "not recorded" || got.Environment[1].After != "not available: no such file" {
+		t.Errorf("environment %+v", got.Environment)
+	}
+	if want := "sync at rate-40 is in the later run only"; len(got.Missing) != 1 || got.Missing[0] != want {
+		t.Errorf("missing %q, want %q", got.Missing, want)
+	}
+	after.Results = nil
+	if _, err := analysis.Against(before, after, nil); err == nil || !strings.Contains(err.Error(), "in common") {
+		t.Errorf("two runs without anything in common: %v", err)
+	}
+}
+
+func TestMistakesInGates(t *testing.T) {
+	for _, text := range []string{"p99", "p99>5%", "p99>=1.05x", "p99>0x", "p99>1.2.3x", ">1.05x", ""} {
+		if gate, err := analysis.ParseGate(text); err == nil {
+			t.Errorf("%q is read as %+v", text, gate)
+		}
+	}
+	gate, err := analysis.ParseGate("p50>1.05x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := played([]float64{1, 1.1}, []float64{2, 2})
+	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil || !strings.Contains(err.Error(), "response_time_p99 goodput") {
+		t.Errorf("%v, want it to name the metrics that there are", err)
+	}
+}
