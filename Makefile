@@ -75,7 +75,8 @@ KUBERNETES = scripts/kubernetes.sh
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests on Kubernetes will be skipped" >&2
-	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m ./deploy/swarm ./deploy/kubernetes/... -- -p=1 -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave
+	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m ./deploy/swarm ./deploy/kubernetes/...
+	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave # one after another: they look for what is left
 
 .PHONY: check
 check: ## lint, and run the tests that need no server, but for those of whole trials, without the race detector (minutes)

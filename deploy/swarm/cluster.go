@@ -160,9 +160,6 @@ func (c *cluster) form(ctx context.Context) error {
 	if err := c.awaitReady(ctx); err != nil {
 		return err
 	}
-	if err := each(ctx, c.nodes, c.awaitPeers); err != nil {
-		return err
-	}
 	return first.engine.MakeOverlay(ctx, overlay, nil)
 }
 

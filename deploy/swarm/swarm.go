@@ -122,6 +122,10 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 		}
 		d.cluster = made
 	}
+	// A node that was cut off in the trial before is back with the others after a while only.
+	if err := each(ctx, d.cluster.nodes, d.cluster.awaitPeers); err != nil {
+		return nil, nil, fmt.Errorf("wait for all nodes of the swarm: %w", err)
+	}
 	for _, spec := range units {
 		program := containers.UnitProgram(d.programs, spec)
 		if d.images[program] != "" {
