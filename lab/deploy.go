@@ -135,6 +135,8 @@ const (
 	EventReady EventKind = "ready"
 	// EventFinished: every operation has reached its final state.
 	EventFinished EventKind = "finished"
+	// EventClock: the answer to CommandClock, as a ClockAnswer.
+	EventClock EventKind = "clock"
 	// EventFile: a piece of a file that the unit hands over, as a FilePiece.
 	EventFile EventKind = "file"
 	// EventReport: the unit's own account of its work; the last thing it sends.
@@ -168,6 +170,7 @@ type CommandKind string
 const (
 	CommandStart CommandKind = "start" // begin the job; the clock starts here
 	CommandStop  CommandKind = "stop"  // finish what is under way, hand over, report and end
+	CommandClock CommandKind = "clock" // answer, while another command is awaited, with what the clock says
 )
 
 // Command is one line that a unit reads from its standard input, as JSON.

@@ -30,6 +30,9 @@ type Metric struct {
 	// Per is what the quantity is divided by: PerOperation; empty: by nothing.
 	Per    string       `json:"per,omitempty"`
 	Source MetricSource `json:"source,omitempty"`
+	// Clocks: it is a time from one unit's clock to another's. Where these may differ too
+	// much for that, it is not available (see Clocks.Tells).
+	Clocks bool `json:"clocks,omitempty"`
 	// Phrase is what a sentence about the cost of an operation calls the quantity:
 	// "one order costs 11.0 statements". Empty: the sentence leaves it out.
 	Phrase string `json:"phrase,omitempty"`

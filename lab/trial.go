@@ -42,6 +42,10 @@ type Trial struct {
 	// Measures are what the system itself measures of a trial, by the name of
 	// its metric (SystemInfo.Metrics).
 	Measures map[string]float64 `json:"measures,omitempty"`
+	// Unmeasured are metrics that this trial cannot tell, with the reason.
+	Unmeasured map[string]string `json:"unmeasured,omitempty"`
+	// Clocks are those of the units' hosts; nil: all have the conductor's.
+	Clocks *Clocks `json:"clocks,omitempty"`
 	// Spectra are the distributions behind them, by quantity.
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
 	// Course is how the load went on, second by second.

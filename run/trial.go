@@ -88,6 +88,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
 	trial.WarmUp = found.WarmUp
 	withTraffic(trial.Parts, found.Traffic)
+	withholdByClocks(trial, e.plan.Study.Metrics)
 	return err
 }
 
@@ -111,6 +112,10 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 			return nil, endOr(ctx, deployment, err)
 		}
 	}
+	clocks, err := readClocks(ctx, deployment)
+	if err != nil {
+		return nil, endOr(ctx, deployment, err)
+	}
 	finished, records, err := w.job(ctx)
 	if trial.Profiled && err == nil {
 		err = profile.end()
@@ -125,6 +130,13 @@ func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab
 		return nil, fmt.Errorf("meter: %w", stopped)
 	}
 	trial.ElapsedSeconds, trial.Metered = finished.ElapsedSeconds, metered
+	after, err := readClocks(ctx, deployment)
+	if err != nil {
+		return nil, endOr(ctx, deployment, err)
+	}
+	if len(clocks) > 0 {
+		trial.Clocks = lab.NewClocks(clocks, after)
+	}
 	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
 		return nil, err
 	}

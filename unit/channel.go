@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -99,20 +100,38 @@ func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
 }
 
-// Await blocks until the given command arrives. Another command is an error;
-// the end of the channel is ErrGone.
+// Await blocks until the given command arrives, and says meanwhile what the clock says when
+// it is asked. Another command is an error; the end of the channel is ErrGone.
 func (c *Channel) Await(kind lab.CommandKind) error {
-	var command lab.Command
-	if err := c.commands.Decode(&command); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT) {
-			return ErrGone
+	for {
+		var command lab.Command
+		if err := c.commands.Decode(&command); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT) {
+				return ErrGone
+			}
+			return fmt.Errorf("read command %q: %w", kind, err)
 		}
-		return fmt.Errorf("read command %q: %w", kind, err)
+		switch command.Command {
+		case kind:
+			return nil
+		case lab.CommandClock:
+			if err := c.tellClock(); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("got command %q, want %q", command.Command, kind)
+		}
 	}
-	if command.Command != kind {
-		return fmt.Errorf("got command %q, want %q", command.Command, kind)
+}
+
+func (c *Channel) tellClock() error {
+	run, err := os.ReadFile(lab.KernelRun)
+	if err != nil {
+		run = nil // the clock is then taken for one of its own
 	}
-	return nil
+	return c.Tell(lab.EventClock, lab.ClockAnswer{
+		KernelRun: strings.TrimSpace(string(run)), Nanoseconds: time.Now().UnixNano(),
+	})
 }
 
 func (c *Channel) send(event lab.Event) error {

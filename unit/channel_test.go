@@ -2,7 +2,9 @@ package unit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,28 @@ func TestAwait(t *testing.T) {
 				t.Errorf("Await: %v, want %q", err, test.says)
 			}
 		})
+	}
+}
+
+// TestAUnitThatWaitsTellsItsClock, and goes on waiting.
+func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
+	var out bytes.Buffer
+	before := time.Now()
+	c := NewChannel(strings.NewReader(`{"command":"clock"}{"command":"start"}`), &out)
+	if err := c.Await(lab.CommandStart); err != nil {
+		t.Fatal(err)
+	}
+	var event lab.Event
+	var answer lab.ClockAnswer
+	if err := errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)); err != nil {
+		t.Fatal(err)
+	}
+	told := time.Unix(0, answer.Nanoseconds)
+	if event.Event != lab.EventClock || told.Before(before) || time.Since(told) < 0 {
+		t.Errorf("the unit said %s", out.String())
+	}
+	if run, err := os.ReadFile(lab.KernelRun); err == nil && strings.TrimSpace(string(run)) != answer.KernelRun {
+		t.Errorf("the unit takes its kernel run for %q, it is %q", answer.KernelRun, run)
 	}
 }
 

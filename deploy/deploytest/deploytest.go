@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -175,6 +176,7 @@ func fromStartToReports(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front", "stock", "views"))
 	defer stop(t, d)
 	job(t, d)
+	clocks(t, d, 4)
 	if answer := ask(t, d, "stock"); answer != "stock:1" {
 		t.Errorf("from outside stock says %q, want stock:1", answer)
 	}
@@ -203,6 +205,25 @@ func fromStartToReports(t *testing.T, s suite) {
 	}
 	if _, silent := d.Logs()["lead"]; silent {
 		t.Error("a unit that wrote nothing has a log")
+	}
+}
+
+// clocks reads those of all units, where they may differ. Here one kernel runs them all, so
+// what is found must lie within its bound of nothing.
+func clocks(t *testing.T, d lab.Deployment, units int) {
+	t.Helper()
+	timed, has := d.(lab.Timed)
+	if !has {
+		return
+	}
+	readings, err := timed.Clocks(t.Context())
+	if err != nil || len(readings) != units {
+		t.Fatalf("the clocks of %d units are %+v, %v", units, readings, err)
+	}
+	for _, r := range readings {
+		if !r.Shared || r.BoundSeconds <= 0 || math.Abs(r.OffsetSeconds) > r.BoundSeconds {
+			t.Errorf("the one clock of this host is %+v", r)
+		}
 	}
 }
 

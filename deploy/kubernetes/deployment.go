@@ -51,6 +51,9 @@ type deployment struct {
 	stopErr   error
 }
 
+// Clocks is that of lab.Timed: nodes may be other hosts.
+func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
+
 // newsPatience is how long the kubelet may take to tell that a program has ended: it looks
 // once in a second.
 const newsPatience = 5 * time.Second

@@ -32,6 +32,7 @@ type Unit struct {
 	// Ended is closed when the unit has ended and all that it said was heard.
 	Ended chan struct{}
 
+	clock   chan heard // answers of its clock
 	report  json.RawMessage
 	failure string
 	doomed  bool // guarded by the supervisor's mutex
@@ -39,7 +40,7 @@ type Unit struct {
 
 // NewUnit is a unit that is about to be started.
 func NewUnit(spec lab.UnitSpec) *Unit {
-	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{})}
+	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1)}
 }
 
 // Failure is what the unit said when it gave up, or "". It is read after its end.
@@ -158,6 +159,11 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	case u.Spec.Foreign: // finished: its keeper ends now, too
 	case event.Event == lab.EventReport:
 		u.report = event.Data
+	case event.Event == lab.EventClock:
+		select {
+		case u.clock <- heard{at: time.Now(), data: event.Data}:
+		default: // nobody has asked
+		}
 	case event.Event == lab.EventFile:
 		if err := s.handed.take(u.Spec.Name, event.Data); err != nil {
 			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))

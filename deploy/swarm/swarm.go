@@ -248,6 +248,9 @@ type deployment struct {
 	stopErr   error
 }
 
+// Clocks is that of lab.Timed: nodes may be other hosts.
+func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
+
 // startAll starts services side by side.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
 	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {

@@ -18,6 +18,7 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 		return
 	}
 	e.noteLimited()
+	e.noteClocks()
 	e.noteUnheld(a.Curves)
 	e.noteShared(a.Usages)
 }

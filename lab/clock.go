@@ -1,0 +1,70 @@
+package lab
+
+import (
+	"context"
+	"math"
+)
+
+// Timed is what a deployment is whose units may run on hosts with clocks of their own. Where
+// it is not one, all units run on the conductor's host, which has one clock.
+type Timed interface {
+	// Clocks reads the clock of every unit that speaks the control protocol and waits for
+	// a command.
+	Clocks(ctx context.Context) ([]ClockReading, error)
+}
+
+// ClockReading is how the clock of a unit's host stood against the conductor's, by one
+// question and its answer: the offset is that of the answer against the middle between
+// them, and half of the time between them is what it can be wrong by (D. L. Mills, RFC 5905,
+// section 8).
+type ClockReading struct {
+	Unit string `json:"unit"`
+	// Shared: the unit's kernel is the conductor's; there is one clock.
+	Shared        bool    `json:"shared,omitempty"`
+	OffsetSeconds float64 `json:"offset_seconds"`
+	BoundSeconds  float64 `json:"bound_seconds"`
+}
+
+// Clocks are the readings of a trial, before its load and after.
+type Clocks struct {
+	// ApartSeconds is the most by which two clocks can differ, the conductor's among them.
+	ApartSeconds float64        `json:"apart_seconds"`
+	Before       []ClockReading `json:"before"`
+	After        []ClockReading `json:"after"`
+}
+
+// NewClocks says how far apart the clocks of a trial can be.
+func NewClocks(before, after []ClockReading) *Clocks {
+	c := &Clocks{Before: before, After: after}
+	var behind, ahead float64 // the conductor's own clock is at 0
+	for _, readings := range [][]ClockReading{before, after} {
+		for _, r := range readings {
+			if r.Shared {
+				continue
+			}
+			behind = math.Min(behind, r.OffsetSeconds-r.BoundSeconds)
+			ahead = math.Max(ahead, r.OffsetSeconds+r.BoundSeconds)
+		}
+	}
+	c.ApartSeconds = ahead - behind
+	return c
+}
+
+// clockShare is how much of a time may be due to clocks that differ.
+const clockShare = 0.1
+
+// Tells reports whether a time in seconds, taken from one clock to another, is long enough
+// to say something.
+func (c *Clocks) Tells(seconds float64) bool {
+	return c == nil || c.ApartSeconds <= clockShare*seconds
+}
+
+// KernelRun is the file that says which run of which kernel this is: who reads the same has
+// the same clock.
+const KernelRun = "/proc/sys/kernel/random/boot_id"
+
+// ClockAnswer is the data of EventClock.
+type ClockAnswer struct {
+	KernelRun   string `json:"kernel_run"`  // empty: not known
+	Nanoseconds int64  `json:"nanoseconds"` // since 1970
+}

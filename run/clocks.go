@@ -1,0 +1,37 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// readClocks are those of a deployment on hosts that may have clocks of their own; none of
+// another.
+func readClocks(ctx context.Context, deployment lab.Deployment) ([]lab.ClockReading, error) {
+	timed, has := deployment.(lab.Timed)
+	if !has {
+		return nil, nil
+	}
+	return timed.Clocks(ctx)
+}
+
+// withholdByClocks takes out of a trial what it has measured from one host's clock to another's,
+// where that is too short a time for clocks which are that far apart.
+func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
+	for _, m := range metrics {
+		value, measured := trial.Measures[m.Name]
+		if !m.Clocks || !measured || trial.Clocks.Tells(value) {
+			continue
+		}
+		delete(trial.Measures, m.Name)
+		delete(trial.Spectra, m.Quantity)
+		if trial.Unmeasured == nil {
+			trial.Unmeasured = map[string]string{}
+		}
+		apart := time.Duration(trial.Clocks.ApartSeconds * float64(time.Second)).Round(time.Microsecond)
+		trial.Unmeasured[m.Name] = fmt.Sprintf("clocks differ by up to %v, and it was %.3g s", apart, value)
+	}
+}

@@ -1,0 +1,46 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestATimeBetweenClocksNeedsClocksThatAgree: what is less than ten times their difference is
+// withheld with its reason, and nothing else.
+func TestATimeBetweenClocksNeedsClocksThatAgree(t *testing.T) {
+	metrics := []lab.Metric{
+		{Name: "completion", Quantity: lab.CompletionTime, Clocks: true},
+		{Name: "staleness", Quantity: lab.Staleness, Clocks: true},
+		{Name: "response", Quantity: lab.ResponseTime},
+	}
+	for name, c := range map[string]struct {
+		clocks *lab.Clocks
+		left   []string
+	}{
+		"one clock":       {nil, []string{"completion", "response", "staleness"}},
+		"clocks that are": {&lab.Clocks{ApartSeconds: 0.002}, []string{"completion", "response"}},
+		"far apart":       {&lab.Clocks{ApartSeconds: 1}, []string{"response"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trial := lab.Trial{Clocks: c.clocks,
+				Measures: map[string]float64{"completion": 0.021, "staleness": 0.019, "response": 0.001},
+				Spectra:  map[string][]lab.Quantile{lab.CompletionTime: nil, lab.Staleness: nil, lab.ResponseTime: nil}}
+			withholdByClocks(&trial, metrics)
+			if left := slices.Sorted(maps.Keys(trial.Measures)); !slices.Equal(left, c.left) {
+				t.Errorf("left are %q, want %q", left, c.left)
+			}
+			if len(trial.Spectra) != len(trial.Measures) || len(trial.Unmeasured) != 3-len(c.left) {
+				t.Errorf("spectra %v, unmeasured %v", trial.Spectra, trial.Unmeasured)
+			}
+			for metric, why := range trial.Unmeasured {
+				if !strings.HasPrefix(why, "clocks differ by up to ") {
+					t.Errorf("%s is not available: %q", metric, why)
+				}
+			}
+		})
+	}
+}
