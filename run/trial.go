@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
@@ -39,25 +38,27 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
-	var reports []lab.UnitReport
-	var profile watched
+	var done Played
 	if played == nil {
-		reports, played = e.work(ctx, s.layout, deployment, host, watch, trial, &profile)
+		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap, Profiled: trial.Profiled,
+			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector}
+		done, played = job.Play(ctx)
 	}
+	trial.ElapsedSeconds, trial.Metered, trial.Clocks, trial.Faults = done.Finished.ElapsedSeconds, done.Used, done.Clocks, done.Faults
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{Reports: reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
+	left := lab.Leftover{Reports: done.Reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
 		Spawned: spawned, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {
-		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, reports), trial.Faults)
+		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, done.Reports), trial.Faults)
 	}
 	if played == nil {
 		played = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
 	if played == nil && trial.Profiled {
-		played = e.layers(ctx, s, deployment, profile, trial)
+		played = e.layers(ctx, s, deployment, done.profile, trial)
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
@@ -90,130 +91,6 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	withTraffic(trial.Parts, found.Traffic)
 	withholdByClocks(trial, e.plan.Study.Metrics)
 	return err
-}
-
-// work runs the job between the two marks of the meter.
-func (e *experiment) work(ctx context.Context, layout lab.Layout, deployment lab.Deployment, host lab.Observation, watch *stopwatch,
-	trial *lab.Trial, profile *watched) ([]lab.UnitReport, error) {
-	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
-		return nil, err
-	}
-	metering, err := e.Meter.Watch(ctx, deployment.Units())
-	if err != nil {
-		return nil, endOr(ctx, deployment, fmt.Errorf("meter: %w", err))
-	}
-	watch.lap(lab.PhaseReady)
-	w := window{deployment: deployment, metering: metering, host: host, faults: e.plan.Study.Faults, injector: e.Injector}
-	if len(w.faults) > 0 {
-		w.targets = targets(deployment, layout, metering)
-	}
-	if trial.Profiled {
-		if err := profile.begin(e.Meter, deployment.Units()); err != nil {
-			return nil, endOr(ctx, deployment, err)
-		}
-	}
-	clocks, err := readClocks(ctx, deployment)
-	if err != nil {
-		return nil, endOr(ctx, deployment, err)
-	}
-	finished, records, err := w.job(ctx)
-	if trial.Profiled && err == nil {
-		err = profile.end()
-	}
-	trial.Faults = records
-	metered, stopped := metering.Stop()
-	watch.lap(lab.PhaseJob)
-	if err != nil {
-		return nil, endOr(ctx, deployment, err) // what the meter misses for it is no news
-	}
-	if stopped != nil {
-		return nil, fmt.Errorf("meter: %w", stopped)
-	}
-	trial.ElapsedSeconds, trial.Metered = finished.ElapsedSeconds, metered
-	after, err := readClocks(ctx, deployment)
-	if err != nil {
-		return nil, endOr(ctx, deployment, err)
-	}
-	if len(clocks) > 0 {
-		trial.Clocks = lab.NewClocks(clocks, after)
-	}
-	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		return nil, err
-	}
-	reports, err := deployment.Reports(ctx)
-	watch.lap(lab.PhaseReports)
-	return reports, err
-}
-
-// endOr is how a unit ended, where the meter has lost it before its deployer told: that
-// says more than that it has gone.
-func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
-	if !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, endNotice)
-	defer cancel()
-	_, ended := deployment.Await(ctx, lab.EventFinished)
-	if ended == nil || errors.Is(ended, context.DeadlineExceeded) {
-		return err
-	}
-	return ended
-}
-
-// endNotice is how long the news of a unit's end may take.
-const endNotice = time.Second
-
-// window is the measured part of a trial.
-type window struct {
-	deployment lab.Deployment
-	metering   lab.Metering
-	host       lab.Observation
-	faults     []lab.Fault
-	injector   lab.Injector
-	targets    []lab.FaultTarget
-}
-
-// job runs from just before the start command until just after the last
-// operation. What is killed meanwhile is started again before it returns.
-func (w window) job(ctx context.Context) (lab.Event, []lab.FaultRecord, error) {
-	if err := w.mark(); err != nil {
-		return lab.Event{}, nil, err
-	}
-	w.host.Open()
-	if err := w.deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		return lab.Event{}, nil, err
-	}
-	if len(w.faults) == 0 {
-		finished, err := w.finish(ctx)
-		return finished, nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	injection := w.injector.Begin(ctx, w.faults, w.targets)
-	finished, err := w.finish(ctx)
-	if err != nil {
-		cancel() // nothing is healed in a trial that has failed
-		return finished, injection.End(), err
-	}
-	records := injection.End()
-	return finished, records, unhealed(records)
-}
-
-// finish waits for the last operation.
-func (w window) finish(ctx context.Context) (lab.Event, error) {
-	finished, err := w.deployment.Await(ctx, lab.EventFinished)
-	if err != nil {
-		return finished, err
-	}
-	w.host.Close()
-	return finished, w.mark()
-}
-
-func (w window) mark() error {
-	if err := w.metering.Mark(); err != nil {
-		return fmt.Errorf("meter: %w", err)
-	}
-	return nil
 }
 
 // judge says whether the trial counts.

@@ -102,8 +102,8 @@ func rules() []rule {
 			"what checks the house must not depend on it"},
 		{"internal/figures", []string{"lab", "stats", "report/figure"}, nil, nil,
 			"figures are made of numbers; what they are of is the matter of the benchmark"},
-		{"internal/trials", []string{"lab", "deploy", "meter"}, nil, nil,
-			"a benchmark's trial is deployed and metered as any other, without knowing the system"},
+		{"internal/trials", []string{"lab", "deploy", "meter", "run"}, nil, nil,
+			"a benchmark's trial is deployed and played as any other, without knowing the system"},
 		{"internal/servers", []string{"lab", "backing", "deploy/supervise", "internal/trials"}, any, nil,
 			"a server that stands alone is run as those of trials are, without knowing what for"},
 	}...)

@@ -1,6 +1,6 @@
 // Package trials is what the benchmarks of systems share of a trial: the layout is
-// deployed as the conductor does it (deploy/process, meter), its job runs between
-// two marks of the meter, and everything is torn down.
+// deployed, its job is played as the conductor plays it (run.Job), and everything is torn
+// down.
 //
 // It makes no plan, keeps no record and plays nothing again: a trial that fails
 // ends a benchmark. What is measured and how often is the matter of the benchmark
@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/run"
 )
 
 // What a program that deploys is besides, as its first argument; see deploy/process.
@@ -76,9 +77,7 @@ func Deployer(units string) (*process.Deployer, error) {
 
 // Outcome is what a trial gave.
 type Outcome struct {
-	Finished lab.Event        // of the lead unit
-	Used     lab.Metered      // between the marks, by the units, servers among them
-	Reports  []lab.UnitReport // what each unit reported at its end
+	run.Played
 	// Deployment is what has been played; its servers still run.
 	Deployment lab.Deployment
 }
@@ -104,48 +103,12 @@ func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir str
 			err = fmt.Errorf("%w %v", err, logs)
 		}
 	}()
-	outcome, err := work(ctx, deployment)
+	played, err := run.Job{Deployment: deployment, Meter: meter.New()}.Play(ctx)
+	if why, absent := played.Used.Total.Unavailable["cpu_seconds"]; err == nil && absent {
+		err = fmt.Errorf("CPU time could not be metered: %s", why)
+	}
 	if err != nil {
 		return err
 	}
-	return judge(outcome)
-}
-
-// work runs the job of a deployment between two marks and asks for the reports.
-func work(ctx context.Context, deployment lab.Deployment) (Outcome, error) {
-	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
-		return Outcome{}, err
-	}
-	metering, err := meter.New().Watch(ctx, deployment.Units())
-	if err != nil {
-		return Outcome{}, err
-	}
-	finished, err := between(ctx, deployment, metering)
-	used, stopped := metering.Stop()
-	if why, absent := used.Total.Unavailable["cpu_seconds"]; absent {
-		stopped = errors.Join(stopped, fmt.Errorf("CPU time could not be metered: %s", why))
-	}
-	if err := errors.Join(err, stopped); err != nil {
-		return Outcome{}, err
-	}
-	if err := deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		return Outcome{}, err
-	}
-	reports, err := deployment.Reports(ctx)
-	return Outcome{Finished: finished, Used: used, Reports: reports, Deployment: deployment}, err
-}
-
-// between is what happens from mark to mark.
-func between(ctx context.Context, deployment lab.Deployment, metering lab.Metering) (lab.Event, error) {
-	if err := metering.Mark(); err != nil {
-		return lab.Event{}, err
-	}
-	if err := deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		return lab.Event{}, err
-	}
-	finished, err := deployment.Await(ctx, lab.EventFinished)
-	if err != nil {
-		return lab.Event{}, err
-	}
-	return finished, metering.Mark()
+	return judge(Outcome{Played: played, Deployment: deployment})
 }

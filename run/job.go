@@ -1,0 +1,154 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Job is what a deployment is there for, from its readiness to its reports: the same in
+// trials of studies and in those of benchmarks.
+type Job struct {
+	Deployment lab.Deployment
+	Meter      lab.Meter
+	// Host watches the host meanwhile; nil: nobody does.
+	Host lab.Observation
+	// Lap is told of every phase that ends; nil: nobody wants to know.
+	Lap func(lab.PhaseName)
+	// Profiled: threads are watched, too.
+	Profiled bool
+	// Faults are done to units of the layout while the job runs.
+	Faults   []lab.Fault
+	Injector lab.Injector
+	Layout   lab.Layout
+}
+
+// Played is what a job gave. Of one that failed it has what came before.
+type Played struct {
+	Finished lab.Event        // of the lead unit
+	Used     lab.Metered      // between the marks
+	Reports  []lab.UnitReport // what each unit reported at its end
+	Faults   []lab.FaultRecord
+	Clocks   *lab.Clocks
+	profile  watched
+}
+
+// Play waits until the units are ready, runs the job between two marks of the meter, and
+// has the units stop and report.
+func (j Job) Play(ctx context.Context) (played Played, err error) {
+	if _, err := j.Deployment.Await(ctx, lab.EventReady); err != nil {
+		return played, err
+	}
+	metering, err := j.Meter.Watch(ctx, j.Deployment.Units())
+	if err != nil {
+		return played, endOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
+	}
+	j.lap(lab.PhaseReady)
+	before, err := readClocks(ctx, j.Deployment)
+	if err == nil && j.Profiled {
+		err = played.profile.begin(j.Meter, j.Deployment.Units())
+	}
+	if err == nil {
+		played.Finished, played.Faults, err = j.run(ctx, metering)
+	}
+	if err == nil && j.Profiled {
+		err = played.profile.end()
+	}
+	used, stopped := metering.Stop()
+	j.lap(lab.PhaseJob)
+	if err != nil {
+		return played, endOr(ctx, j.Deployment, err) // what the meter misses for it is no news
+	}
+	if stopped != nil {
+		return played, fmt.Errorf("meter: %w", stopped)
+	}
+	played.Used = used
+	after, err := readClocks(ctx, j.Deployment)
+	if err != nil {
+		return played, endOr(ctx, j.Deployment, err)
+	}
+	if len(after) > 0 {
+		played.Clocks = lab.NewClocks(before, after)
+	}
+	if err := j.Deployment.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		return played, err
+	}
+	played.Reports, err = j.Deployment.Reports(ctx)
+	j.lap(lab.PhaseReports)
+	return played, err
+}
+
+func (j Job) lap(phase lab.PhaseName) {
+	if j.Lap != nil {
+		j.Lap(phase)
+	}
+}
+
+// run is from just before the start command until just after the last operation. What is
+// killed meanwhile is started again before it returns.
+func (j Job) run(ctx context.Context, metering lab.Metering) (lab.Event, []lab.FaultRecord, error) {
+	if err := mark(metering); err != nil {
+		return lab.Event{}, nil, err
+	}
+	if j.Host != nil {
+		j.Host.Open()
+	}
+	if err := j.Deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		return lab.Event{}, nil, err
+	}
+	if len(j.Faults) == 0 {
+		finished, err := j.finish(ctx, metering)
+		return finished, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	injection := j.Injector.Begin(ctx, j.Faults, targets(j.Deployment, j.Layout, metering))
+	finished, err := j.finish(ctx, metering)
+	if err != nil {
+		cancel() // nothing is healed in a trial that has failed
+		return finished, injection.End(), err
+	}
+	records := injection.End()
+	return finished, records, unhealed(records)
+}
+
+// finish waits for the last operation.
+func (j Job) finish(ctx context.Context, metering lab.Metering) (lab.Event, error) {
+	finished, err := j.Deployment.Await(ctx, lab.EventFinished)
+	if err != nil {
+		return finished, err
+	}
+	if j.Host != nil {
+		j.Host.Close()
+	}
+	return finished, mark(metering)
+}
+
+func mark(metering lab.Metering) error {
+	if err := metering.Mark(); err != nil {
+		return fmt.Errorf("meter: %w", err)
+	}
+	return nil
+}
+
+// endOr is how a unit ended, where the meter has lost it before its deployer told: that
+// says more than that it has gone.
+func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
+	if !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, endNotice)
+	defer cancel()
+	_, ended := deployment.Await(ctx, lab.EventFinished)
+	if ended == nil || errors.Is(ended, context.DeadlineExceeded) {
+		return err
+	}
+	return ended
+}
+
+// endNotice is how long the news of a unit's end may take.
+const endNotice = time.Second
