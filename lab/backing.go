@@ -64,9 +64,15 @@ type Service interface {
 	Release() error
 }
 
-// FileService is a Service that its clients use as files: they need its folder.
-type FileService interface {
+// EmbeddedService is a Service that is a part of the units that use it.
+type EmbeddedService interface {
 	Service
+	Embedded()
+}
+
+// FileService is an EmbeddedService that its clients use as files: they need its folder.
+type FileService interface {
+	EmbeddedService
 	// Folder is a folder of the conductor's host.
 	Folder() string
 }

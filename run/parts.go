@@ -39,7 +39,7 @@ func (s Services) parts(layout lab.Layout) []lab.Part {
 		if _, has := s[spec.Name].Server(); has {
 			part.Units = 1
 		}
-		_, part.Embedded = s[spec.Name].(lab.FileService)
+		_, part.Embedded = s[spec.Name].(lab.EmbeddedService)
 		all = append(all, part)
 	}
 	return all

@@ -15,6 +15,7 @@ func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, true }
 type files struct{ lab.Service }
 
 func (files) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, false }
+func (files) Embedded()                    {}
 func (files) Folder() string               { return "" }
 
 func TestPartsOfALayout(t *testing.T) {

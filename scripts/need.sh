@@ -156,7 +156,10 @@ case "${1:-}" in
     serve mariadbd mariadb-server
     serve postgres postgresql '/usr/lib/postgresql/*/bin'
     serve rabbitmq-server rabbitmq-server
+    serve redis-server redis-server /usr/bin
+    serve memcached memcached /usr/bin
     serve haproxy haproxy
+    serve nginx nginx-light
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's

@@ -70,6 +70,8 @@ func debianPackage(kind Kind) string {
 		return "postgresql"
 	case RabbitMQ:
 		return "rabbitmq-server"
+	case Redis:
+		return "redis-server"
 	}
 	return string(kind)
 }

@@ -34,6 +34,7 @@ func Backings(scratch string) []Backing {
 		{string(RabbitMQ), RabbitMQ, scratch}, {RabbitMQClassic, RabbitMQ, scratch},
 		{string(NATS), NATS, scratch}, {string(Mongo), Mongo, scratch},
 		{string(Cassandra), Cassandra, scratch},
+		{string(Redis), Redis, scratch}, {string(Memcached), Memcached, scratch},
 	}
 }
 

@@ -26,6 +26,8 @@ func (s *Server) DSN(at, database string) string {
 			return s.address("cassandra", at, "?commitlog_sync=periodic") // which its client refuses unless told
 		}
 		return s.address("cassandra", at, "")
+	case Redis, Memcached:
+		return s.address(string(s.Kind), at, "")
 	}
 	return s.address("mongodb", at, "/"+database+"?directConnection=true&authSource=admin")
 }

@@ -1,14 +1,15 @@
 // Package server says how the servers that backing services need are run: MariaDB,
-// PostgreSQL, RabbitMQ, NATS JetStream, a MongoDB-protocol server and Cassandra. A
-// deployer runs them, as units like any other.
+// PostgreSQL, RabbitMQ, NATS JetStream, a MongoDB-protocol server, Cassandra, and the
+// caches Redis and memcached. A deployer runs them, as units like any other.
 //
 // A server is private to one trial: it keeps everything in the volume of its unit,
 // listens at its own addresses only, has random credentials that stand in files of mode
-// 0600 and never in arguments, and runs with full durability and small caches.
+// 0600 and never in arguments, and runs with full durability and small caches. A cache
+// keeps nothing on the disk: what it had is gone when it ends.
 //
 // The package knows nothing of what is stored: schemas, queues and collections
 // are made by the clients (backing/database, backing/broker, backing/document,
-// backing/wide).
+// backing/wide, backing/cache).
 //
 // Entry points: Backings for studies; New for one server; Available for what this host has.
 package server
@@ -35,10 +36,14 @@ const (
 	NATS      Kind = "nats"
 	Mongo     Kind = "mongo"
 	Cassandra Kind = "cassandra"
+	Redis     Kind = "redis"
+	Memcached Kind = "memcached"
 )
 
 // Kinds lists all of them in the order in which they are shown.
-func Kinds() []Kind { return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo, Cassandra} }
+func Kinds() []Kind {
+	return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo, Cassandra, Redis, Memcached}
+}
 
 // Settings are the knobs of a server. The zero value is fit for a trial on a small
 // machine.
@@ -47,8 +52,10 @@ type Settings struct {
 	// RabbitMQ and NATS take it as the limit from which they hold publishers back
 	// or keep no more in memory, and get four times as much.
 	// Cassandra keeps as much until it writes it out, in a heap of five times that.
+	// Of Redis and memcached it is all that they keep.
 	Memory int64
-	// Connections is how many clients may be connected; 0 means 200.
+	// Connections is how many clients may be connected; 0 means 200. Redis and memcached
+	// let in five times as many.
 	Connections int
 	// Periodic has Cassandra acknowledge what is not on the disk yet, as it does where
 	// nobody says otherwise: a crash may cost the last ten seconds.
@@ -104,6 +111,10 @@ func programOf(kind Kind) (program, error) {
 		return program{installedMongo, describeMongo, mongoReady}, nil
 	case Cassandra:
 		return program{installedCassandra, describeCassandra, cassandraReady}, nil
+	case Redis:
+		return program{installedRedis, describeRedis, cacheReady}, nil
+	case Memcached:
+		return program{installedMemcached, describeMemcached, cacheReady}, nil
 	}
 	return program{}, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
 }

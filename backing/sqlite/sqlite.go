@@ -52,11 +52,16 @@ func (Backing) Fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.S
 	return service{folder}, nil
 }
 
+var _ lab.FileService = service{}
+
 // service is a folder of databases.
 type service struct{ folder string }
 
 // Address implements lab.Service.
 func (s service) Address(string) string { return "sqlite://" + filepath.ToSlash(s.folder) }
+
+// Embedded implements lab.EmbeddedService.
+func (s service) Embedded() {}
 
 // Folder implements lab.FileService.
 func (s service) Folder() string { return s.folder }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/named"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
@@ -39,7 +40,7 @@ const spansVariable = "CLEAVE_SPANS"
 // backings are the backing services that this program can provide. A server that
 // the user names takes the place of a private one.
 func backings(scratch string) (map[string]lab.Backing, error) {
-	all := map[string]lab.Backing{sqlite.Kind: sqlite.New()}
+	all := map[string]lab.Backing{sqlite.Kind: sqlite.New(), cache.Memory: cache.Embedded{}}
 	for _, b := range server.Backings(scratch) {
 		all[b.Kind()] = b
 	}

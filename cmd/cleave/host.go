@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/named"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
@@ -205,7 +206,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	if err := compose.Missing(); err != nil {
 		found.Deployments["compose"] = err.Error()
 	}
-	found.Backings = map[string]backingState{sqlite.Kind: {Is: "SQLite, embedded"}}
+	found.Backings = map[string]backingState{
+		sqlite.Kind: {Is: "SQLite, embedded"}, cache.Memory: {Is: "a cache in the units, embedded"},
+	}
 	for _, b := range server.Available() {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}

@@ -1,0 +1,197 @@
+// Package cache is the client of a cache: values of bytes by their key, in Redis, in
+// memcached or in the process itself, with one meaning over all of them.
+//
+// What was set may be gone at any time: a cache drops what was not used for the longest
+// time when its memory is full, and everything when it ends. It never hands out what was
+// deleted, replaced or is older than it may become. Callers keep the truth elsewhere and
+// go on without a cache that does not answer.
+//
+// It starts no server (backing/server does) and knows nothing of what the values mean.
+//
+// Entry points: Open, Cache; Embedded for studies.
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what callers may ask for.
+const (
+	MaxKey    = 250     // bytes
+	MaxValue  = 1 << 20 // bytes
+	MaxExpiry = 30 * 24 * time.Hour
+)
+
+// What errors.Is finds in the errors of a Cache, beside the end of a context.
+var (
+	// ErrKey is a key that is empty, too long, or has other bytes than visible ASCII.
+	ErrKey = fmt.Errorf("a key has 1 to %d visible characters of ASCII, and no space", MaxKey)
+	// ErrTooLarge is a value with more than MaxValue bytes.
+	ErrTooLarge = fmt.Errorf("the value has more than %d bytes", MaxValue)
+	// ErrUnavailable is a cache that did not answer in time. What was asked may have been
+	// carried out.
+	ErrUnavailable = errors.New("the cache does not answer")
+)
+
+// Options are the knobs of a client.
+type Options struct {
+	// Connections is how many requests are open at a time, each on a connection of its
+	// own; 0 means 32. Further calls wait for their turn, or the end of their context.
+	Connections int
+	// Timeout bounds what one request takes; 0 means a second.
+	Timeout time.Duration
+}
+
+// Cache is a client. Its methods may be called from any number of goroutines.
+type Cache struct {
+	driver       driver
+	open         chan struct{} // has an entry for every request that is under way
+	hits, misses atomic.Int64
+}
+
+// driver is one kind of cache. Keys, values and times that it is given are checked.
+type driver interface {
+	// get returns the values that there are; the caller may change them.
+	get(ctx context.Context, keys []string) (map[string][]byte, error)
+	// set keeps a copy of the value for so many seconds; 0: for as long as there is room.
+	set(ctx context.Context, key string, value []byte, seconds int) error
+	remove(ctx context.Context, keys []string) error
+	close() error
+}
+
+// Open makes a client and proves that the cache answers. The address holds a password:
+// keep it out of arguments and messages.
+//
+//	memory://?bytes=67108864              in this process, which shares it with no other
+//	redis://user:password@host:port
+//	memcached://user:password@host:port
+func Open(ctx context.Context, address string, options Options) (*Cache, error) {
+	if options.Connections == 0 {
+		options.Connections = 32
+	}
+	if options.Timeout == 0 {
+		options.Timeout = time.Second
+	}
+	if options.Connections < 0 || options.Timeout < 0 {
+		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give more than none of each", options.Connections, options.Timeout)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("open cache: its address is not a URL") // err has the password in it
+	}
+	c := &Cache{open: make(chan struct{}, options.Connections)}
+	switch {
+	case u.Scheme == Memory && u.Host == "":
+		c.driver, err = openMemory(u)
+	case u.Scheme == "redis" && u.Host != "":
+		c.driver = openRedis(u, options)
+	case u.Scheme == "memcached" && u.Host != "":
+		c.driver = openMemcached(u, options)
+	default:
+		err = errors.New("use memory://, redis://user:password@host:port or memcached://user:password@host:port")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open cache %s: %w", u.Redacted(), err)
+	}
+	if _, err := c.driver.get(ctx, []string{"cleave"}); err != nil {
+		return nil, errors.Join(fmt.Errorf("open cache %s: %w", u.Redacted(), err), c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the connections. Nothing may be under way.
+func (c *Cache) Close() error { return c.driver.close() }
+
+// Get returns a value; found is false where there is none. The caller may change it.
+func (c *Cache) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+	values, err := c.GetMany(ctx, key)
+	value, found = values[key]
+	return value, found, err
+}
+
+// GetMany returns those of the values that there are, by their keys, with one request.
+func (c *Cache) GetMany(ctx context.Context, keys ...string) (values map[string][]byte, err error) {
+	if len(keys) == 0 {
+		return map[string][]byte{}, nil
+	}
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	err = c.request(ctx, keys, func() (err error) {
+		values, err = c.driver.get(ctx, keys)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get %s from the cache: %w", named(keys), err)
+	}
+	c.hits.Add(int64(len(values)))
+	c.misses.Add(int64(len(keys) - len(values)))
+	return values, nil
+}
+
+// Set puts a value in the place of the one of that key, if there is any. It is gone after
+// the time given, which is rounded up to seconds; 0: when there is no room for it.
+func (c *Cache) Set(ctx context.Context, key string, value []byte, expiry time.Duration) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("set %s in the cache: %d bytes: %w", named([]string{key}), len(value), ErrTooLarge)
+	}
+	if expiry < 0 || expiry > MaxExpiry {
+		return fmt.Errorf("set %s in the cache: it cannot be kept for %v: give 0 to %v", named([]string{key}), expiry, MaxExpiry)
+	}
+	seconds := int((expiry + time.Second - 1) / time.Second)
+	err := c.request(ctx, []string{key}, func() error { return c.driver.set(ctx, key, value, seconds) })
+	if err != nil {
+		return fmt.Errorf("set %s in the cache: %w", named([]string{key}), err)
+	}
+	return nil
+}
+
+// Delete removes values, where there are any.
+func (c *Cache) Delete(ctx context.Context, keys ...string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := c.request(ctx, keys, func() error { return c.driver.remove(ctx, keys) }); err != nil {
+		return fmt.Errorf("delete %s from the cache: %w", named(keys), err)
+	}
+	return nil
+}
+
+// Found says how many of the keys that were asked for had a value, and how many had none.
+func (c *Cache) Found() (hits, misses int64) { return c.hits.Load(), c.misses.Load() }
+
+// request carries out one request when its turn has come.
+func (c *Cache) request(ctx context.Context, keys []string, work func() error) error {
+	for _, key := range keys {
+		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' }) {
+			return fmt.Errorf("key %s: %w", named([]string{key}), ErrKey)
+		}
+	}
+	select {
+	case c.open <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting behind %d open requests: %w", cap(c.open), ctx.Err())
+	}
+	defer func() { <-c.open }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return work()
+}
+
+// named is what a message calls keys: the first one, which may be anything.
+func named(keys []string) string {
+	first := keys[0]
+	if len(first) > 60 {
+		first = first[:60] + "..."
+	}
+	if len(keys) == 1 {
+		return strconv.QuoteToASCII(first)
+	}
+	return fmt.Sprintf("%q and %d more", first, len(keys)-1)
+}

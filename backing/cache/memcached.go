@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+)
+
+// memcachedCache is a server of memcached. Its client knows no contexts: a request ends
+// with the client's own timeout.
+type memcachedCache struct{ client *memcache.Client }
+
+func openMemcached(u *url.URL, options Options) memcachedCache {
+	// The address is resolved with every connection: a server may come back elsewhere.
+	client := memcache.NewFromSelector(oneServer(u.Host))
+	client.Timeout, client.MaxIdleConns = options.Timeout, options.Connections
+	client.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if err := logIn(connection, u.User, options.Timeout); err != nil {
+			_ = connection.Close() // why it is of no use is known
+			return nil, err
+		}
+		return connection, nil
+	}
+	return memcachedCache{client}
+}
+
+// logIn is the first thing that a connection to a memcached with users says: its text
+// protocol takes the name and the password as the value of any key.
+func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error {
+	if err := connection.SetDeadline(time.Now().Add(within)); err != nil {
+		return err
+	}
+	password, _ := user.Password()
+	says := user.Username() + " " + password
+	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(says), says); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(connection).ReadString('\n') // it says no more than this before it is asked
+	if err != nil {
+		return err
+	}
+	if answer = strings.TrimSpace(answer); answer != "STORED" {
+		return fmt.Errorf("memcached does not let %s in: %s", user.Username(), answer)
+	}
+	return connection.SetDeadline(time.Time{})
+}
+
+// oneServer is the address that all keys are kept at.
+type oneServer string
+
+// Network implements net.Addr.
+func (s oneServer) Network() string { return "tcp" }
+
+// String implements net.Addr.
+func (s oneServer) String() string { return string(s) }
+
+// PickServer implements memcache.ServerSelector.
+func (s oneServer) PickServer(string) (net.Addr, error) { return s, nil }
+
+// Each implements memcache.ServerSelector.
+func (s oneServer) Each(work func(net.Addr) error) error { return work(s) }
+
+func (m memcachedCache) get(_ context.Context, keys []string) (map[string][]byte, error) {
+	items, err := m.client.GetMulti(keys)
+	if err != nil {
+		return nil, m.failed(err)
+	}
+	values := make(map[string][]byte, len(items))
+	for key, item := range items {
+		values[key] = item.Value
+	}
+	return values, nil
+}
+
+func (m memcachedCache) set(_ context.Context, key string, value []byte, seconds int) error {
+	return m.failed(m.client.Set(&memcache.Item{Key: key, Value: value, Expiration: int32(seconds)}))
+}
+
+func (m memcachedCache) remove(_ context.Context, keys []string) error {
+	for _, key := range keys {
+		if err := m.client.Delete(key); err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
+			return m.failed(err)
+		}
+	}
+	return nil
+}
+
+func (m memcachedCache) close() error { return m.client.Close() }
+
+// failed drops the idle connections with one that has failed: they lead to the same
+// server, and one that has begun anew knows none of them.
+func (m memcachedCache) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	_ = m.client.Close() // of connections that are of no use
+	return fmt.Errorf("%w: %v", ErrUnavailable, err)
+}

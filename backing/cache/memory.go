@@ -1,0 +1,165 @@
+package cache
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Memory is what studies call the cache in the process that uses it.
+const Memory = "memory"
+
+// memoryBytes is what it may keep where its address does not say: as much as a server.
+const memoryBytes = 64 << 20
+
+// entryBytes is about what an entry takes beside its key and its value: the element of
+// the list, the entry, and its share of the map.
+const entryBytes = 160
+
+// memory is a cache of this process: the entry that was not used for the longest time
+// makes room.
+type memory struct {
+	mu      sync.Mutex
+	room    int64 // in bytes
+	entries map[string]*list.Element
+	used    *list.List // of entry, the one used last in front
+}
+
+type entry struct {
+	key   string
+	value []byte
+	until time.Time // zero: for as long as there is room
+}
+
+func (e entry) size() int64 { return int64(len(e.key)+len(e.value)) + entryBytes }
+
+func openMemory(u *url.URL) (*memory, error) {
+	m := &memory{room: memoryBytes, entries: map[string]*list.Element{}, used: list.New()}
+	if text := u.Query().Get("bytes"); text != "" {
+		room, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || room < 0 {
+			return nil, fmt.Errorf("bytes is %q: give how many bytes it may keep", text)
+		}
+		m.room = room
+	}
+	return m, nil
+}
+
+func (m *memory) get(_ context.Context, keys []string) (map[string][]byte, error) {
+	now, values := time.Now(), make(map[string][]byte, len(keys))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		element, found := m.entries[key]
+		if !found {
+			continue
+		}
+		e := element.Value.(entry)
+		if !e.until.IsZero() && !now.Before(e.until) {
+			m.drop(element)
+			continue
+		}
+		m.used.MoveToFront(element)
+		values[key] = slices.Clone(e.value)
+	}
+	return values, nil
+}
+
+func (m *memory) set(_ context.Context, key string, value []byte, seconds int) error {
+	e := entry{key: key, value: append([]byte{}, value...)}
+	if seconds > 0 {
+		e.until = time.Now().Add(time.Duration(seconds) * time.Second)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before, found := m.entries[key]; found {
+		m.drop(before)
+	}
+	m.entries[key] = m.used.PushFront(e)
+	m.room -= e.size()
+	for m.room < 0 {
+		m.drop(m.used.Back())
+	}
+	return nil
+}
+
+func (m *memory) remove(_ context.Context, keys []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		if element, found := m.entries[key]; found {
+			m.drop(element)
+		}
+	}
+	return nil
+}
+
+// drop makes room; the lock is held.
+func (m *memory) drop(element *list.Element) {
+	e := m.used.Remove(element).(entry)
+	delete(m.entries, e.key)
+	m.room += e.size()
+}
+
+func (m *memory) close() error { return nil }
+
+// Embedded is the cache in the units that use it as a backing service: each has one of
+// its own, and what one unit changes, another does not see. So only what a single unit
+// both reads and changes may be kept there.
+type Embedded struct{}
+
+var (
+	_ lab.PermanentBacking = Embedded{}
+	_ lab.EmbeddedBacking  = Embedded{}
+)
+
+// Kind implements lab.Backing.
+func (Embedded) Kind() string { return Memory }
+
+// Preflight implements lab.Backing: it is part of the program.
+func (Embedded) Preflight() error { return nil }
+
+// Close implements lab.Backing.
+func (Embedded) Close() error { return nil }
+
+// Embedded implements lab.EmbeddedBacking.
+func (Embedded) Embedded() {}
+
+// Permanent implements lab.PermanentBacking.
+func (Embedded) Permanent() string {
+	return "the cache is part of the units that use it and has no process of its own: kill these units, or choose redis or memcached"
+}
+
+// Fresh implements lab.Backing.
+func (Embedded) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
+	return embedded{}, nil
+}
+
+var _ lab.EmbeddedService = embedded{}
+
+// embedded is the cache of each unit of a trial.
+type embedded struct{}
+
+// Address implements lab.Service.
+func (embedded) Address(string) string { return fmt.Sprintf("%s://?bytes=%d", Memory, memoryBytes) }
+
+// About implements lab.Service.
+func (embedded) About() string {
+	return fmt.Sprintf("a cache of %d MiB in each unit, embedded", memoryBytes>>20)
+}
+
+// Server implements lab.Service: there is none.
+func (embedded) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
+
+// Embedded implements lab.EmbeddedService.
+func (embedded) Embedded() {}
+
+// Release implements lab.Service: it goes with the units.
+func (embedded) Release() error { return nil }

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/cache"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// connectionsOfCaches is how many more clients caches let in than databases do: one
+// costs them little.
+const connectionsOfCaches = 5
+
+func installedRedis() (Installed, error) { return installed(Redis, "redis-server", "--version") }
+
+// describeRedis has it keep nothing but in memory, where the value that was not used for
+// the longest time makes room.
+func describeRedis(s *Server, unit *lab.UnitSpec) {
+	unit.Files["redis.conf"] = lines(
+		"bind {host}",
+		"port {port}",
+		"dir {dir}",
+		"user default off",
+		"user "+s.user+" on >"+s.password+" ~* &* +@all",
+		fmt.Sprintf("maxclients %d", connectionsOfCaches*s.settings.Connections),
+		"save \"\"",
+		"appendonly no",
+		fmt.Sprintf("maxmemory %d", s.settings.Memory),
+		"maxmemory-policy allkeys-lru",
+		"loglevel warning",
+	)
+	unit.Args = []string{"{dir}/redis.conf"}
+}
+
+func installedMemcached() (Installed, error) {
+	return installed(Memcached, "memcached", "--version")
+}
+
+// describeMemcached gives it values as large as its client's, and half the threads that
+// it has where nobody says otherwise: hosts are small here.
+func describeMemcached(s *Server, unit *lab.UnitSpec) {
+	unit.Files["users"] = lines(s.user + ":" + s.password)
+	unit.Args = []string{
+		"-l", "{host}", "-p", "{port}", "-U", "0", "-Y", "{dir}/users", "-u", "root", // who it is where that is root
+		"-m", fmt.Sprint(max(s.settings.Memory>>20, 8)), "-I", fmt.Sprint(2 * cache.MaxValue),
+		"-c", fmt.Sprint(connectionsOfCaches * s.settings.Connections), "-t", "2",
+	}
+}
+
+func cacheReady(ctx context.Context, s *Server, address string) error {
+	client, err := cache.Open(ctx, s.DSN(address, ""), cache.Options{Connections: 1})
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}

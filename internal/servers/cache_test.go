@@ -1,0 +1,35 @@
+package servers
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/backing/cache"
+)
+
+// cacheKeeper knows the words of the tests: caches do not list what they have.
+type cacheKeeper struct{}
+
+func (cacheKeeper) write(ctx context.Context, at door, word string) error {
+	client, err := cache.Open(ctx, at.URL(), cache.Options{})
+	if err != nil {
+		return err
+	}
+	if err := client.Set(ctx, word, nil, 0); err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+func (cacheKeeper) read(ctx context.Context, at door) ([]string, error) {
+	client, err := cache.Open(ctx, at.URL(), cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	words, err := client.GetMany(ctx, "a", "b")
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(maps.Keys(words)), client.Close()
+}
