@@ -108,8 +108,8 @@ func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
 }
 
-// AddressOf stands, in the environment of a unit that is not foreign, for the host:port
-// at which it reaches a peer.
+// AddressOf stands, in the environment of a unit and in the files of a foreign one, for
+// the host:port at which it reaches a peer.
 func AddressOf(peer string) string { return "{address:" + peer + "}" }
 
 // Variables that a deployer gives to a unit that it reaches over the network.

@@ -258,7 +258,9 @@ type UnitSpec struct {
 	// is one that is started again.
 	Ready func(ctx context.Context, address string) error `json:"-"`
 	// Files are written into the unit's volume before it starts, by their names, which
-	// may have folders; a name that ends with "/" is one.
+	// may have folders; a name that ends with "/" is one. In those of a foreign unit
+	// {host} and {port} stand for its own address, {dir} for its volume, and
+	// {address:PEER} for the host:port of a peer.
 	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means its volume.
 	Dir string

@@ -131,12 +131,12 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// balancerState is that of the program in front of replicas.
-func balancerState() backingState {
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		return backingState{Missing: "there is no haproxy in PATH", Install: "apt-get install --no-install-recommends haproxy"}
+// doorState is that of a program in front of units, which a package of that name brings.
+func doorState(program, packaged, use string) backingState {
+	if _, err := exec.LookPath(program); err != nil {
+		return backingState{Missing: "there is no " + program + " in PATH", Install: "apt-get install --no-install-recommends " + packaged}
 	}
-	return backingState{Is: "haproxy, for replicas that take orders"}
+	return backingState{Is: program + ", " + use}
 }
 
 func stateOf(b server.Availability) backingState {
@@ -212,7 +212,8 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	for _, b := range server.Available() {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
-	found.Backings["haproxy"] = balancerState()
+	found.Backings["haproxy"] = doorState("haproxy", "haproxy", "for replicas that take orders")
+	found.Backings["nginx"] = doorState("nginx", "nginx-light", "for a front door")
 	found.Needs = map[string]backingState{}
 	for _, name := range systemsThat[lab.Demanding]() {
 		system, _ := systemNamed[lab.Demanding](name, conditions{})

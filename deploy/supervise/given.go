@@ -42,6 +42,19 @@ func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *str
 	return strings.NewReplacer(pairs...)
 }
 
+// fillFile replaces what stands in braces in a file of a foreign unit. Not every program
+// reads addresses from its environment: here it gets its own and those of its peers.
+func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
+	var pairs []string
+	if host, _, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
+		pairs = append(pairs, "{host}", host)
+	}
+	for _, peer := range spec.Peers {
+		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
+	}
+	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
+}
+
 // MakeVolume makes the folder that a unit gets, where it is not there, and writes the
 // unit's files into it.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
@@ -52,10 +65,9 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("make the folder of unit %s: %w", spec.Name, err)
 	}
-	fill := Fill(spec, dir, endpoints)
 	for name, data := range spec.Files {
-		if spec.Server != nil {
-			data = []byte(fill.Replace(string(data)))
+		if spec.Foreign {
+			data = []byte(fillFile(string(data), spec, dir, endpoints))
 		}
 		file := filepath.Join(path, name)
 		folder, isFolder := filepath.Dir(file), strings.HasSuffix(name, "/")

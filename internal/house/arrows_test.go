@@ -52,7 +52,7 @@ func rules() []rule {
 			"the built-in studies are files with their published figures, not code"},
 		{"systems", []string{"lab", "inputfile", "yamlfile", "unit", "binding", "backing"}, any, []string{"deploy/launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
-		{"systems/loaded", noun, nil, nil,
+		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/supervise"},
 			"what systems under load have in common knows none of them, nor the load engine"},
 		{"systems/external", []string{"lab", "inputfile", "yamlfile", "secret", "systems/loaded"}, any, nil,
 			"what somebody else wrote is known by its definition, which may refer to secrets"},

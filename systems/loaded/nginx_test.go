@@ -1,0 +1,129 @@
+package loaded
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// behind starts a server that says its name and what it is asked.
+func behind(t *testing.T, name string) lab.Endpoint {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what did not come is not in the answer
+		_, _ = fmt.Fprintf(w, "%s %s %s %s", name, r.Method, r.URL.RequestURI(), body)
+	}))
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().String()
+	return lab.Endpoint{Bind: address, Dial: address}
+}
+
+// startNginx runs it with its files as a deployer makes them, until the end of the test.
+func startNginx(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoint) (address string) {
+	t.Helper()
+	program, err := exec.LookPath(unit.Program)
+	if err != nil {
+		t.Skip(err)
+	}
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ports.Close)
+	address = fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
+	endpoints[unit.Name] = lab.Endpoint{Bind: address, Dial: address}
+	dir := t.TempDir()
+	if err := supervise.MakeVolume(dir, unit, endpoints); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	fill := supervise.Fill(unit, dir, endpoints)
+	command := exec.Command(program)
+	for _, argument := range unit.Args {
+		command.Args = append(command.Args, fill.Replace(argument))
+	}
+	command.Stderr, command.SysProcAttr = &said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		if err := command.Wait(); err != nil || t.Failed() {
+			t.Errorf("nginx: %v: %s", err, said.String())
+		}
+	})
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if connection, err := net.Dial("tcp", address); err == nil {
+			_ = connection.Close() // it listens
+			return address
+		}
+	}
+	t.Fatal("it does not listen")
+	return ""
+}
+
+// TestNginxRoutes: by the longest path, in turn to several units, past one that is gone, and
+// what was asked arrives as it was.
+func TestNginxRoutes(t *testing.T) {
+	gone, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	nobody := fmt.Sprintf("127.0.0.1:%d", gone.Numbers[0])
+	endpoints := map[string]lab.Endpoint{
+		"one": behind(t, "one"), "two": behind(t, "two"), "three": behind(t, "three"), "gone": {Bind: nobody, Dial: nobody},
+	}
+	unit := Nginx("front", 5, Route{"/posts", []string{"one", "gone", "two"}}, Route{"/posts/new", []string{"three"}})
+	if want := []string{"one", "gone", "two", "three"}; !slices.Equal(unit.Peers, want) {
+		t.Errorf("peers %v, want %v", unit.Peers, want)
+	}
+	address := startNginx(t, unit, endpoints)
+	ask := func(method, path string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader(`{"a":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+	took := map[string]int{}
+	for range 40 {
+		status, says := ask(http.MethodPost, "/posts/7?start=1%202&x=%2F")
+		name, rest, _ := strings.Cut(says, " ")
+		if took[name]++; status != http.StatusOK || rest != `POST /posts/7?start=1%202&x=%2F {"a":1}` {
+			t.Fatalf("%d %q", status, says)
+		}
+	}
+	if took["one"] < 10 || took["two"] < 10 || len(took) != 2 {
+		t.Errorf("who has answered: %v", took)
+	}
+	if _, says := ask(http.MethodGet, "/posts/new/1"); says != `three GET /posts/new/1 {"a":1}` {
+		t.Errorf("a longer path: %q", says)
+	}
+	if status, says := ask(http.MethodGet, "/"); status != http.StatusNotFound {
+		t.Errorf("a path of no route: %d %q", status, says)
+	}
+}
