@@ -10,6 +10,12 @@ const (
 	FactorSearchFrom = "search_from" // rate at which the search for the capacity begins
 )
 
+// Factors of points that say how the generator connects; they replace LoadClient's.
+const (
+	FactorConnections = "connections" // of an open loop
+	FactorThreads     = "threads"     // that send, over plain HTTP/1.1
+)
+
 // Figures of audits that mean the same in every system under load.
 const (
 	FigureOffered  = "offered_rate"  // operations per second
@@ -69,6 +75,7 @@ func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 // LoadClient is how a generator connects.
 type LoadClient struct {
 	Connections int     `json:"connections,omitempty"` // of an open loop, in all
+	Threads     int     `json:"threads,omitempty"`     // that send, over plain HTTP/1.1
 	Timeout     float64 `json:"timeout_seconds,omitempty"`
 	HTTP2       bool    `json:"http2,omitempty"` // in clear text with http://
 	Roots       []byte  `json:"roots,omitempty"` // certificates to trust, PEM; empty: the host's
@@ -154,8 +161,9 @@ type LoadReport struct {
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
 	// Measures are named quantities in seconds or operations per second: of
-	// response_time_p50, _p90, _p95, _p99, _p999, _max, _mean, service_time_p50, _p99, goodput and
-	// capacity those that could be measured.
+	// response_time_p50, _p90, _p95, _p99, _p999, _max, _mean, the same of service_time, goodput,
+	// transfer_rate (bytes per second), bad_status_share and capacity those that could be
+	// measured.
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile

@@ -80,6 +80,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	}
 	s := &work.Spec
 	s.Target, s.Lateness = job.Target, seconds(job.Lateness)
+	s.Loops = job.Client.Threads
 	s.Connections, s.Timeout, s.Roots = job.Client.Connections, seconds(job.Client.Timeout), job.Client.Roots
 	if job.Client.HTTP2 {
 		s.Protocol = trial.HTTP2
@@ -178,15 +179,20 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 			measures[name] = *value
 		}
 	}
-	set("response_time_p50", s.ResponseTime.P50)
-	set("response_time_p90", s.ResponseTime.P90)
-	set("response_time_p999", s.ResponseTime.P999)
-	set("response_time_p95", s.ResponseTime.P95)
-	set("response_time_p99", s.ResponseTime.P99)
-	set("response_time_max", s.ResponseTime.Max)
-	set("response_time_mean", s.ResponseTime.Mean)
-	set("service_time_p50", s.ServiceTime.P50)
-	set("service_time_p99", s.ServiceTime.P99)
+	for name, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime, lab.ServiceTime: s.ServiceTime} {
+		set(name+"_p50", times.P50)
+		set(name+"_p90", times.P90)
+		set(name+"_p95", times.P95)
+		set(name+"_p99", times.P99)
+		set(name+"_p999", times.P999)
+		set(name+"_max", times.Max)
+		set(name+"_mean", times.Mean)
+	}
+	set("transfer_rate", s.TransferRate)
+	if s.Sent > 0 {
+		bad := float64(s.Errors[record.BadStatus.String()]+s.Errors[record.Rejected.String()]) / float64(s.Sent)
+		set("bad_status_share", &bad)
+	}
 	if s.Duration > 0 {
 		goodput := float64(s.OK) / s.Duration
 		set("goodput", &goodput)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // TestTheAgentIsToldWhatASearchMayCost: what a study says of searches reaches the
@@ -88,5 +90,22 @@ func TestExplainWithUsers(t *testing.T) {
 	plan := planned(t, "explain", "shop", "--users", "4", "--quick")
 	if p := plan.Study.Points; len(p) != 1 || p[0].Name != "users-4" || p[0].Levels[lab.FactorUsers] != 4 {
 		t.Errorf("the points are %v", p)
+	}
+}
+
+// TestWhatAClientSeesHasAName: corrected and uncorrected times, bytes, and answers whose
+// status says no, whoever counts them as what.
+func TestWhatAClientSeesHasAName(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	s := record.Summary{
+		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1}, TransferRate: at(4096),
+		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)}, ServiceTime: record.Percentiles{P50: at(1), Max: at(3)},
+	}
+	got := loadMeasures(&s)
+	want := map[string]float64{
+		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1, "service_time_max": 3, "transfer_rate": 4096, "bad_status_share": 0.3,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("measures %v, want %v", got, want)
 	}
 }

@@ -30,6 +30,9 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "skipped      %d steps, because an earlier step of their flow failed\n", s.Skipped)
 	}
+	if s.TransferRate != nil {
+		fmt.Fprintf(w, "transfer     %s of answers\n", figure.Quantity(*s.TransferRate, nil, nil, "B/s"))
+	}
 	showErrors(w, o)
 	showTimes(w, s)
 	if len(s.Operations) > 1 {

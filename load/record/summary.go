@@ -26,6 +26,9 @@ type Summary struct {
 	OfferedRate  *float64 `json:"offered_rate"`
 	AchievedRate float64  `json:"achieved_rate"`
 	Duration     float64  `json:"duration"` // of the schedule
+	// TransferRate is of the answers' bytes, heads and all, from the first moment of the
+	// schedule to the end of the last answer; null where that took no time.
+	TransferRate *float64 `json:"transfer_rate"`
 	Sent         int64    `json:"sent"`
 	OK           int64    `json:"ok"`
 	Unsent       int64    `json:"unsent"` // due, but never sent

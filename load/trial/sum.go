@@ -33,6 +33,10 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.spec.Unix != "" {
 		s.Target += " at " + t.spec.Unix
 	}
+	if elapsed := o.Report.Elapsed.Seconds(); elapsed > 0 {
+		rate := float64(o.Report.Received) / elapsed
+		s.TransferRate = &rate
+	}
 	s.Generator = generator
 	s.Generator.Pacing, s.Generator.Engine = t.pacing.String(), "http1"
 	if t.streams() {

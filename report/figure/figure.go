@@ -90,6 +90,9 @@ func Scale(value float64, unit string) (name string, factor float64) {
 	case "B":
 		value, step = value/(1<<30), 1<<10
 		names = []string{"GiB", "MiB", "KiB", "B"}
+	case "B/s":
+		name, factor = Scale(value, "B")
+		return name + "/s", factor
 	case "1":
 		return "", 1
 	case "1/s":

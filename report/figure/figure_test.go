@@ -25,6 +25,7 @@ func TestNumbersAreRoundedByTheirInterval(t *testing.T) {
 		{"almost a millisecond", Quantity(0.00099996, nil, nil, "s"), "1.00 ms"},
 		{"bytes", Quantity(512, nil, nil, "B"), "512 B"},
 		{"mebibytes", Quantity(3.5*(1<<20), nil, nil, "B"), "3.50 MiB"},
+		{"mebibytes per second", Quantity(3.5*(1<<20), nil, nil, "B/s"), "3.50 MiB/s"},
 		{"plain", Quantity(12.345, nil, nil, "1"), "12.3"},
 		{"other unit", Quantity(12.345, nil, nil, "orders/s"), "12.3 orders/s"},
 		{"nothing", Quantity(0, nil, nil, "s"), "0.00 s"},

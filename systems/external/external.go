@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -62,11 +63,11 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: "command", Summary: "a program, started for every trial"},
 			{Name: "compose", Summary: "containers, started for every trial"},
 		},
-		Parameters: []lab.Parameter{
+		Parameters: append([]lab.Parameter{
 			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
 			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers, Optional: true},
 			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate, Optional: true},
-		},
+		}, loaded.ClientParameters()...),
 		Metrics: metrics(true, true, true), Foreign: true,
 	}
 }
@@ -84,6 +85,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	x := v.External
 	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready}
+	loaded.SetClient(&job, p)
 	if err := setLoad(&job, p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -134,7 +136,7 @@ const spareDescriptors = 256
 
 // setLoad takes the load from the point. Without any, the scenario's own is played.
 func setLoad(job *lab.LoadJob, p lab.Point) error {
-	if len(p.Levels) == 0 {
+	if !slices.ContainsFunc(p.Factors(), func(f string) bool { return f != lab.FactorConnections && f != lab.FactorThreads }) {
 		return nil
 	}
 	factor, level, err := p.Only(Rate, Users, SearchFrom)

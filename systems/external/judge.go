@@ -144,12 +144,13 @@ func metrics(open, closed, search bool) []lab.Metric {
 		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
 		response("p50", "median", 0.5), response("mean", "mean", 0))
-	return append(append(all, last...),
+	all = append(append(all, last...),
 		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
 		response("p90", "90th percentile of the", 0.9), response("p95", "95th percentile of the", 0.95), response("p999", "99.9th percentile of the", 0.999), response("max", "longest", 1),
 		lab.Metric{Name: FigureErrorShare, Title: "share of operations that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
 			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator})
+	return append(all, loaded.ClientMetrics()...)
 }
 
 // capacity is what a search finds.

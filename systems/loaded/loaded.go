@@ -48,6 +48,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 		{Name: lab.FactorUsers, Summary: "users of a closed loop", Max: 1e4, Optional: true},
 		{Name: lab.FactorSearchFrom, Summary: operations + " per second at which the search for the capacity begins", Max: 1e5, Optional: true},
 	}
+	all = append(all, ClientParameters()...)
 	if b.Counted == "" {
 		return all
 	}
@@ -72,6 +73,7 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	scenario, files := job.Scenario, job.Files
 	job.Load, job.Unit, job.History = b.Load, front, History
 	job.Scenario, job.Files = scenario, files // the system's, not the study's
+	SetClient(&job, p)
 	if err := b.setLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err
 	}

@@ -52,6 +52,20 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	}
 }
 
+// TestAPointSaysHowTheGeneratorConnects, over what the study says of all points.
+func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
+	var job lab.LoadJob
+	b := Base{Generator: noting{&job}, Load: lab.Load{Client: lab.LoadClient{Connections: 64, HTTP2: true}}}
+	p := at(lab.FactorRate, 100)
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 64 || job.Client.Threads != 0 {
+		t.Errorf("of a point that says nothing: %+v, %v", job.Client, err)
+	}
+	p.Levels[lab.FactorConnections], p.Levels[lab.FactorThreads] = 256, 2
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 256 || job.Client.Threads != 2 || !job.Client.HTTP2 {
+		t.Errorf("the generator connects as %+v, %v", job.Client, err)
+	}
+}
+
 func TestWhetherARateWasHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		load    lab.LoadReport

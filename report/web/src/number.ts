@@ -26,6 +26,8 @@ function stepsOf(unit: string): Scale[] {
       return [{ unit: "s", factor: 1 }, { unit: "ms", factor: 1e3 }, { unit: "us", factor: 1e6 }, { unit: "ns", factor: 1e9 }];
     case "B":
       return [{ unit: "GiB", factor: 2 ** -30 }, { unit: "MiB", factor: 2 ** -20 }, { unit: "KiB", factor: 2 ** -10 }, { unit: "B", factor: 1 }];
+    case "B/s":
+      return stepsOf("B").map((step) => ({ ...step, unit: `${step.unit}/s` }));
     default:
       return [{ unit, factor: 1 }];
   }

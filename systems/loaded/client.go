@@ -1,0 +1,38 @@
+package loaded
+
+import "github.com/cleave-lab/cleave/lab"
+
+// ClientParameters are the factors that say how the generator connects.
+func ClientParameters() []lab.Parameter {
+	return []lab.Parameter{
+		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000, Optional: true},
+		{Name: lab.FactorThreads, Summary: "threads of the generator that send, over plain HTTP/1.1", Min: 1, Max: 64, Optional: true},
+	}
+}
+
+// SetClient takes from the point how the generator connects, where it says so.
+func SetClient(job *lab.LoadJob, p lab.Point) {
+	if connections, set := p.Level(lab.FactorConnections); set {
+		job.Client.Connections = int(connections)
+	}
+	if threads, set := p.Level(lab.FactorThreads); set {
+		job.Client.Threads = int(threads)
+	}
+}
+
+// ClientMetrics are what a client sees beside response times and goodput: what tools
+// report that measure from the actual sending, how many bytes came, and how many answers
+// had a status that says no.
+func ClientMetrics() []lab.Metric {
+	service := func(name, title string, quantile float64) lab.Metric {
+		return lab.Metric{Name: lab.ServiceTime + "_" + name, Unit: "s", Better: lab.LowerIsBetter, Title: title + " from the actual sending to the answer (uncorrected)",
+			Kind: lab.KindTime, Quantity: lab.ServiceTime, Quantile: quantile, Source: lab.FromGenerator}
+	}
+	return []lab.Metric{
+		service("p50", "median time", 0.5), service("p99", "99th percentile of the time", 0.99),
+		{Name: "transfer_rate", Title: "bytes of answers per second", Unit: "B/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: "transfer", Source: lab.FromGenerator},
+		{Name: "bad_status_share", Title: "share of operations answered with a status other than 2xx and 3xx", Unit: "1", Better: lab.LowerIsBetter,
+			Kind: lab.KindShare, Quantity: "bad_status", Source: lab.FromGenerator},
+	}
+}
