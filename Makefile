@@ -56,6 +56,10 @@ airline-test: airline ## lint and test the airline in Java and Node.js
 demo: build ## a shop as monolith, services and event-driven: what splitting it costs
 	bin/cleave explain shop --from monolith --to async --quick
 
+.PHONY: demo-cluster
+demo-cluster: build ## a shop as monolith and services on a private Kubernetes of this host (make kubernetes, first)
+	bin/cleave explain shop --from monolith --to sync --quick --deploy kubernetes
+
 .PHONY: test
 test: ## install what is missing, then lint and run all tests
 	scripts/need.sh test

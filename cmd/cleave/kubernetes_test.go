@@ -24,7 +24,8 @@ func needKubernetes(t *testing.T) {
 	}
 }
 
-// TestTheSameRunsOnKubernetes by one word, and is audited alike.
+// TestTheSameRunsOnKubernetes by one word, and is audited alike, also when a node of it is
+// cut off.
 func TestTheSameRunsOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	for _, c := range []struct {
@@ -35,6 +36,10 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 		{"a broker", "check shop --architecture sync,async --operations 500 --deploy kubernetes", exitFine, []string{"sync          valid", "async         valid"}},
 		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb --deploy kubernetes --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
+		{"a node is cut off", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault cut:node-2", exitFine,
+			[]string{"sync          valid", "async         valid", "1 of 1"}},
+		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1", exitBadPlan,
+			[]string{"there is no such unit", "node-2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -17,10 +19,17 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut}
 }
 
-// Harm implements lab.Harmer: every process of the pod has the fault.
+// Nodes implements lab.Clustered. The first node is not among them: this host reaches all
+// services through it.
+func (d *Deployer) Nodes() []string { return private.Nodes()[1:] }
+
+// Harm implements lab.Harmer: every process of the pod has the fault. A node can be cut
+// off, with all pods on it.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
 	p := d.named(f.Target)
 	switch {
+	case p == nil && slices.Contains(d.deployer.Nodes(), f.Target):
+		return d.cutNode(ctx, f)
 	case p == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
 	case f.Target == d.lead:
@@ -47,6 +56,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	p := d.named(f.Target)
 	switch {
+	case p == nil && slices.Contains(d.deployer.Nodes(), f.Target):
+		return d.reconnectNode(ctx, f.Target)
 	case p == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case f.Kind == lab.FaultPause:
@@ -84,15 +95,60 @@ func (p *pod) cut(ctx context.Context) (proof string, err error) {
 	if !listens {
 		return "the pod is on no network", nil
 	}
-	connection, err := net.DialTimeout("tcp", endpoint.Dial, cutProof)
+	return unreached(endpoint.Dial)
+}
+
+// unreached proves that nobody accepts connections at an address.
+func unreached(address string) (proof string, err error) {
+	connection, err := net.DialTimeout("tcp", address, cutProof)
 	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", endpoint.Dial), connection.Close())
+		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
 	}
 	return "from this host: " + err.Error(), nil
 }
 
-// cutProof is how long a pod that was cut off is tried to be reached.
+// cutProof is how long what was cut off is tried to be reached.
 const cutProof = 500 * time.Millisecond
+
+// longestCut is how long a node can be cut off: units that hear nothing of their conductor
+// for longer end, and Kubernetes takes a node for lost that has not renewed its lease for
+// 50 seconds, which it does every ten.
+const longestCut = 30 * time.Second
+
+// cutNode takes the link of a node down.
+func (d *deployment) cutNode(ctx context.Context, f lab.Fault) (proof string, err error) {
+	node, lead := d.cluster.Named(f.Target), d.named(d.lead)
+	switch {
+	case f.Kind != lab.FaultCut:
+		err = fmt.Errorf("a node can only be cut off: %s:%s", lab.FaultCut, f.Target)
+	case f.Heal > longestCut.Seconds():
+		err = fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead", f.Heal, longestCut)
+	case lead != nil && lead.node == node:
+		err = fmt.Errorf("unit %s leads the trial from there: give it another node", d.lead)
+	default:
+		err = node.Link(ctx, false)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s node %s: %w", f.Kind, f.Target, err)
+	}
+	return unreached(node.KubeletAddress())
+}
+
+// reconnectNode takes the link up and waits until the pods of the node are reached.
+func (d *deployment) reconnectNode(ctx context.Context, name string) error {
+	node := d.cluster.Named(name)
+	if err := node.Link(ctx, true); err != nil {
+		return err
+	}
+	for _, p := range d.all() {
+		if p.node == node {
+			if err := p.awaitListening(ctx); err != nil {
+				return fmt.Errorf("node %s is connected again: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
 
 // startAgain runs a unit that was killed anew, in a pod of its own, with its address,
 // environment and volume.

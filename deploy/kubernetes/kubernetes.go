@@ -46,8 +46,9 @@ type Deployer struct {
 }
 
 var (
-	_ lab.Deployer = (*Deployer)(nil)
-	_ lab.Harmer   = (*deployment)(nil)
+	_ lab.Deployer  = (*Deployer)(nil)
+	_ lab.Clustered = (*Deployer)(nil)
+	_ lab.Harmer    = (*deployment)(nil)
 )
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -82,6 +83,12 @@ func (n *Node) startEngine(ctx context.Context) error {
 	}
 	return n.Import(ctx, pause)
 }
+
+// Link takes the node off the network, or puts it back.
+func (n *Node) Link(ctx context.Context, up bool) error { return n.host.Link(ctx, up) }
+
+// KubeletAddress is where the agent of Kubernetes listens, as host:port.
+func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.host.Address, "10250") }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
 
