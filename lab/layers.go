@@ -43,7 +43,10 @@ type RoleLayers struct {
 	Role string `json:"role"`
 	// Runtime is what ran them: "java", "node", "go"; empty: nothing that can be profiled.
 	Runtime string `json:"runtime,omitempty"`
-	Samples int    `json:"samples"`
+	// Unsampled says why programs that bring no profiler were not sampled from outside;
+	// empty: they were, or there were none.
+	Unsampled string `json:"unsampled,omitempty"`
+	Samples   int    `json:"samples"`
 	// Seconds of CPU time by layer. They add up to what the meter saw, less the threads of
 	// the profiler itself.
 	Seconds map[Layer]float64 `json:"seconds"`
@@ -82,13 +85,45 @@ type ProfiledWindow struct {
 	Threads []ThreadUse
 	// Dir is the folder with what the units handed over.
 	Dir string
+	// Programs are what a Sampler has seen of processes; Unsampled says why there was none.
+	Programs  []ProgramSamples
+	Unsampled string
+}
+
+// Sampler is a Profiler that can also look at programs from outside: at those that bring no
+// profiler of their own.
+type Sampler interface {
+	// Sample begins to look, where the layout has something to look at; nil: it has not.
+	Sample(layout Layout) (Sampling, error)
+}
+
+// Sampling is under way.
+type Sampling interface {
+	// End ends it, and says what was seen of the processes that these threads belong to.
+	End(threads []ThreadUse) []ProgramSamples
+}
+
+// ProgramSamples are the stacks of a process, as often as they were seen.
+type ProgramSamples struct {
+	Unit, Role string
+	Own        string // where the program's own code begins: the path of its module
+	Stacks     []SampledStack
+}
+
+// SampledStack is what was being called, the running function first.
+type SampledStack struct {
+	Kernel    bool // on behalf of the first function
+	Functions []string
+	Count     int
 }
 
 // ThreadUse is what one thread of a unit used.
 type ThreadUse struct {
 	Unit, Role string
-	// ID tells the thread from all others of the trial.
+	// ID tells the thread from all others of the trial; PID is its process, as this host
+	// numbers it.
 	ID   string
+	PID  int
 	Name string
 	// First threads are those with which a process began.
 	First                      bool

@@ -18,13 +18,24 @@ import (
 
 // hardwareCounters tries to open a counter of processor cycles for this thread.
 func hardwareCounters() lab.Fact {
-	attributes := unix.PerfEventAttr{
-		Type:   unix.PERF_TYPE_HARDWARE,
-		Config: unix.PERF_COUNT_HW_CPU_CYCLES,
-		Bits:   unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
-	}
+	return perfEvent(unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_CPU_CYCLES,
+		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
+	}, 0, -1)
+}
+
+// clockSampling tries what profiles of programs without a profiler need: to look at all that
+// runs on a processor.
+func clockSampling() lab.Fact {
+	return perfEvent(unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Bits: unix.PerfBitDisabled,
+	}, -1, 0)
+}
+
+// perfEvent tries to open an event of a process, or of a processor.
+func perfEvent(attributes unix.PerfEventAttr, pid, processor int) lab.Fact {
 	attributes.Size = unix.PERF_ATTR_SIZE_VER0
-	fd, err := unix.PerfEventOpen(&attributes, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err := unix.PerfEventOpen(&attributes, pid, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
 		return unavailable("perf_event_open: %v: the processor, or the hypervisor above it, shows no performance counters", err)

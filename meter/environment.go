@@ -40,6 +40,7 @@ func (h *Host) Environment() lab.Environment {
 		"build_commit":          buildCommit(),
 		"pressure":              h.pressure(),
 		"hardware_counters":     hardwareCounters(),
+		"clock_sampling":        clockSampling(),
 		"rapl":                  h.rapl(),
 		"netem":                 h.kernelFeature("CONFIG_NET_SCH_NETEM", "sch_netem"),
 		"ipvs":                  h.kernelFeature("CONFIG_IP_VS", "ip_vs"),

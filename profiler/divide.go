@@ -28,9 +28,9 @@ func (Profiler) Layers(layout lab.Layout, about lab.Profiling, seen lab.Profiled
 		if reason, missing := used.Unavailable["cpu_seconds"]; missing {
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
-		one := lab.RoleLayers{Role: role, Seconds: map[lab.Layer]float64{lab.LayerUnseen: used.CPUSeconds}}
+		one := lab.RoleLayers{Role: role, Unsampled: seen.Unsampled, Seconds: map[lab.Layer]float64{lab.LayerUnseen: used.CPUSeconds}}
 		if s := found[role]; s.count > 0 {
-			one.Runtime, one.Samples = s.runtime, s.count
+			one.Runtime, one.Samples, one.Unsampled = s.runtime, s.count, ""
 			one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
 		}
 		all = append(all, one)
@@ -69,6 +69,12 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 			all.join(one)
 			found[unit.Role] = all
 		}
+	}
+	for _, program := range seen.Programs {
+		if _, has := found[program.Role]; has {
+			continue // a runtime knows better
+		}
+		found[program.Role] = sampled(program.Role, seen.Programs, about.Own)
 	}
 	return found, nil
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/profiler/sampler"
 )
 
 //go:embed node.cjs
@@ -39,7 +40,18 @@ const (
 // Profiler implements lab.Profiler.
 type Profiler struct{}
 
-var _ lab.Profiler = Profiler{}
+var (
+	_ lab.Profiler = Profiler{}
+	_ lab.Sampler  = Profiler{}
+)
+
+// Sample implements lab.Sampler: programs of others may be in Go.
+func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
+	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Foreign && u.Server == nil && u.Compose == nil }) {
+		return nil, nil
+	}
+	return sampler.Start()
+}
 
 // Instrument implements lab.Profiler. Programs of other runtimes do not read the variables.
 func (Profiler) Instrument(layout lab.Layout) lab.Layout {

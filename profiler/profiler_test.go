@@ -209,6 +209,39 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	}
 }
 
+// TestProgramsThatWereSampledFromOutside: their module is their own; a role whose runtime has
+// left a profile does without.
+func TestProgramsThatWereSampledFromOutside(t *testing.T) {
+	seen := lab.ProfiledWindow{
+		Dir: t.TempDir(), Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 10}, "other": {CPUSeconds: 1}}}, Unsampled: "no leave",
+		Threads: []lab.ThreadUse{{Role: "shop", UserSeconds: 8, SystemSeconds: 2}},
+		Programs: []lab.ProgramSamples{{Unit: "shop", Role: "shop", Own: "example.com/shop", Stacks: []lab.SampledStack{
+			{Functions: []string{"example.com/shop/cart.Add", "main.main"}, Count: 30},
+			{Functions: []string{"encoding/json.Marshal", "main.main"}, Count: 20},
+			{Functions: []string{"example.com/other.Do"}, Count: 20},
+			{Count: 10}, // a library in C
+			{Functions: []string{"internal/runtime/syscall/linux.Syscall6", "os.(*File).Write"}, Kernel: true, Count: 20},
+		}}},
+	}
+	all, err := (Profiler{}).Layers(lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop", Foreign: true}}}, lab.Profiling{}, seen)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if other := all[0]; other.Unsampled != "no leave" || other.Runtime != "" {
+		t.Errorf("what was not sampled: %+v", other)
+	}
+	shop := all[1]
+	want := map[lab.Layer]float64{lab.LayerApplication: 3, lab.LayerJSON: 2, lab.LayerLibraries: 3, lab.LayerKernel: 2}
+	if shop.Runtime != runtimeGo || shop.Samples != 100 || shop.Unsampled != "" {
+		t.Errorf("the shop: %+v", shop)
+	}
+	for layer, seconds := range want {
+		if got := shop.Seconds[layer]; math.Abs(got-seconds) > 1e-9 {
+			t.Errorf("%s has %g s, want %g", layer, got, seconds)
+		}
+	}
+}
+
 func TestAProfileOfGoIsRead(t *testing.T) {
 	var profile bytes.Buffer
 	if err := pprof.StartCPUProfile(&profile); err != nil {

@@ -201,6 +201,25 @@ func readGo(data []byte, own []string) (samples, error) {
 	return s, nil
 }
 
+// sampled is what was seen from outside of the programs of a role.
+func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
+	s, rules := newSamples(runtimeGo), goRules()
+	for _, program := range programs {
+		if program.Role != role {
+			continue
+		}
+		for _, stack := range program.Stacks {
+			layer, native := lab.LayerLibraries, stack.Kernel // without a name: a library in C
+			if len(stack.Functions) > 0 {
+				layer, _ = layerOfGo(stack.Functions, append([]string{program.Own}, own...), rules)
+			}
+			s.add(layer, float64(stack.Count), native)
+			s.count += stack.Count - 1
+		}
+	}
+	return s
+}
+
 // functions are the names of those that were being called, the running one first.
 func functions(sample *profile.Sample) []string {
 	var names []string

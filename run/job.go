@@ -19,8 +19,8 @@ type Job struct {
 	Host lab.Observation
 	// Lap is told of every phase that ends; nil: nobody wants to know.
 	Lap func(lab.PhaseName)
-	// Profiled: threads are watched, too.
-	Profiled bool
+	// Profiler of a profiled trial; nil: it is none. The layout is instrumented.
+	Profiler lab.Profiler
 	// Faults are done to units of the layout while the job runs.
 	Faults   []lab.Fault
 	Injector lab.Injector
@@ -49,13 +49,14 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	}
 	j.lap(lab.PhaseReady)
 	before, err := readClocks(ctx, j.Deployment)
-	if err == nil && j.Profiled {
-		err = played.profile.begin(j.Meter, j.Deployment.Units())
+	if err == nil && j.Profiler != nil {
+		err = played.profile.begin(j)
+		defer played.profile.close(nil) // of a trial that fails
 	}
 	if err == nil {
 		played.Finished, played.Faults, err = j.run(ctx, metering)
 	}
-	if err == nil && j.Profiled {
+	if err == nil && j.Profiler != nil {
 		err = played.profile.end()
 	}
 	used, stopped := metering.Stop()

@@ -11,22 +11,31 @@ import (
 
 // watched is what is seen of a profiled trial while it is played.
 type watched struct {
-	meter  lab.ThreadMeter
-	units  []lab.Unit
-	before []lab.ThreadUse
-	seen   lab.ProfiledWindow
+	meter    lab.ThreadMeter
+	sampling lab.Sampling // nil: nobody looks from outside
+	units    []lab.Unit
+	before   []lab.ThreadUse
+	seen     lab.ProfiledWindow
 }
 
 // begin begins to watch, just before the job.
-func (w *watched) begin(meter lab.Meter, units []lab.Unit) (err error) {
-	threads, can := meter.(lab.ThreadMeter)
+func (w *watched) begin(j Job) (err error) {
+	threads, can := j.Meter.(lab.ThreadMeter)
 	if !can {
 		return errors.New("the meter of this host cannot tell threads apart, so nothing can be profiled")
 	}
-	w.meter, w.units = threads, units
-	w.before, err = threads.Threads(units)
+	w.meter, w.units = threads, j.Deployment.Units()
+	if w.before, err = threads.Threads(w.units); err != nil {
+		return err
+	}
+	if sampler, can := j.Profiler.(lab.Sampler); can {
+		var refused error
+		if w.sampling, refused = sampler.Sample(j.Layout); refused != nil {
+			w.seen.Unsampled = refused.Error() // the profilers of runtimes are there all the same
+		}
+	}
 	w.seen.Began = time.Now()
-	return err
+	return nil
 }
 
 // end notes what the threads have used since the begin: those that live. A thread that
@@ -34,6 +43,7 @@ func (w *watched) begin(meter lab.Meter, units []lab.Unit) (err error) {
 func (w *watched) end() error {
 	w.seen.Ended = time.Now()
 	after, err := w.meter.Threads(w.units)
+	w.close(after)
 	used := map[string]lab.ThreadUse{}
 	for _, t := range w.before {
 		used[t.ID] = t
@@ -45,6 +55,14 @@ func (w *watched) end() error {
 		w.seen.Threads = append(w.seen.Threads, t)
 	}
 	return err
+}
+
+// close ends what looks from outside.
+func (w *watched) close(threads []lab.ThreadUse) {
+	if w.sampling != nil {
+		w.seen.Programs = w.sampling.End(threads)
+		w.sampling = nil
+	}
 }
 
 // layers ends the units, which leave their profiles then, and divides the CPU time of the

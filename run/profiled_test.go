@@ -79,6 +79,71 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	}
 }
 
+// outside is a profiler that looks from outside, and notes when it ends.
+type outside struct {
+	*profilingRooms
+	refused error
+	ends    int
+	threads []lab.ThreadUse
+}
+
+func (o *outside) Sample(lab.Layout) (lab.Sampling, error) {
+	if o.refused != nil {
+		return nil, o.refused
+	}
+	return o, nil
+}
+
+func (o *outside) End(threads []lab.ThreadUse) []lab.ProgramSamples {
+	o.ends, o.threads = o.ends+1, threads
+	return []lab.ProgramSamples{{Unit: "one"}}
+}
+
+// TestWhatLooksFromOutsideEndsWithTheLoad, of trials that fail, too; who may not look, says
+// why.
+func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused, broken error
+		programs, ends  int
+		unsampled       string
+	}{
+		"it looks":           {programs: 1, ends: 1},
+		"it may not":         {refused: errors.New("not as this user"), unsampled: "not as this user"},
+		"the load breaks up": {broken: errors.New("the lead is gone"), ends: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &outside{profilingRooms: &profilingRooms{rooms: &rooms{}}, refused: c.refused}
+			d := finishing{err: c.broken}
+			played, err := Job{Deployment: d, Meter: o, Profiler: o}.Play(t.Context())
+			if !errors.Is(err, c.broken) {
+				t.Fatal(err)
+			}
+			if o.ends != c.ends || c.ends > 0 && c.broken == nil && len(o.threads) == 0 {
+				t.Errorf("it was ended %d times, with the threads %v", o.ends, o.threads)
+			}
+			if c.broken == nil && (len(played.profile.seen.Programs) != c.programs || played.profile.seen.Unsampled != c.unsampled) {
+				t.Errorf("seen: %+v", played.profile.seen)
+			}
+		})
+	}
+}
+
+// finishing is a deployment whose lead finishes, or fails to.
+type finishing struct {
+	lab.Deployment
+	err error
+}
+
+func (finishing) Units() []lab.Unit                                 { return nil }
+func (finishing) Command(lab.Command) error                         { return nil }
+func (finishing) Reports(context.Context) ([]lab.UnitReport, error) { return nil, nil }
+func (f finishing) Await(_ context.Context, kind lab.EventKind) (lab.Event, error) {
+	if kind == lab.EventFinished {
+		return lab.Event{}, f.err
+	}
+	return lab.Event{}, nil
+}
+
 // endingDeployment ends its foreign units, or not.
 type endingDeployment struct {
 	lab.Deployment

@@ -40,8 +40,11 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	addresses, played := services.Addresses(deployment)
 	var done Played
 	if played == nil {
-		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap, Profiled: trial.Profiled,
+		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap,
 			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector}
+		if trial.Profiled {
+			job.Profiler = e.Profiler
+		}
 		done, played = job.Play(ctx)
 	}
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks, trial.Faults = done.Finished.ElapsedSeconds, done.Used, done.Clocks, done.Faults

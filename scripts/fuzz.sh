@@ -21,6 +21,7 @@ targets=(
   "HTTP/1 engine   load/http1     FuzzResponse"
   "HTTP/1 request  binding/leanhttp  FuzzParseRequest"
   "HTTP/1 answer   binding/leanhttp  FuzzParseResponse"
+  "kernel samples  profiler/sampler FuzzParse"
   "HTTP/2 engine   load/stream    FuzzHTTP2"
   "gRPC engine     load/stream    FuzzGRPC"
   "gRPC message    load/stream    FuzzMessage"

@@ -82,6 +82,8 @@ func rules() []rule {
 			"the meter reads processes; what they are for must not change a reading"},
 		{"profiler", noun, []string{"github.com/google/pprof/profile"}, nil,
 			"a profiler divides the time of any program; what is the application's own, its system says"},
+		{"profiler/sampler", noun, []string{"golang.org/x/sys/unix"}, nil,
+			"who looks at programs from outside knows processes, and not what they are for"},
 		{"fault", noun, any, nil,
 			"a fault is injected into units, not into a known system"},
 		{"audit", noun, any, nil,

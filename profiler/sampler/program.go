@@ -1,0 +1,113 @@
+package sampler
+
+import (
+	"bufio"
+	"debug/buildinfo"
+	"debug/elf"
+	"debug/gosym"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// program is an executable in Go that runs.
+type program struct {
+	module string // the path of its main module
+	table  *gosym.Table
+	mapped []mapping
+	loads  []elf.ProgHeader
+}
+
+// mapping is a part of the executable in memory.
+type mapping struct{ start, end, offset uint64 }
+
+// openProgram reads the executable of a process.
+func openProgram(pid int) (*program, error) {
+	path := fmt.Sprintf("/proc/%d/exe", pid)
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	lines, text := file.Section(".gopclntab"), file.Section(".text")
+	if lines == nil { // of a position-independent executable
+		lines = file.Section(".data.rel.ro.gopclntab")
+	}
+	if lines == nil || text == nil {
+		return nil, errors.New("it has no table of functions")
+	}
+	data, err := lines.Data()
+	if err != nil {
+		return nil, fmt.Errorf("read its table of functions: %w", err)
+	}
+	p := &program{module: info.Main.Path}
+	if p.table, err = gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr)); err != nil {
+		return nil, fmt.Errorf("read its table of functions: %w", err)
+	}
+	for _, header := range file.Progs {
+		if header.Type == elf.PT_LOAD {
+			p.loads = append(p.loads, header.ProgHeader)
+		}
+	}
+	p.mapped, err = executableOf(pid)
+	return p, err
+}
+
+// executableOf are the mappings of the executable itself: those of its file.
+func executableOf(pid int) ([]mapping, error) {
+	target, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return nil, err
+	}
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = maps.Close() }() // only read
+	var all []mapping
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		// start-end rights offset device inode path
+		var m mapping
+		var rights string
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &m.start, &m.end, &rights, &m.offset); n == 4 && strings.HasSuffix(lines.Text(), " "+target) {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// names are those of the functions at addresses of the process; what is not the program's
+// own code (the kernel's page, a library in C) has none.
+func (p *program) names(addresses []uint64) []string {
+	var all []string
+	for i, address := range addresses {
+		if i > 0 {
+			address-- // a caller goes on after its call
+		}
+		if f := p.table.PCToFunc(p.linked(address)); f != nil {
+			all = append(all, f.Name)
+		}
+	}
+	return all
+}
+
+// linked is an address of the process as the executable has it.
+func (p *program) linked(address uint64) uint64 {
+	for _, m := range p.mapped {
+		if address < m.start || address >= m.end {
+			continue
+		}
+		inFile := address - m.start + m.offset
+		for _, load := range p.loads {
+			if inFile >= load.Off && inFile < load.Off+load.Filesz {
+				return inFile - load.Off + load.Vaddr
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,95 @@
+package sampler
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ring is the memory that the kernel writes the samples of a processor to.
+type ring struct {
+	fd     int
+	memory []byte
+	about  *unix.PerfEventMmapPage
+	data   []byte
+}
+
+func newRing(fd int, memory []byte) *ring {
+	about := (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0]))
+	return &ring{fd: fd, memory: memory, about: about, data: memory[about.Data_offset:][:about.Data_size]}
+}
+
+// sample is a moment of a processor.
+type sample struct {
+	pid    int
+	kernel bool     // it was in the kernel
+	frames []uint64 // of the program
+}
+
+const (
+	headerSize = 8
+	// contexts are marks among the addresses of a stack, from this on.
+	firstContext = ^uint64(4095 - 1)
+	contextUser  = ^uint64(512 - 1) // PERF_CONTEXT_USER
+	// mostFrames bounds a stack: the kernel's own limit is 127.
+	mostFrames = 1024
+)
+
+// each hands over all samples that are there. Records are as in perf_event_open(2): a
+// header, and for PERF_SAMPLE_TID and PERF_SAMPLE_CALLCHAIN two numbers of 32 bits, a
+// count, and so many addresses.
+func (r *ring) each(take func(sample)) {
+	head, tail := atomic.LoadUint64(&r.about.Data_head), r.about.Data_tail
+	for tail < head {
+		header := r.bytes(tail, headerSize)
+		kind, size := binary.LittleEndian.Uint32(header), uint64(binary.LittleEndian.Uint16(header[6:]))
+		if size < headerSize {
+			break // the kernel writes no such record
+		}
+		if found, is := parse(kind, r.bytes(tail+headerSize, size-headerSize)); is {
+			take(found)
+		}
+		tail += size
+	}
+	atomic.StoreUint64(&r.about.Data_tail, head)
+}
+
+// bytes are those from a place on, which may go over the end of the ring.
+func (r *ring) bytes(from, size uint64) []byte {
+	length := uint64(len(r.data))
+	all := make([]byte, 0, size)
+	for size > 0 {
+		at := from % length
+		n := min(size, length-at)
+		all = append(all, r.data[at:at+n]...)
+		from, size = from+n, size-n
+	}
+	return all
+}
+
+// parse reads the body of a record. Other records than samples, such as those that tell how
+// many found no room, are nothing.
+func parse(kind uint32, body []byte) (sample, bool) {
+	if kind != unix.PERF_RECORD_SAMPLE || len(body) < 16 {
+		return sample{}, false
+	}
+	s := sample{pid: int(int32(binary.LittleEndian.Uint32(body)))}
+	count, body := binary.LittleEndian.Uint64(body[8:]), body[16:]
+	if count > mostFrames || count > uint64(len(body)/8) {
+		return sample{}, false
+	}
+	user := false
+	for i := range count {
+		address := binary.LittleEndian.Uint64(body[8*i:])
+		switch {
+		case address >= firstContext:
+			user = address == contextUser
+			s.kernel = s.kernel || !user
+		case user:
+			s.frames = append(s.frames, address)
+		}
+	}
+	return s, true
+}

@@ -1,0 +1,163 @@
+package sampler
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// burner is a program that nobody has prepared: it spends its time in a function of its
+// own, below another, and a little in the kernel.
+const burner = `package main
+
+import "os"
+
+var sum int
+
+//go:noinline
+func spin(n int) {
+	for i := 0; i < n; i++ {
+		sum += i * i
+	}
+}
+
+//go:noinline
+func work(null *os.File) {
+	spin(1_000_000)
+	for range 1000 {
+		null.Write([]byte{0})
+	}
+}
+
+func main() {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	for {
+		work(null)
+	}
+}
+`
+
+// TestAForeignProgramIsSampled, stripped of its symbols and wherever it was loaded.
+func TestAForeignProgramIsSampled(t *testing.T) {
+	for name, flags := range map[string][]string{"stripped": {"-ldflags=-s -w"}, "position-independent": {"-buildmode=pie"}} {
+		t.Run(name, func(t *testing.T) {
+			process := run(t, flags)
+			s, err := Start()
+			if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()}, {PID: 1}})
+			i := slices.IndexFunc(all, func(p lab.ProgramSamples) bool { return p.Unit == "u" && p.Role == "r" })
+			if i < 0 {
+				t.Fatalf("the program is not among %d that were sampled", len(all))
+			}
+			if all[i].Own != "burner" {
+				t.Errorf("its module is %q, want burner", all[i].Own)
+			}
+			var total, spinning, below, kernel int
+			for _, stack := range all[i].Stacks {
+				total += stack.Count
+				if len(stack.Functions) > 0 && stack.Functions[0] == "main.spin" {
+					spinning += stack.Count
+					if slices.Contains(stack.Functions, "main.main") {
+						below += stack.Count
+					}
+				}
+				if stack.Kernel && slices.Contains(stack.Functions, "os.(*File).Write") {
+					kernel += stack.Count
+				}
+			}
+			if total < 100 || spinning < total/2 || below < spinning/2 {
+				t.Errorf("of %d samples %d are in main.spin, %d of them below main.main; want most", total, spinning, below)
+			}
+			if kernel == 0 {
+				t.Errorf("of %d samples none is in a system call of os.(*File).Write: %+v", total, all[i].Stacks)
+			}
+		})
+	}
+}
+
+// run starts the program, built with flags, and returns its process.
+func run(t *testing.T, flags []string) int {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.go": burner, "go.mod": "module burner\n\ngo 1.24\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", append(append([]string{"build"}, flags...), "-o", "burner", ".")...)
+	build.Dir = dir
+	if text, err := build.CombinedOutput(); err != nil {
+		if strings.Contains(string(text), "requires external") {
+			t.Skipf("no such program can be built here: %s", text)
+		}
+		t.Fatalf("build: %v: %s", err, text)
+	}
+	program := exec.CommandContext(t.Context(), filepath.Join(dir, "burner"))
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Wait() }) // the context ends it
+	return program.Process.Pid
+}
+
+// TestRecordsGoOverTheEndOfTheRing, and what is no sample is passed over.
+func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
+	page := os.Getpagesize()
+	memory := make([]byte, 2*page)
+	about := (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0]))
+	about.Data_offset, about.Data_size = uint64(page), uint64(page)
+	r := newRing(-1, memory)
+	var record []byte
+	put := func(values ...uint64) {
+		for _, v := range values {
+			record = binary.LittleEndian.AppendUint64(record, v)
+		}
+	}
+	header := func(kind, size uint64) uint64 { return kind | size<<48 }
+	const kernel = ^uint64(128 - 1)
+	put(header(unix.PERF_RECORD_SAMPLE, 64), 7|8<<32, 5, kernel, 0xffff, contextUser, 0x10, 0x20)
+	put(header(unix.PERF_RECORD_LOST, 24), 1, 3)
+	put(header(unix.PERF_RECORD_SAMPLE, 24), 9|9<<32, 1<<40) // a count that cannot be
+	begin := uint64(page - 40)                               // in the middle of the first record
+	for i, b := range record {
+		memory[page+int(begin+uint64(i))%page] = b
+	}
+	about.Data_tail, about.Data_head = begin, begin+uint64(len(record))
+	var all []sample
+	r.each(func(s sample) { all = append(all, s) })
+	if len(all) != 1 || all[0].pid != 7 || !all[0].kernel || !slices.Equal(all[0].frames, []uint64{0x10, 0x20}) {
+		t.Errorf("read %+v", all)
+	}
+	if about.Data_tail != about.Data_head {
+		t.Errorf("the kernel is told that %d bytes are still needed", about.Data_head-about.Data_tail)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(uint32(unix.PERF_RECORD_SAMPLE), make([]byte, 40))
+	f.Fuzz(func(t *testing.T, kind uint32, body []byte) {
+		if s, is := parse(kind, body); is && len(s.frames) > mostFrames {
+			t.Errorf("%d frames", len(s.frames))
+		}
+	})
+}
