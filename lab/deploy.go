@@ -112,6 +112,9 @@ func PeerVariable(unit string) string {
 // the host:port at which it reaches a peer.
 func AddressOf(peer string) string { return "{address:" + peer + "}" }
 
+// AddressSeparator stands between the addresses of a peer that runs several times.
+const AddressSeparator = ","
+
 // Variables that a deployer gives to a unit that it reaches over the network.
 const (
 	// EnvironmentVariable names a file with more variables, the following among them:

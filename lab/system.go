@@ -289,6 +289,11 @@ type UnitSpec struct {
 	Node string
 	// Limits are what the unit can use at most.
 	Limits Limits
+	// Scalable units keep nothing that others of their kind would not have, and so can run
+	// several times (see Variant.Scale).
+	Scalable bool
+	// Group is set by Scale: the unit that this one is a further replica of.
+	Group string
 	// Faults are what the trial will do to the unit: for some of that a deployer has to
 	// be ready before the unit starts.
 	Faults []FaultKind
@@ -296,8 +301,8 @@ type UnitSpec struct {
 
 // Limits are what a unit can use at most; zero means no limit.
 type Limits struct {
-	CPU    float64 // processors, such as 0.5
-	Memory int64   // bytes
+	CPU    float64 `json:"cpu,omitempty"`    // processors, such as 0.5
+	Memory int64   `json:"memory,omitempty"` // bytes
 }
 
 // String shows the limits for people: "0.5 processors, 512 MiB".

@@ -17,6 +17,11 @@ type Variant struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
 	Deployment   string            `json:"deployment"`
+	// Replicas are how often units run, by their names; absent: once. Limits are what each
+	// replica of a unit can use at most, by its name, or all units but the lead (AllUnits).
+	// See Scale.
+	Replicas map[string]int    `json:"replicas,omitempty"`
+	Limits   map[string]Limits `json:"limits,omitempty"`
 	// TwinOf names the variant that this one repeats under a second name. The
 	// pair is the A/A comparison that tests for bias.
 	TwinOf string `json:"twin_of,omitempty"`

@@ -291,6 +291,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		return setting{}, fmt.Errorf("there is no deployment %q on this host", variant.Deployment)
 	}
 	layout, err := e.System.Layout(variant, point, planned.Seed)
+	if err == nil {
+		layout, err = variant.Scale(layout)
+	}
 	for i, spec := range layout.Services {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)

@@ -110,6 +110,9 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	}
 	if v.Summary == "" {
 		v.Summary = architecture.Summary
+		if scaling := v.Scaling(); scaling != "" {
+			v.Summary += "; " + scaling
+		}
 	}
 	deployments := lab.Deployments()
 	switch {
@@ -121,6 +124,9 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	if !slices.Contains(deployments, v.Deployment) {
 		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
+	}
+	if len(v.Replicas)+len(v.Limits) > 0 && f.info.Foreign {
+		r.Problem(line, "variant %s: replicas and limits of a system that is not Cleave's are the matter of who runs it", v.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)

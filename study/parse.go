@@ -146,6 +146,8 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"summary":      r.text("summary", &v.Summary),
 			"points":       r.texts("points", &v.Points),
 			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
+			"replicas":     func(n *yaml.Node) { v.Replicas = r.replicas(n) },
+			"limits":       func(n *yaml.Node) { v.Limits = r.limits(n) },
 			"optional": func(n *yaml.Node) {
 				var optional bool
 				r.flag("optional", &optional)(n)
@@ -155,6 +157,34 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 		f.Study.Variants = append(f.Study.Variants, v)
 	})
 }
+
+func (r *reader) replicas(node *yaml.Node) map[string]int {
+	replicas := map[string]int{}
+	r.pairs(node, "replicas", func(key, value *yaml.Node) {
+		n := 0
+		r.whole("replicas of "+key.Value, 1, lab.MaxReplicas, &n)(value)
+		replicas[key.Value] = n
+	})
+	return replicas
+}
+
+func (r *reader) limits(node *yaml.Node) map[string]lab.Limits {
+	limits := map[string]lab.Limits{}
+	r.pairs(node, "limits", func(key, value *yaml.Node) {
+		var limit lab.Limits
+		var memory float64
+		r.object(value, "the limits of "+key.Value, fields{
+			"cpu":    r.number("cpu", 0, maxProcessors, &limit.CPU),
+			"memory": r.size("memory", &memory),
+		})
+		limit.Memory = int64(memory)
+		limits[key.Value] = limit
+	})
+	return limits
+}
+
+// maxProcessors is more than any host has.
+const maxProcessors = 10_000
 
 func (r *reader) knobs(node *yaml.Node) map[string]string {
 	knobs := map[string]string{}

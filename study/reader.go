@@ -211,6 +211,18 @@ func (r *reader) rate(what string, into *float64) func(*yaml.Node) {
 	}
 }
 
+// size returns a reader of a number of bytes, written as Rate writes it.
+func (r *reader) size(what string, into *float64) func(*yaml.Node) {
+	return func(node *yaml.Node) {
+		value, err := Rate(node.Value)
+		if node.Kind != yaml.ScalarNode || err != nil {
+			r.Problem(node.Line, "%s is %s, expected bytes such as 64MiB or 1GB", what, show(node))
+			return
+		}
+		*into = value
+	}
+}
+
 func show(node *yaml.Node) string {
 	if node.Kind == yaml.ScalarNode {
 		return strconv.Quote(node.Value)

@@ -148,7 +148,8 @@ func Address() (string, error) {
 	return variable("CLEAVE_ADDRESS")
 }
 
-// PeerAddress is the host:port of another unit of the layout.
+// PeerAddress is the host:port of another unit of the layout; where that runs several
+// times, of all its replicas, with lab.AddressSeparator between them.
 func PeerAddress(unit string) (string, error) {
 	return variable(lab.PeerVariable(unit))
 }

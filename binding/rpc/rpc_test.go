@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,5 +94,51 @@ func TestTimeLeftSurvivesTheWire(t *testing.T) {
 		if got, ok := ParseTimeout(text); ok {
 			t.Errorf("%q was read as %v", text, got)
 		}
+	}
+}
+
+// replica is a client that writes down its calls.
+type replica struct {
+	grpc.ClientConnInterface
+	address       string
+	called, ended *[]string
+}
+
+func (r replica) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	*r.called = append(*r.called, r.address)
+	return nil
+}
+
+func (r replica) Close() error {
+	*r.ended = append(*r.ended, r.address)
+	return nil
+}
+
+func TestCallsAreSpreadOverReplicas(t *testing.T) {
+	var called, ended []string
+	connect := func(address string) (Client, error) {
+		if address == "bad" {
+			return nil, errors.New("no such place")
+		}
+		return replica{address: address, called: &called, ended: &ended}, nil
+	}
+	client, err := Spread("a,b,c", connect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		if err := client.Invoke(t.Context(), "/m", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(called, " "); got != "b c a b c a" {
+		t.Errorf("the calls went to %s, want all in turn", got)
+	}
+	if err := client.Close(); err != nil || strings.Join(ended, " ") != "a b c" {
+		t.Errorf("closed %v, error %v", ended, err)
+	}
+	ended = nil
+	if _, err := Spread("a,bad", connect); err == nil || strings.Join(ended, " ") != "a" {
+		t.Errorf("with one that cannot be: error %v, and closed were %v", err, ended)
 	}
 }

@@ -138,6 +138,9 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 	var all []lab.Layout
 	for _, v := range s.Variants {
 		layout, err := system.Layout(v, s.Points[0], s.Design.Seed)
+		if err == nil {
+			layout, err = v.Scale(layout)
+		}
 		if err != nil {
 			return nil, err
 		}

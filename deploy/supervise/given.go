@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -94,7 +95,10 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 	}
 	var pairs []string
 	for _, peer := range spec.Peers {
-		environment = append(environment, lab.PeerVariable(peer)+"="+endpoints[peer].Dial)
+		variable := lab.PeerVariable(peer) + "="
+		if !slices.ContainsFunc(spec.Env, func(own string) bool { return strings.HasPrefix(own, variable) }) {
+			environment = append(environment, variable+endpoints[peer].Dial)
+		}
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 	}
 	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer("{dir}", Volume(dir, spec))

@@ -165,9 +165,13 @@ func (s *served) findTarget() error {
 	if err != nil {
 		return err
 	}
-	address, err := netip.ParseAddrPort(text)
-	if err != nil {
-		return fmt.Errorf("address %q of the unit %s: %w", text, s.Unit, err)
+	var addresses []netip.AddrPort
+	for one := range strings.SplitSeq(text, lab.AddressSeparator) {
+		address, err := netip.ParseAddrPort(one)
+		if err != nil {
+			return fmt.Errorf("address %q of the unit %s: %w", one, s.Unit, err)
+		}
+		addresses = append(addresses, address)
 	}
 	target := s.Spec.Target
 	if target == "" {
@@ -180,9 +184,11 @@ func (s *served) findTarget() error {
 	if u.Scheme == "" {
 		u.Scheme = "http"
 	}
-	u.Host = address.String()
-	s.Spec.Target = u.String()
-	s.Made = append(s.Made, netip.PrefixFrom(address.Addr(), address.Addr().BitLen()))
+	u.Host = addresses[0].String()
+	s.Spec.Target, s.Spec.Replicas = u.String(), addresses[1:]
+	for _, address := range addresses {
+		s.Made = append(s.Made, netip.PrefixFrom(address.Addr(), address.Addr().BitLen()))
+	}
 	return s.check()
 }
 

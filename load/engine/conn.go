@@ -57,7 +57,7 @@ const watched = unix.EPOLLIN | unix.EPOLLRDHUP
 
 // connect begins a connection. It may stand at once.
 func (l *loop) connect(c *conn) error {
-	domain, address := l.config.Target.sockaddr()
+	domain, address := l.config.Target.sockaddr(int64(l.report.Connects))
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -4,9 +4,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -137,5 +140,21 @@ func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 	}
 	if report.Connects != 3 {
 		t.Errorf("%d connections were made, want 3", report.Connects)
+	}
+}
+
+func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
+	target, err := NewTarget("http://198.18.0.1:80/", netip.MustParseAddrPort("198.18.0.1:80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target = target.Spread(netip.MustParseAddrPort("198.18.0.2:81"), netip.MustParseAddrPort("198.18.0.3:82"))
+	var ports []int
+	for n := range int64(4) {
+		_, address := target.sockaddr(n)
+		ports = append(ports, address.(*unix.SockaddrInet4).Port)
+	}
+	if want := []int{80, 81, 82, 80}; !slices.Equal(ports, want) {
+		t.Errorf("connections go to the ports %v, want %v", ports, want)
 	}
 }

@@ -18,8 +18,9 @@ const maxUnixPath = 107
 // while load runs, so that what was permitted is what is loaded.
 type Target struct {
 	address netip.AddrPort
-	path    string // of a Unix socket; then address is not used
-	host    string // header Host
+	more    []netip.AddrPort // further addresses of the same server
+	path    string           // of a Unix socket; then address is not used
+	host    string           // header Host
 }
 
 // SplitURL reads a URL that this engine can load and returns its host and port,
@@ -47,6 +48,13 @@ func NewTarget(text string, address netip.AddrPort) (Target, error) {
 		return Target{}, err
 	}
 	return Target{address: address, host: u.Host}, nil
+}
+
+// Spread is the target at further addresses too, as a server has that runs several
+// times: connections go to all in turn.
+func (t Target) Spread(more ...netip.AddrPort) Target {
+	t.more = more
+	return t
 }
 
 // NewUnixTarget is the server behind a Unix socket. The URL's host is only sent
@@ -93,14 +101,18 @@ func (t Target) String() string {
 	return net.JoinHostPort(t.address.Addr().String(), strconv.Itoa(int(t.address.Port())))
 }
 
-// sockaddr is the address for connect(2), with its domain.
-func (t Target) sockaddr() (int, unix.Sockaddr) {
+// sockaddr is the address for the nth connect(2), with its domain.
+func (t Target) sockaddr(nth int64) (int, unix.Sockaddr) {
 	if t.path != "" {
 		return unix.AF_UNIX, &unix.SockaddrUnix{Name: t.path}
 	}
-	a := t.address.Addr().Unmap()
-	if a.Is4() {
-		return unix.AF_INET, &unix.SockaddrInet4{Port: int(t.address.Port()), Addr: a.As4()}
+	chosen := t.address
+	if i := nth % int64(1+len(t.more)); i > 0 {
+		chosen = t.more[i-1]
 	}
-	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(t.address.Port()), Addr: a.As16()}
+	a := chosen.Addr().Unmap()
+	if a.Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(chosen.Port()), Addr: a.As4()}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(chosen.Port()), Addr: a.As16()}
 }

@@ -241,7 +241,8 @@ func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
 		return engine.NewUnixTarget(p.at.origin(), p.spec.Unix)
 	}
-	return engine.NewTarget(p.at.origin(), p.ticket.Address)
+	target, err := engine.NewTarget(p.at.origin(), p.ticket.Address)
+	return target.Spread(p.spec.Replicas...), err
 }
 
 // player is a loop's view of the scenario.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,9 @@ type Spec struct {
 	// grpcs://.
 	Target string `json:"target,omitempty"`
 	Unix   string `json:"unix,omitempty"` // path of a socket to use instead of the target's host
+	// Replicas are further addresses of the target, for plain HTTP/1.1. They are loaded with
+	// the permission for the target, so whoever sets them has made these hosts.
+	Replicas []netip.AddrPort `json:"-"`
 	// Load replaces the scenario's, as a whole, unless it is empty.
 	Load scenario.Load `json:"load"`
 
@@ -189,6 +193,8 @@ func (t *Trial) checkProtocol() error {
 		return errors.New("some steps are gRPC and some are not: a connection speaks one of them, so load them apart")
 	case s.Loops > 1 && t.streams():
 		return errors.New("loops are for plain HTTP/1.1: everything else uses all processors already")
+	case len(s.Replicas) > 0 && t.streams():
+		return errors.New("a target that runs several times is loaded over plain HTTP/1.1 only: have a proxy in front of it")
 	case s.Streams != 0 && !t.streams():
 		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at a time")
 	case s.Streams < 0:

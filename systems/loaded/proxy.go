@@ -34,10 +34,10 @@ func ProxyDefaults(answer int) []string {
 // ProxyBind is the line of a frontend that makes it listen at the unit's own address.
 const ProxyBind = `  bind "${CLEAVE_ADDRESS}"`
 
-// ProxyServer is the line of a backend for a unit, whose address HAProxy reads from its
-// environment.
+// ProxyServer is the line of a backend for a unit, and again for each of its replicas. They
+// are called by their addresses, since HAProxy wants different names.
 func ProxyServer(unit string) string {
-	return fmt.Sprintf(`  server %s "${%s}"`, unit, lab.PeerVariable(unit))
+	return "  server " + lab.AddressOf(unit) + " " + lab.AddressOf(unit)
 }
 
 // Proxy is HAProxy in front of units, with the lines of its configuration.

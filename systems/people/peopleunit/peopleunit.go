@@ -109,7 +109,7 @@ func readKey() ([]byte, error) {
 type Place struct {
 	Database string // address
 	Key      []byte
-	// Peer is the host:port of another unit.
+	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
 	// Complain is told what fails inside; nil: standard error is.
 	Complain func(error)
@@ -122,15 +122,9 @@ type Unit struct {
 	place    Place
 	stores   stores
 	own      *records.Records
-	clients  map[string]client // by unit
+	clients  map[string]rpc.Client // by unit
 	calls    map[string]records.Keeper
 	complain func(error)
-}
-
-// client calls another unit.
-type client interface {
-	grpc.ClientConnInterface
-	Close() error
 }
 
 // Open joins a unit of a design.
@@ -139,7 +133,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if i < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
-	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]client{}, calls: map[string]records.Keeper{}, complain: place.Complain}
+	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]rpc.Client{}, calls: map[string]records.Keeper{}, complain: place.Complain}
 	if u.complain == nil {
 		u.complain = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
@@ -171,15 +165,17 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 func (u *Unit) front() bool { return u.unit.Name == u.design.Front().Name }
 
 // connect makes the client of another unit; it dials when it is first used.
-func (u *Unit) connect(name string) (client, error) {
-	address, err := u.place.Peer(name)
+func (u *Unit) connect(name string) (rpc.Client, error) {
+	addresses, err := u.place.Peer(name)
 	if err != nil {
 		return nil, err
 	}
-	if u.design.Calls == architecture.GRPC {
-		return grpcgo.NewClient(address, people.Faults{})
-	}
-	return nethttp.NewClient(address, u.design.Pool, people.Faults{}), nil
+	return rpc.Spread(addresses, func(address string) (rpc.Client, error) {
+		if u.design.Calls == architecture.GRPC {
+			return grpcgo.NewClient(address, people.Faults{})
+		}
+		return nethttp.NewClient(address, u.design.Pool, people.Faults{}), nil
+	})
 }
 
 // Handler is the public interface of the unit in front.
@@ -199,16 +195,18 @@ func (u *Unit) keeper(kind people.Kind) records.Keeper {
 // before it listens.
 func (u *Unit) healthy(ctx context.Context) error {
 	for name := range u.clients {
-		address, err := u.place.Peer(name)
+		addresses, err := u.place.Peer(name)
 		if err != nil {
 			return err
 		}
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return err
-		}
-		if err := connection.Close(); err != nil {
-			return err
+		for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
+			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return err
+			}
+			if err := connection.Close(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

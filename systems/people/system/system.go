@@ -107,7 +107,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		if err != nil {
 			return lab.Layout{}, err
 		}
-		unit.Listens, unit.Node, unit.Stage = true, behind, 1
+		unit.Listens, unit.Scalable, unit.Node, unit.Stage = true, true, behind, 1
 		unit.Files = map[string][]byte{peopleunit.KeyFile: []byte(hex.EncodeToString(keyOf(seed)))}
 		if i == 0 { // the gateway ends first
 			unit.Node, unit.Stage = front, 0

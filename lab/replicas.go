@@ -1,0 +1,175 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxReplicas bounds how often a unit may run.
+	MaxReplicas = 20
+	// AllUnits stands for every unit but the lead in the limits of a variant.
+	AllUnits = "all"
+)
+
+// Scale is a layout with as many replicas, and with the limits, as the variant has. Every
+// replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
+// orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
+// commas, where it would get one; in the files of a foreign unit a line with the address
+// is repeated for each. All mistakes are named at once.
+func (v Variant) Scale(l Layout) (Layout, error) {
+	if len(v.Replicas) == 0 && len(v.Limits) == 0 {
+		return l, nil
+	}
+	if err := errors.Join(v.limit(&l), v.checkReplicas(l)); err != nil {
+		return l, err
+	}
+	var units []UnitSpec
+	for _, unit := range l.Units {
+		for _, name := range replicaNames(unit.Name, v.Replicas[unit.Name]) {
+			replica := unit
+			if replica.Name = name; name != unit.Name {
+				replica.Group = unit.Name
+			}
+			units = append(units, replica)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(v.Replicas)) {
+		for i := range units {
+			units[i].meet(group, replicaNames(group, v.Replicas[group]))
+		}
+	}
+	l.Units = units
+	return l, nil
+}
+
+// Scaling says which units run several times, and what limits there are: "2 x front; all: 0.2
+// processors". It is empty where neither is.
+func (v Variant) Scaling() string {
+	var parts []string
+	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
+		if n := v.Replicas[unit]; n > 1 {
+			parts = append(parts, fmt.Sprintf("%d x %s", n, unit))
+		}
+	}
+	for _, unit := range slices.Sorted(maps.Keys(v.Limits)) {
+		parts = append(parts, unit+": "+v.Limits[unit].String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// replicaNames are those of a unit that runs n times; 0 is once.
+func replicaNames(unit string, n int) []string {
+	names := []string{unit}
+	for i := 2; i <= n; i++ {
+		names = append(names, unit+"-"+strconv.Itoa(i))
+	}
+	return names
+}
+
+// checkReplicas refuses replicas of what is not in the layout, or cannot run twice.
+func (v Variant) checkReplicas(l Layout) error {
+	var scalable []string
+	taken := map[string]bool{}
+	for _, unit := range l.Units {
+		taken[unit.Name] = true
+		if unit.Scalable {
+			scalable = append(scalable, unit.Name)
+		}
+	}
+	can := "no unit of this variant can be replicated"
+	if len(scalable) > 0 {
+		can = "what can be replicated: " + strings.Join(scalable, ", ")
+	}
+	var mistakes []error
+	for _, name := range slices.Sorted(maps.Keys(v.Replicas)) {
+		n := v.Replicas[name]
+		switch {
+		case !taken[name]:
+			mistakes = append(mistakes, fmt.Errorf("replicas: there is no unit %q; %s", name, can))
+		case n < 1 || n > MaxReplicas:
+			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
+		case n > 1 && !slices.Contains(scalable, name):
+			mistakes = append(mistakes, fmt.Errorf("replicas: the unit %s keeps what others of its kind would not have, or is the only one of its kind; %s", name, can))
+		default:
+			for _, replica := range replicaNames(name, n)[1:] {
+				if taken[replica] {
+					mistakes = append(mistakes, fmt.Errorf("replicas: a replica of %s would be called %s, as another unit is", name, replica))
+				}
+			}
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// limit gives units and backing services the limits of the variant; what is said of one
+// counts before what is said of all.
+func (v Variant) limit(l *Layout) error {
+	left := maps.Clone(v.Limits)
+	delete(left, AllUnits)
+	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
+	for i := range l.Units {
+		unit := &l.Units[i]
+		if own, has := v.Limits[unit.Name]; has {
+			unit.Limits = own
+		} else if all, has := v.Limits[AllUnits]; has && unit.Name != l.Lead {
+			unit.Limits = all
+		}
+		delete(left, unit.Name)
+	}
+	for i := range l.Services {
+		if own, has := v.Limits[l.Services[i].Name]; has {
+			l.Services[i].Limits = own
+			delete(left, l.Services[i].Name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("limits: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+}
+
+// meet gives a unit that has a group as its peer all replicas of it.
+func (u *UnitSpec) meet(group string, replicas []string) {
+	at := slices.Index(u.Peers, group)
+	if at < 0 || len(replicas) == 1 {
+		return
+	}
+	u.Peers = slices.Insert(slices.Clone(u.Peers), at+1, replicas[1:]...)
+	var addresses []string
+	for _, replica := range replicas {
+		addresses = append(addresses, AddressOf(replica))
+	}
+	all := strings.Join(addresses, AddressSeparator)
+	u.Env = slices.Clone(u.Env)
+	for i := range u.Env {
+		u.Env[i] = strings.ReplaceAll(u.Env[i], AddressOf(group), all)
+	}
+	u.Env = append(u.Env, PeerVariable(group)+"="+all)
+	if !u.Foreign {
+		return
+	}
+	u.Files = maps.Clone(u.Files)
+	for name, text := range u.Files {
+		u.Files[name] = repeatLines(text, group, replicas)
+	}
+}
+
+// repeatLines repeats the lines of a file that hold the address of a group.
+func repeatLines(text []byte, group string, replicas []string) []byte {
+	var lines []string
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if !strings.Contains(line, AddressOf(group)) {
+			lines = append(lines, line)
+			continue
+		}
+		for _, replica := range replicas {
+			lines = append(lines, strings.ReplaceAll(line, AddressOf(group), AddressOf(replica)))
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
