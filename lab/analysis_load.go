@@ -47,8 +47,8 @@ type Spectrum struct {
 	Trials [][]Quantile `json:"trials"`
 }
 
-// RoleUsage is what the units of one role, or a backing service, used at a point:
-// medians over the trials.
+// RoleUsage is what the units of one role, a backing service, or the processes of one name
+// of a system that somebody else wrote used at a point: medians over the trials.
 type RoleUsage struct {
 	Variant         string  `json:"variant"`
 	Point           Point   `json:"point"`
@@ -56,6 +56,8 @@ type RoleUsage struct {
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
 	CPUShare        float64 `json:"cpu_share"`         // of one core, over the window
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
+	// NetworkPerOperation is what a container received and sent, in bytes; 0: not known.
+	NetworkPerOperation float64 `json:"network_per_operation,omitempty"`
 }
 
 // TrialPath is the critical path of an operation of one trial.

@@ -28,6 +28,8 @@ type Metered struct {
 	Roles map[string]Usage `json:"roles"`
 	// Units has one row per unit, in the order given to Watch.
 	Units []UnitUsage `json:"-"`
+	// Processes are those of units of several processes, added up by name.
+	Processes []ProcessUsage `json:"processes,omitempty"`
 	// Samples has one row per sampling round, oldest first.
 	Samples []UsageSample `json:"-"`
 	// OwnCPUSeconds is what the meter itself burned from Watch to Stop. Most of
@@ -73,6 +75,22 @@ type Usage struct {
 type UnitUsage struct {
 	Unit Unit
 	Usage
+}
+
+// ProcessUsage is what the processes of one name used in a unit that is a command with all
+// that it starts, or what one container of a compose file did.
+type ProcessUsage struct {
+	Unit string `json:"unit"`
+	// Name is the program with the script or file that it was started with, or the service.
+	Name            string  `json:"name"`
+	Processes       int     `json:"processes"` // of this name, when the load ended
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	PeakMemoryBytes int64   `json:"peak_memory_bytes"` // the sum of their peaks
+	ReadBytes       int64   `json:"read_bytes"`        // as in Usage
+	WrittenBytes    int64   `json:"written_bytes"`
+	// ReceivedBytes and SentBytes are those of a container's own network; 0: it has none.
+	ReceivedBytes int64 `json:"received_bytes,omitempty"`
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
 }
 
 // UsageSample is the total of all units at one moment.

@@ -124,6 +124,8 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	own, _ := lineValue(text, user)
 	kernel, _ := lineValue(text, system)
 	sum.stat.userTicks, sum.stat.systemTicks = own/tick, kernel/tick
+	sum.processes = c.readProcesses(s)
+	sum.received, sum.sent = c.root.network(s)
 	return nil
 }
 

@@ -20,6 +20,8 @@ type probe struct {
 	// noMemory is the reason why the proportional set size cannot be had; once
 	// known, it is not asked for again.
 	noMemory string
+	// last and peak are sizes of its memory, in bytes, where it is one process of a tree.
+	last, peak int64
 }
 
 // counters are a unit's accounts at one mark, all since the unit started.
@@ -30,6 +32,10 @@ type counters struct {
 	read    int64 // bytes
 	written int64 // bytes
 	largest int64 // bytes of the largest resident set
+	// processes are those of a unit that has several, received and sent what the network of
+	// a container did, in bytes.
+	processes      []process
+	received, sent int64
 	// missing holds a reason for every account that cannot be had, by the name
 	// of the metric in lab.Usage. Nil where nothing is missing.
 	missing map[string]string

@@ -177,6 +177,7 @@ func (t *tree) all() []*probe {
 func (t *tree) accounts(s *scratch, c *counters) error {
 	err := t.addAll(s, c, t.refresh)
 	t.addOrphans(s, c)
+	c.processes = t.readProcesses(s)
 	return err
 }
 
@@ -251,6 +252,7 @@ func (t *tree) sizes(s *scratch) int64 {
 			continue // it has ended: what it held is free
 		}
 		sum += size
+		p.last, p.peak = size, max(p.peak, size)
 		if p.noMemory != "" {
 			t.noMemory = p.noMemory
 		}

@@ -1,7 +1,12 @@
 package meter
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -57,5 +62,49 @@ func TestATreeWhoseRootHasGoneIsReported(t *testing.T) {
 	parent.leave()
 	if err := metering.Mark(); err == nil {
 		t.Error("a mark of a unit that has gone passes")
+	}
+}
+
+func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "worker.sh")
+	if err := os.WriteFile(script, []byte("while :; do :; done\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait") //nolint:noctx // ends with the test
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		_ = command.Wait()
+	})
+	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "system", Role: "system", PID: command.Process.Pid, Span: lab.SpanTree}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		time.Sleep(300 * time.Millisecond) // the work: what the meter shall see
+		if err := metering.Mark(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metered, err := metering.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]lab.ProcessUsage{}
+	for _, row := range metered.Processes {
+		rows[row.Name] = row
+	}
+	worker, waiting := rows["sh worker.sh"], rows["sleep"]
+	if len(rows) != 3 || worker.Processes != 1 || worker.Unit != "system" || waiting.Processes != 1 {
+		t.Fatalf("the tree has %+v, want sh, sh worker.sh and sleep", metered.Processes)
+	}
+	if whole := metered.Roles["system"].CPUSeconds; worker.CPUSeconds < 0.9*whole || worker.CPUSeconds == 0 || waiting.CPUSeconds > 0.01 {
+		t.Errorf("of %g s the worker has %g s and the sleeper %g s", whole, worker.CPUSeconds, waiting.CPUSeconds)
+	}
+	if worker.PeakMemoryBytes == 0 {
+		t.Error("the worker has no memory")
 	}
 }

@@ -106,6 +106,9 @@ func (w *worker) metered() lab.Metered {
 	for i, p := range w.probes {
 		usage := combine([]int{i}, w.memory.units[i])
 		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Usage: usage})
+		if p.metered().Span != "" {
+			result.Processes = append(result.Processes, w.processes(i, usage)...)
+		}
 	}
 	return result
 }

@@ -221,6 +221,11 @@ func (v view) usages(variant, point string) []lab.RoleUsage {
 	})
 }
 
+// foreign reports whether what is compared are systems that somebody else wrote.
+func (v view) foreign() bool {
+	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.External != nil })
+}
+
 // paths are the critical paths of a variant at a point, by rising share.
 func (v view) paths(variant, point string) []lab.TrialPath {
 	return those(v.Paths, func(p lab.TrialPath) bool {

@@ -27,8 +27,10 @@ func (v view) loadTables(full bool) []table {
 				tables = append(tables, v.spectrumTable(quantity, at))
 			}
 		}
-		at := v.sideBySide()
-		tables = append(tables, v.interactionTable(), v.kindsTable(at), v.usageTable(at))
+		tables = append(tables, v.interactionTable(), v.kindsTable(v.sideBySide()))
+	}
+	if at := v.sideBySide(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
+		tables = append(tables, v.usageTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {
 		tables = append(tables, v.layersTable(at))
@@ -282,10 +284,21 @@ func (v view) pathTables(at string) []table {
 	return tables
 }
 
-// usageTable shows what each unit used at a point.
+// usageTable shows what each unit used at a point, and the network where that is known.
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2, Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
 		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation), numbers("share of one processor"), numbers("peak memory")}}
+	network := slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool { return u.NetworkPerOperation > 0 })
+	if network {
+		t.Columns = append(t.Columns, numbers("network per "+v.Operation))
+	}
+	row := func(variant, unit string, u lab.RoleUsage, tone tone) {
+		cells := usageCells(variant, unit, u, tone)
+		if !network {
+			cells = cells[:len(cells)-1]
+		}
+		t.add(cells...)
+	}
 	for _, x := range v.variants() {
 		var sum lab.RoleUsage
 		own := v.usages(x.Name, at)
@@ -293,18 +306,19 @@ func (v view) usageTable(at string) table {
 			tone := toneMuted
 			if u.Role != lab.RoleGenerator {
 				tone = toneNone
-				sum.CPUPerOperation, sum.CPUShare, sum.PeakMemory = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare, sum.PeakMemory+u.PeakMemory
+				sum.CPUPerOperation, sum.CPUShare = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare
+				sum.PeakMemory, sum.NetworkPerOperation = sum.PeakMemory+u.PeakMemory, sum.NetworkPerOperation+u.NetworkPerOperation
 			}
-			t.add(usageCells(x.Name, u.Role, u, tone)...)
+			row(x.Name, u.Role, u, tone)
 		}
 		if len(own) > 0 {
-			t.add(usageCells(x.Name, "sum without generator", sum, toneNone)...)
+			row(x.Name, "sum without generator", sum, toneNone)
 		}
 	}
 	return t
 }
 
-// usageCells is one row of the uses. Nothing used is nothing measured.
+// usageCells is one row of the uses, the network last. Nothing used is nothing measured.
 func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 	shown := func(value float64, words string) cell {
 		if value == 0 {
@@ -313,7 +327,8 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		return toned(words, tone)
 	}
 	return []cell{text(variant), toned(unit, tone), shown(u.CPUPerOperation, single(u.CPUPerOperation).quantity("s")),
-		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, single(u.PeakMemory).quantity("B"))}
+		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, single(u.PeakMemory).quantity("B")),
+		shown(u.NetworkPerOperation, single(u.NetworkPerOperation).quantity("B"))}
 }
 
 // otherUsages are the tables at the points that are not shown first.

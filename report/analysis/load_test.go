@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -149,6 +150,30 @@ func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 	job.Trials[0].Metered.Roles = map[string]lab.Usage{"worker": {CPUSeconds: 1}}
 	if usages := Analyse(job).Usages; usages != nil {
 		t.Errorf("a job has %d usages, want none", len(usages))
+	}
+}
+
+func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
+	point := at("p", lab.FactorRate, 10)
+	in := underLoad(point)
+	in.Plan.Study.Variants[0].External = &lab.ExternalSystem{}
+	trial := in.trial("one", point, 1, map[string]float64{"cpu_per_operation": 0.004})
+	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "system": {CPUSeconds: 16}}}
+	for n := range 16 {
+		trial.Metered.Processes = append(trial.Metered.Processes, lab.ProcessUsage{Name: fmt.Sprintf("service-%02d", n), CPUSeconds: 1, PeakMemoryBytes: 7})
+	}
+	trial.Metered.Processes[3] = lab.ProcessUsage{Name: "dear", CPUSeconds: 1.5, PeakMemoryBytes: 9, ReceivedBytes: 300, SentBytes: 100}
+	trial.Metered.Processes[4].CPUSeconds = 0.5
+	usages := Analyse(in).Usages
+	var sum float64
+	for _, u := range usages[:len(usages)-1] {
+		sum += u.CPUPerOperation
+	}
+	if first := usages[0]; first.Role != "dear" || first.CPUShare != 0.15 || first.PeakMemory != 9 || math.Abs(first.NetworkPerOperation-0.1) > 1e-12 {
+		t.Errorf("the dearest is %+v, want dear with 15 %% of a processor, 9 bytes, and 0.1 bytes of network per operation", first)
+	}
+	if len(usages) != mostProcesses+2 || usages[mostProcesses].Role != "4 others" || usages[mostProcesses].PeakMemory != 28 || math.Abs(sum-0.004) > 1e-15 {
+		t.Errorf("%d usages that cost %v per operation, want 12, 4 others and the generator, together 0.004: %+v", len(usages), sum, usages)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// usages are what each role and backing service used, per variant and point. A
+// usages are what each role and backing service used, per variant and point; of a system
+// that somebody else wrote, which has one role, what each of its processes did. A
 // job whose units are the system has its totals instead.
 func (e *experiment) usages() []lab.RoleUsage {
 	if len(e.study.Metrics) == 0 {
@@ -19,6 +20,10 @@ func (e *experiment) usages() []lab.RoleUsage {
 		for _, point := range e.study.Points {
 			trials := e.counted(v.Name, point.Name)
 			for _, role := range rolesOf(trials) {
+				if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator && len(parts) > 0 {
+					all = append(all, parts...)
+					continue
+				}
 				all = append(all, e.roleUsage(v.Name, point, role, trials))
 			}
 		}

@@ -1,0 +1,125 @@
+package meter
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// process is what one process of a unit of several has used since it started.
+type process struct {
+	probe   *probe // not its number, which the kernel may give again
+	name    string
+	cpu     int64 // nanoseconds
+	peak    int64 // bytes of memory, since the reading before
+	read    int64
+	written int64
+}
+
+// restName is the row of what no living process accounts for.
+const restName = "processes that have ended"
+
+// readProcesses reads the members one by one and begins a new peak of each.
+func (t *tree) readProcesses(s *scratch) []process {
+	all := make([]process, 0, len(t.members))
+	for _, p := range t.members {
+		cpu, err := s.clock(p.clock)
+		if err != nil {
+			continue // it has ended since
+		}
+		var moved counters
+		p.transferred(s, &moved)
+		all = append(all, process{p, p.name(s), cpu, p.peak, moved.read, moved.written})
+		p.peak = p.last
+	}
+	return all
+}
+
+// name is what a process is called: its program, and the script or file that it was started
+// with. Other arguments are left out, since there may be a secret among them.
+func (p *probe) name(s *scratch) string {
+	text, err := s.file(p.dir, "cmdline")
+	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	program, _, _ := strings.Cut(words[0], " ") // some write a title over their arguments
+	name := path.Base(strings.TrimRight(program, ":"))
+	if err != nil || program == "" {
+		return "unknown"
+	}
+	for _, word := range words[1:] {
+		seen := "cwd/" + word
+		if path.IsAbs(word) {
+			seen = "root" + word
+		}
+		var found unix.Stat_t
+		if word == "" || unix.Fstatat(p.dir, seen, &found, 0) != nil || found.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		return name + " " + path.Base(word)
+	}
+	return name
+}
+
+// network reads what the process's network has received and sent, in bytes, if that is not
+// the one of this host.
+func (p *probe) network(s *scratch) (received, sent int64) {
+	var own, theirs unix.Stat_t
+	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil || own.Ino == theirs.Ino {
+		return 0, 0
+	}
+	text, err := s.file(p.dir, "net/dev")
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		device, figures, _ := strings.Cut(line, ":")
+		const sentAt = 8 // after eight figures of what was received
+		if all := strings.Fields(figures); len(all) > sentAt && strings.TrimSpace(device) != "lo" {
+			in, _ := digits([]byte(all[0]))
+			out, _ := digits([]byte(all[sentAt]))
+			received, sent = received+in, sent+out
+		}
+	}
+	return received, sent
+}
+
+// processes divides what a unit of several processes used by their names. A container is
+// one row, by the name of its service.
+func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
+	unit := w.probes[i].metered()
+	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
+	if unit.Span == lab.SpanContainer {
+		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Name, Processes: len(closing.processes), CPUSeconds: whole.CPUSeconds,
+			PeakMemoryBytes: whole.PeakMemoryBytes, ReadBytes: whole.ReadBytes, WrittenBytes: whole.WrittenBytes,
+			ReceivedBytes: closing.received - open.received, SentBytes: closing.sent - open.sent}}
+	}
+	var rows []lab.ProcessUsage
+	rest := whole.CPUSeconds
+	for _, now := range closing.processes {
+		before := process{}
+		if at := slices.IndexFunc(open.processes, func(p process) bool { return p.probe == now.probe }); at >= 0 {
+			before = open.processes[at]
+		}
+		at := slices.IndexFunc(rows, func(r lab.ProcessUsage) bool { return r.Name == now.name })
+		if at < 0 {
+			rows, at = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: now.name}), len(rows)
+		}
+		used := time.Duration(now.cpu - before.cpu).Seconds()
+		rest -= used
+		rows[at].Processes++
+		rows[at].CPUSeconds += used
+		rows[at].PeakMemoryBytes += now.peak
+		rows[at].ReadBytes += now.read - before.read
+		rows[at].WrittenBytes += now.written - before.written
+	}
+	const tick = 1.0 / ticksPerSecond // that is how well the kernel tells of the dead
+	if len(rows) > 0 && rest > tick {
+		rows = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: restName, CPUSeconds: rest})
+	}
+	slices.SortFunc(rows, func(a, b lab.ProcessUsage) int { return strings.Compare(a.Name, b.Name) })
+	return rows
+}
