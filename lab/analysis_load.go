@@ -60,6 +60,20 @@ type RoleUsage struct {
 	NetworkPerOperation float64 `json:"network_per_operation,omitempty"`
 }
 
+// OperationTimes are what one operation of a load gave at a point, all trials together but
+// for the times, which are medians over the trials, in seconds.
+type OperationTimes struct {
+	Variant string           `json:"variant"`
+	Point   Point            `json:"point"`
+	Name    string           `json:"name"`
+	Sent    int64            `json:"sent"`
+	Wrong   float64          `json:"wrong"`            // the share that was not answered rightly
+	Errors  map[string]int64 `json:"errors,omitempty"` // by kind
+	Median  float64          `json:"median"`
+	P99     float64          `json:"p99"`
+	Longest float64          `json:"longest"`
+}
+
 // TrialPath is the critical path of an operation of one trial.
 type TrialPath struct {
 	Variant string `json:"variant"`

@@ -145,6 +145,18 @@ type ReadyCheck struct {
 	Timeout float64 `json:"timeout_seconds"`
 }
 
+// OperationOutcome is what one operation of a load gave: a step of its scenario.
+type OperationOutcome struct {
+	Name   string           `json:"name"`
+	Sent   int64            `json:"sent"`
+	OK     int64            `json:"ok"`
+	Errors map[string]int64 `json:"errors,omitempty"` // by kind
+	// Median, P99 and Longest are response times in seconds; 0: none.
+	Median  float64 `json:"median"`
+	P99     float64 `json:"p99"`
+	Longest float64 `json:"longest"`
+}
+
 // LoadReport is what a generator found.
 type LoadReport struct {
 	// Offered and Achieved are flows per second; Offered is 0 in a closed loop.
@@ -167,8 +179,10 @@ type LoadReport struct {
 	Measures map[string]float64
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile
-	Course  []Slice // of one load; none of a search
-	WarmUp  *WarmUp // nil where it was to last a fixed time
+	// Operations are what single ones gave, in the order of the scenario.
+	Operations []OperationOutcome
+	Course     []Slice // of one load; none of a search
+	WarmUp     *WarmUp // nil where it was to last a fixed time
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	Notes  []string

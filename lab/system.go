@@ -93,8 +93,10 @@ type Measured struct {
 	Values map[string]float64
 	// Spectra are the distributions behind them, by quantity; see Quantities.
 	Spectra map[string][]Quantile
-	Course  []Slice // as the generator saw it
-	WarmUp  *WarmUp // likewise; nil where it lasts a fixed time
+	// Operations are what single ones gave; none where the load has one only.
+	Operations []OperationOutcome
+	Course     []Slice // as the generator saw it
+	WarmUp     *WarmUp // likewise; nil where it lasts a fixed time
 	// Paths show where the time of single operations went.
 	Paths []Path
 	// Traffic is what units sent each other and to backing services.

@@ -48,6 +48,8 @@ type Trial struct {
 	Clocks *Clocks `json:"clocks,omitempty"`
 	// Spectra are the distributions behind them, by quantity.
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
+	// ByOperation is what single operations of the load gave, where it has several.
+	ByOperation []OperationOutcome `json:"by_operation,omitempty"`
 	// Course is how the load went on, second by second.
 	Course []Slice `json:"course,omitempty"`
 	// WarmUp is how the load before it went, where that goes on until it is steady.

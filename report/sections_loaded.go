@@ -59,6 +59,9 @@ func (v view) spectraSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity, Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". " + s.Finding})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
 		s.Folded = append(s.Folded, v.otherSpectra(quantity, point)...)
+		if quantity == lab.ResponseTime {
+			s.Shown = append(s.Shown, v.operationsTable(point))
+		}
 	}
 	if at, ok := v.spectrumAt(lab.ServiceTime); ok {
 		s.Folded = append(s.Folded, v.spectrumTable(lab.ServiceTime, at))

@@ -29,6 +29,7 @@ func (v view) loadTables(full bool) []table {
 		}
 		tables = append(tables, v.interactionTable(), v.kindsTable(v.sideBySide()))
 	}
+	tables = append(tables, v.operationsTable(v.sideBySide()))
 	if at := v.sideBySide(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
 		tables = append(tables, v.usageTable(at))
 	}
@@ -288,6 +289,9 @@ func (v view) pathTables(at string) []table {
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2, Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
 		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation), numbers("share of one processor"), numbers("peak memory")}}
+	if v.foreign() {
+		t.Title = "Who costs what: CPU and memory by process at " + v.at(at)
+	}
 	network := slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool { return u.NetworkPerOperation > 0 })
 	if network {
 		t.Columns = append(t.Columns, numbers("network per "+v.Operation))

@@ -158,6 +158,11 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
 		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Notes: s.Notes,
 	}
+	if len(s.Operations) > 1 {
+		for _, o := range s.Operations {
+			read.Operations = append(read.Operations, outcomeOf(o))
+		}
+	}
 	if s.OfferedRate != nil {
 		read.Offered = *s.OfferedRate
 	}
@@ -169,6 +174,15 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	}
 	_, read.Missed = g.limit.Judge(s)
 	return read, nil
+}
+
+// outcomeOf is what is kept of one operation.
+func outcomeOf(o record.Operation) lab.OperationOutcome {
+	kept := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
+	if times := o.ResponseTime; times.P50 != nil {
+		kept.Median, kept.P99, kept.Longest = *times.P50, *times.P99, *times.Max
+	}
+	return kept
 }
 
 // loadMeasures are the quantities of a summary under the names of metrics.

@@ -177,6 +177,21 @@ func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
 	}
 }
 
+func TestOperationsAreToldApart(t *testing.T) {
+	point := at("p", lab.FactorRate, 10)
+	in := underLoad(point)
+	for block, median := range []float64{1, 4, 2} {
+		in.trial("one", point, block+1, nil).ByOperation = []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9, Errors: map[string]int64{"timeout": 1}, Median: median, P99: 7, Longest: 8}, {Name: "never"}}
+	}
+	found := Analyse(in).Operations
+	if len(found) != 2 || found[0].Sent != 30 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 3 || found[0].Median != 2 || found[0].Longest != 8 {
+		t.Errorf("%+v, want 30 of buy, 3 of them timed out, with a median of 2 s", found)
+	}
+	if len(found) == 2 && (found[1].Name != "never" || found[1].Sent != 0 || found[1].Median != 0) {
+		t.Errorf("%+v, want an operation that was never sent", found[1])
+	}
+}
+
 func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
 	trial := lab.Trial{Operations: 50, Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
 	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got != 0.02 {

@@ -176,7 +176,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Course: r.Course, WarmUp: r.WarmUp}
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations, Course: r.Course, WarmUp: r.WarmUp}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}
