@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/studies"
 )
 
 // explainName is the study of every explanation.
@@ -24,7 +26,8 @@ randomised blocks, and every step is measured against the one before it: the
 ratios of the steps multiply to the ratio of the whole. Without --quick the same
 knobs are also turned in another order, which shows where the order of the steps
 changes the answer. The systems that can be explained:
-` + explanations() + `
+` + explanations() + `  network    no system: what a call costs over loopback, in containers, on clusters,
+             through proxies (a built-in study, played as reproduce does)
 --from and --to take an architecture, and knobs to be turned in it, the deployment
 among them where it is to change on the way:
   --to "sync binding=grpc replicas=2"
@@ -46,6 +49,9 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
   cleave explain shop --from sync --to "sync binding=grpc" --rate 100`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
+			if args[0] == explainedStudy {
+				return a.explainStudy(command, &flags)
+			}
 			system, err := askedFor[lab.Explainable](args[0], "explained")
 			if err != nil {
 				return err
@@ -59,6 +65,29 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 	}
 	flags.register(command)
 	return command
+}
+
+// explainedStudy is a built-in study that explains something beside the systems.
+const explainedStudy = "network"
+
+// explainStudy plays that study. What only ways from one architecture to another have is
+// refused.
+func (a app) explainStudy(command *cobra.Command, flags *explainFlags) error {
+	var wrong []string
+	plays := a.reproduceCommand().Flags()
+	command.Flags().Visit(func(f *pflag.Flag) {
+		if plays.Lookup(f.Name) == nil {
+			wrong = append(wrong, "--"+f.Name)
+		}
+	})
+	if len(wrong) > 0 {
+		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)", explainedStudy, strings.Join(wrong, ", "), explainedStudy)
+	}
+	data, err := studies.Read(explainedStudy)
+	if err != nil {
+		return err
+	}
+	return a.study(command, explainedStudy+".yaml", data, &flags.experimentFlags)
 }
 
 // explanations are the systems that can be explained, and what is explained of each

@@ -4,6 +4,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	airlinesystem "github.com/cleave-lab/cleave/systems/airline/system"
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/crossing"
 	peoplesystem "github.com/cleave-lab/cleave/systems/people/system"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 )
@@ -22,6 +23,7 @@ func systems(c conditions) []lab.System {
 	return []lab.System{
 		airlinesystem.System{Generator: c.generator, Load: c.load},
 		big.System{},
+		crossing.System{},
 		peoplesystem.System{Generator: c.generator, Load: c.load},
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 	}

@@ -1,0 +1,174 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// TestAServer: what the real one answers to what the laboratory asks. Long because one
+// cluster is enough for it.
+func TestAServer(t *testing.T) {
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := private.Missing(); err != nil {
+		t.Skip(err)
+	}
+	label, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := private.Up(t.Context(), filepath.Join(t.TempDir(), "cluster"), label.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const path = "/api/v1/namespaces/default/services"
+	ask := func(method, path string, send, answer any) error {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		return cluster.API.Do(ctx, method, path, send, answer)
+	}
+	var wanted, made, found api.Service
+	wanted.Metadata.Name = "front"
+	wanted.Spec.Selector = map[string]string{"unit": "front"}
+	wanted.Spec.Ports = []api.ServicePort{{Name: "port-0", Port: 8081}}
+	if err := ask(http.MethodPost, path, wanted, &made); err != nil || !strings.HasPrefix(made.Spec.ClusterIP, "198.19.") || made.Metadata.UID == "" {
+		t.Errorf("made: %+v, %v", made, err)
+	}
+	if err := ask(http.MethodGet, path+"/front", nil, &found); err != nil || found.Spec.ClusterIP != made.Spec.ClusterIP || found.Spec.Ports[0] != wanted.Spec.Ports[0] {
+		t.Errorf("found: %+v, %v", found, err)
+	}
+	for name, c := range map[string]struct {
+		method, path string
+		send         any
+		code         int
+		says         string
+	}{
+		"what is there is made again": {http.MethodPost, path, wanted, http.StatusConflict, `services "front" already exists`},
+		"what is not there":           {http.MethodGet, path + "/back", nil, http.StatusNotFound, `services "back" not found`},
+		"what it cannot be":           {http.MethodPost, path, map[string]any{"metadata": map[string]string{"name": "No!"}}, http.StatusUnprocessableEntity, "Invalid value"},
+		"a path that leads nowhere":   {http.MethodGet, "/api/v1/nothing", nil, http.StatusNotFound, "could not find the requested resource"},
+	} {
+		err := ask(c.method, c.path, c.send, nil)
+		var refusal *api.Refusal
+		if !errors.As(err, &refusal) || refusal.Code != c.code || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), c.method+" "+c.path) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if api.NotFound(err) != (c.code == http.StatusNotFound) {
+			t.Errorf("%s: not found is %v", name, api.NotFound(err))
+		}
+	}
+	if err := ask(http.MethodDelete, path+"/front", nil, nil); err != nil {
+		t.Error(err)
+	}
+	watching(t, cluster.API)
+}
+
+// watching: a pod that nobody can run is seen to come and to go.
+func watching(t *testing.T, client *api.Client) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, version, err := client.Pods(ctx, "default", "unit=front")
+	if err != nil || version == "" {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	var pod api.Pod
+	pod.Metadata.Name, pod.Metadata.Labels = "front", map[string]string{"unit": "front"}
+	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
+	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
+	if err := client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	pods, _, err := client.Pods(ctx, "default", "unit=front")
+	if err != nil || len(pods) != 1 || pods[0].Metadata.Name != "front" {
+		t.Errorf("pods %+v, %v", pods, err)
+	}
+	if err := client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0", nil, nil); err != nil {
+		t.Error(err)
+	}
+	var came, went bool
+	err = client.Watch(ctx, "default", "unit=front", version, func(pod api.Pod, gone bool) {
+		came = came || pod.Metadata.Name == "front" && !gone
+		if gone {
+			went = true
+			cancel()
+		}
+	})
+	if !came || !went || !errors.Is(err, context.Canceled) {
+		t.Errorf("seen to come: %v, to go: %v; %v", came, went, err)
+	}
+	if err := client.Watch(t.Context(), "default", "", "1x", nil); err == nil || !strings.Contains(err.Error(), "1x") {
+		t.Errorf("a version that cannot be: %v", err)
+	}
+}
+
+// TestServersThatAnswerBadly, as no real one does when asked to. What is on the way is TLS
+// and HTTP; the answers are made up.
+func TestServersThatAnswerBadly(t *testing.T) {
+	answers := map[string]func(http.ResponseWriter){
+		"/not-json":  func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },
+		"/gateway":   func(w http.ResponseWriter) { http.Error(w, "no such upstream", http.StatusBadGateway) },
+		"/nothing":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"/cut-short": func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100"); _, _ = w.Write([]byte("{")) },
+	}
+	const pods = "/api/v1/namespaces/default/pods"
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case answers[r.URL.Path] != nil:
+			answers[r.URL.Path](w)
+		case r.URL.Path == pods && r.URL.Query().Get("resourceVersion") == "old":
+			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"code":410,"message":"too old resource version"}}`))
+		case r.URL.Path == pods:
+			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"front"}}}` + "\n" + `{"type":"ADDED","object":{"meta`))
+		}
+	}))
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	client := api.New(server.URL, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	defer client.Close()
+	for path, want := range map[string]string{
+		"/not-json": "read the answer of Kubernetes to GET /not-json: invalid character", "/gateway": "no such upstream\n (status 502 )",
+		"/nothing": "(status 503 )", "/cut-short": "unexpected EOF",
+	} {
+		var answer api.Pod
+		if err := client.Do(t.Context(), http.MethodGet, path, nil, &answer); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if err := client.Watch(t.Context(), "default", "", "old", nil); err == nil || !strings.Contains(err.Error(), "too old resource version") {
+		t.Errorf("a version of long ago: %v", err)
+	}
+	var told []string
+	err := client.Watch(t.Context(), "default", "", "1", func(pod api.Pod, gone bool) { told = append(told, pod.Metadata.Name) })
+	if len(told) != 1 || told[0] != "front" || err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
+		t.Errorf("told %q until %v", told, err)
+	}
+	stranger := api.New(server.URL, &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12})
+	if err := stranger.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server that cannot prove who it is: %v", err)
+	}
+	server.Close()
+	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil || !strings.Contains(err.Error(), "ask Kubernetes: ") {
+		t.Errorf("a server that is gone: %v", err)
+	}
+}

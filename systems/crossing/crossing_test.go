@@ -1,0 +1,104 @@
+package crossing
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func at(callers, calls float64) lab.Point {
+	return lab.Point{Name: "point", Levels: map[string]float64{"callers": callers, "calls": calls}}
+}
+
+func TestWaysThatCannotBe(t *testing.T) {
+	for knobs, c := range map[string]struct{ deployment, want string }{
+		"":                       {lab.Process, ""},
+		"over=unix":              {lab.DockerBridge, ""},
+		"nodes=two":              {lab.Swarm, ""},
+		"nodes=two front=nginx":  {lab.Kubernetes, ""},
+		"over=unix front=nginx":  {lab.Process, "what stands before the callee is called over TCP"},
+		"over=unix front=none":   {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
+		"nodes=one":              {lab.Process, "only clusters have nodes: deploy with swarm or kubernetes"},
+		"nodes=two front=nginx ": {lab.DockerHost, "only clusters have nodes"},
+	} {
+		v := lab.Variant{Architecture: HTTP, Deployment: c.deployment, Knobs: map[string]string{}}
+		for _, one := range strings.Fields(knobs) {
+			name, value, _ := strings.Cut(one, "=")
+			v.Knobs[name] = value
+		}
+		err := System{}.Describe().Check(v)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v, want %q", knobs, c.deployment, err, c.want)
+		}
+	}
+}
+
+// TestLayouts: who calls whom, and where they are.
+func TestLayouts(t *testing.T) {
+	for name, c := range map[string]struct {
+		knobs map[string]string
+		want  string
+	}{
+		"loopback":  {nil, "caller>callee callee"},
+		"on one":    {map[string]string{"nodes": "one"}, "caller@node-1>callee callee@node-1"},
+		"on two":    {map[string]string{"nodes": "two", "front": "nginx"}, "caller@node-1>front callee@node-2 front@node-2>callee"},
+		"a proxy":   {map[string]string{"front": "haproxy"}, "caller>front callee front>callee"},
+		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
+	} {
+		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, at(3, 7), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var units []string
+		for _, u := range layout.Units {
+			says := u.Name
+			if u.Node != "" {
+				says += "@" + u.Node
+			}
+			if u.Volume != "" {
+				says += "/" + u.Volume
+			}
+			units = append(units, strings.Join(append([]string{says}, u.Peers...), ">"))
+		}
+		if got := strings.Join(units, " "); got != c.want || layout.Operations != 21 || layout.Lead != RoleCaller {
+			t.Errorf("%s: %s, %d operations, led by %s; want %s", name, got, layout.Operations, layout.Lead, c.want)
+		}
+	}
+}
+
+// TestAudit: what was answered rightly is what was asked, and what was served what was made.
+func TestAudit(t *testing.T) {
+	good := map[string]Account{RoleCaller: {Right: 21, Before: 4}, RoleCallee: {Served: 25}}
+	for name, c := range map[string]struct {
+		change func(map[string]Account)
+		want   lab.AuditVerdict
+		says   string
+	}{
+		"as it should be":   {func(map[string]Account) {}, lab.AuditValid, ""},
+		"an answer is lost": {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Before: 5} }, lab.AuditInvalid, "20 calls were right and 0 wrong, of 21"},
+		"another text":      {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Wrong: 1, Before: 4} }, lab.AuditInvalid, "20 calls were right and 1 wrong"},
+		"a call is doubled": {func(a map[string]Account) { a[RoleCallee] = Account{Served: 26} }, lab.AuditInvalid, "served 26 calls, and 25 were made"},
+		"nobody served":     {func(a map[string]Account) { delete(a, RoleCallee) }, lab.AuditUnknown, "no report of [callee]"},
+	} {
+		accounts := map[string]Account{}
+		for unit, account := range good {
+			accounts[unit] = account
+		}
+		c.change(accounts)
+		var reports []lab.UnitReport
+		for unit, account := range accounts {
+			text, err := json.Marshal(account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reports = append(reports, lab.UnitReport{Unit: unit, Data: text})
+		}
+		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, at(3, 7), reports)
+		if audit.Verdict != c.want || c.says != "" && !slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.says) }) {
+			t.Errorf("%s: %+v", name, audit)
+		}
+	}
+}
