@@ -57,11 +57,13 @@ type Analysis struct {
 	// Layers are where CPU time went, of experiments with profiled trials.
 	Layers []LayerShare `json:"layers,omitempty"`
 	// Pictures are the architectures, of every variant at every point.
-	Pictures   []Picture           `json:"pictures,omitempty"`
-	Waterfalls []Waterfall         `json:"waterfalls,omitempty"`
-	Audit      map[string]AuditSum `json:"audit"` // by variant
-	Conditions ConditionSummary    `json:"conditions"`
-	Notes      []string            `json:"notes"`
+	Pictures   []Picture   `json:"pictures,omitempty"`
+	Waterfalls []Waterfall `json:"waterfalls,omitempty"`
+	// Bottlenecks are of studies that scale units one at a time.
+	Bottlenecks []Bottleneck        `json:"bottlenecks,omitempty"`
+	Audit       map[string]AuditSum `json:"audit"` // by variant
+	Conditions  ConditionSummary    `json:"conditions"`
+	Notes       []string            `json:"notes"`
 }
 
 // Summary is the first screen of a report; empty where no trial counts.

@@ -28,6 +28,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p.head(v)
 	p.summary(v)
 	p.answer(v)
+	p.tables(v.bottleneckTables())
 	if v.explains() {
 		p.table(v.stepsTable(o.Full))
 	}

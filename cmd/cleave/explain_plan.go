@@ -163,7 +163,7 @@ func (f *explainFlags) mistakes() error {
 
 // variant reads an architecture with knobs behind it, "sync binding=grpc", and puts
 // it on the backing services that were asked for.
-func (f *explainFlags) variant(info lab.SystemInfo, onBackings standing, flag, text string) (lab.Variant, error) {
+func (f *experimentFlags) variant(info lab.SystemInfo, onBackings standing, flag, text string) (lab.Variant, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)

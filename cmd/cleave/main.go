@@ -65,7 +65,7 @@ plots. Results go to standard output, the story to standard error.`,
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(), sweeperCommand(),
-		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.initCommand(), agentCommand(in, rawOut),
+		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.bottleneckCommand(), app.initCommand(), agentCommand(in, rawOut),
 	)
 	return root
 }

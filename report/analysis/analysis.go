@@ -51,6 +51,7 @@ func Analyse(in Input) lab.Analysis {
 	}
 	e.noteLoad(a)
 	a.Waterfalls = e.waterfalls()
+	a.Bottlenecks = e.bottlenecks(a)
 	a.Summary, a.Answer = e.summary(a), e.answer(a)
 	a.Notes = e.allNotes()
 	return a

@@ -29,6 +29,11 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		return sentences
 	}
 	add(e.saysUnsteady(), "trust")
+	for _, b := range a.Bottlenecks {
+		for _, text := range b.Answer {
+			add(text, "bottleneck")
+		}
+	}
 	switch {
 	case e.study.Explains():
 		for _, text := range e.saysWaterfalls(a.Waterfalls) {

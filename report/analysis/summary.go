@@ -18,9 +18,12 @@ func (e *experiment) summary(a lab.Analysis) lab.Summary {
 		return lab.Summary{}
 	}
 	var found string
-	if e.study.Explains() && len(a.Waterfalls) > 0 {
+	switch {
+	case len(a.Bottlenecks) > 0 && len(e.study.Claims) == 0:
+		found = a.Bottlenecks[0].Answer[0]
+	case e.study.Explains() && len(a.Waterfalls) > 0:
 		found = e.plainWay(a.Waterfalls)
-	} else {
+	default:
 		found = e.plainComparisons(a)
 		if len(a.Waterfalls) > 0 && found != "" {
 			found = strings.TrimSuffix(found, ".") + e.plainOrigin(a.Waterfalls[0]) + "."

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// bottleneckName is the study of every search for a bottleneck.
+const bottleneckName = "bottleneck"
+
+// bottleneckFlags are the flags of bottleneck.
+type bottleneckFlags struct {
+	experimentFlags
+	architecture string
+	units        []string
+	replicas     int
+	cpu          float64
+	users        int
+	levels       map[string]string
+	duration     time.Duration
+	warmUp       warmUp
+	margin       float64
+	noGates      bool
+}
+
+// underLoad is a system that is loaded, and measures that itself.
+type underLoad interface {
+	lab.System
+	lab.Measurer
+}
+
+func (a app) bottleneckCommand() *cobra.Command {
+	var flags bottleneckFlags
+	command := &cobra.Command{
+		Use:   "bottleneck SYSTEM",
+		Short: "double one unit at a time: which one holds the system back",
+		Long: `Plays a system as it is, and with twice of each of its units in turn, in the same
+randomised blocks, and says what that did to the operations per second that
+users of a closed loop get answered: which unit to scale, which one makes it worse, and
+which signal (CPU share, queueing, critical path) would have told before.
+
+Only units that keep nothing of their own can be doubled. Each may use --cpu processors,
+as a pod with a limit: on a host with few of them, more of a unit would otherwise only
+take from the others. Backing services have no limit.
+
+Closed loop at saturation, since one trial of it is short and the blocks repeat it; choose
+--users so that more of them get no more answers. docs/bottleneck.md says how to
+read the answer.
+
+Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not here,
+4 no load was achieved, 5 a rule of the system was broken, 130 interrupted.`,
+		Example: `  cleave bottleneck people --architecture services
+  cleave bottleneck people --architecture "services calls=grpc" --cpu 0.5 --users 64 --level case=1
+  cleave bottleneck people --architecture services --until decided --within 10m`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(command *cobra.Command, args []string) error {
+			plan, err := flags.plan(args[0], command.Flags().Changed)
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			return a.experiment(command, plan, &flags.experimentFlags)
+		},
+	}
+	flags.register(command)
+	return command
+}
+
+func (f *bottleneckFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.architecture, "architecture", "", "`architecture` to scale, with knobs behind it (default: the system's first with several such units)")
+	flags.StringSliceVar(&f.units, "units", nil, "double only these `units` (default: all that can be)")
+	flags.IntVar(&f.replicas, "replicas", 2, "how often the unit runs whose turn it is")
+	flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most; 0: no limit")
+	registerBackings(command, &f.backings)
+	registerDeploy(command, &f.deploy)
+	flags.IntVarP(&f.users, "users", "u", 32, "`number` of users, each of whom waits for an answer before asking again")
+	flags.StringToStringVar(&f.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list)")
+	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Second, "length of the measured load of a trial")
+	registerWarmUp(flags, &f.warmUp)
+	flags.IntVar(&f.blocks, "blocks", 6, "how often every variant is measured")
+	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
+	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
+	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 2 s; small differences stay undecided")
+	f.looks.register(flags)
+	f.registerPlay(command)
+}
+
+// plan is the plan of the search: the system as it is, and once more for each unit.
+func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.Plan, error) {
+	system, err := askedFor[underLoad](name, "scaled")
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	info := system.Describe()
+	if f.quick && !given("blocks") {
+		f.blocks = 3
+	}
+	if f.quick && !given("duration") {
+		f.duration = 2 * time.Second
+	}
+	point, err := f.point(info)
+	if err := errors.Join(err, f.mistakes()); err != nil {
+		return lab.Plan{}, err
+	}
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: bottleneckName, System: info.Name, Baseline: "base",
+		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design(given("seed")),
+		Metrics: throughputFirst(info.Metrics),
+		Load:    &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds()},
+	}
+	if f.noGates {
+		s.Load.Lateness = bearable
+		s.Notes = append(s.Notes, "Trials counted whatever else the host did.")
+	}
+	onBackings, err := backed(info.Name, f.backings)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	base, units, err := f.base(s, info, onBackings)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	s.Title = "which unit of " + info.Name + " " + base.Architecture + " to scale"
+	s.Variants = []lab.Variant{base}
+	for _, unit := range units {
+		scaled := base
+		scaled.Name, scaled.Replicas = fmt.Sprintf("%s-x%d", unit, f.replicas), map[string]int{unit: f.replicas}
+		scaled.Summary = scaled.Scaling()
+		s.Variants = append(s.Variants, scaled)
+	}
+	return expand(&study.File{Study: s}, study.Options{}, f.quick)
+}
+
+// throughputFirst are metrics in the order in which they are told.
+func throughputFirst(metrics []lab.Metric) []lab.Metric {
+	rank := func(m lab.Metric) int {
+		if m.Quantity == "goodput" {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(metrics), func(a, b lab.Metric) int { return rank(a) - rank(b) })
+}
+
+// mistakes are those of single flags.
+func (f *bottleneckFlags) mistakes() error {
+	var mistakes []error
+	if f.replicas < 2 || f.replicas > lab.MaxReplicas {
+		mistakes = append(mistakes, fmt.Errorf("--replicas is %d, expected 2 to %d", f.replicas, lab.MaxReplicas))
+	}
+	if f.cpu < 0 || f.cpu > 1000 {
+		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit", f.cpu))
+	}
+	return errors.Join(append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))...)
+}
+
+// point is the load: users of a closed loop, and what else the system is to be told.
+func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
+	users, known := info.Parameter(lab.FactorUsers)
+	if !known {
+		return lab.Point{}, fmt.Errorf("%s is not loaded by users: only systems under load have a bottleneck to be found so", info.Name)
+	}
+	if f.users < 1 || float64(f.users) > users.Max {
+		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
+	}
+	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users), Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+	for _, name := range slices.Sorted(maps.Keys(f.levels)) {
+		parameter, known := info.Parameter(name)
+		if !known {
+			return p, fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
+		}
+		value, err := strconv.ParseFloat(f.levels[name], 64)
+		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
+			return p, fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, f.levels[name], parameter.Min, parameter.Max)
+		}
+		p.Levels[name] = value
+	}
+	return p, nil
+}
+
+// design is how the experiment is played.
+func (f *bottleneckFlags) design(seedGiven bool) lab.Design {
+	d := study.Defaults()
+	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{"base"}
+	if seedGiven {
+		d.Seed = f.seed
+	}
+	if f.noGates {
+		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
+	}
+	return d
+}
+
+// base is the variant that is scaled, with the units that are to be. Where no architecture
+// was asked for, it is the first with several units that can be replicated.
+func (f *bottleneckFlags) base(s lab.Study, info lab.SystemInfo, onBackings standing) (lab.Variant, []string, error) {
+	asked := []string{f.architecture}
+	if f.architecture == "" {
+		asked = nil
+		for _, a := range info.Architectures {
+			asked = append(asked, a.Name)
+		}
+	}
+	for _, text := range asked {
+		base, err := f.variant(info, onBackings, "architecture", text)
+		switch {
+		case err != nil && f.architecture == "":
+			continue // it is not possible here
+		case err != nil:
+			return base, nil, err
+		}
+		base.Name = "base"
+		if f.cpu > 0 {
+			base.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: f.cpu}}
+		}
+		base.Summary = text + strings.TrimSuffix("; "+base.Scaling(), "; ")
+		units, err := scalable(s, base)
+		switch {
+		case err != nil:
+			return base, nil, err
+		case f.architecture == "" && len(units) < 2:
+			continue
+		case len(units) == 0:
+			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps what others of its kind would not have", info.Name, text)
+		}
+		units, err = f.chosen(units)
+		return base, units, err
+	}
+	return lab.Variant{}, nil, fmt.Errorf("no architecture of %s has several units that can be replicated", info.Name)
+}
+
+// scalable are the units of a variant that can be replicated.
+func scalable(s lab.Study, base lab.Variant) ([]string, error) {
+	s.Variants = []lab.Variant{base}
+	layouts, err := layoutsOf(s)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, unit := range layouts[0].Units {
+		if unit.Scalable {
+			all = append(all, unit.Name)
+		}
+	}
+	return all, nil
+}
+
+// chosen are the units that were asked for, of those that can be replicated.
+func (f *bottleneckFlags) chosen(all []string) ([]string, error) {
+	for _, unit := range f.units {
+		if !slices.Contains(all, unit) {
+			return nil, fmt.Errorf("--units: there is no unit %q that can be replicated: use %s", unit, strings.Join(all, ", "))
+		}
+	}
+	if len(f.units) > 0 {
+		return f.units, nil
+	}
+	return all, nil
+}

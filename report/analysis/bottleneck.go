@@ -1,0 +1,237 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// bottlenecks are of studies with variants that are the baseline but for one unit, which
+// runs more often. Where operations come at a rate of their own, more units do not give more.
+func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
+	base, known := e.study.Variant(e.study.Baseline)
+	if !known || !e.comparable(base.Name) {
+		return nil
+	}
+	var all []lab.Bottleneck
+	for _, point := range e.study.Points {
+		metric := e.throughput(point)
+		if metric == "" {
+			continue
+		}
+		b := lab.Bottleneck{Metric: metric, Point: point, Variant: base.Name}
+		for _, v := range e.variants() {
+			unit := scaledUnit(base, v)
+			i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+				return c.Metric == metric && c.Point.Name == point.Name && c.Variant == v.Name && c.Baseline == base.Name
+			})
+			if unit == "" || i < 0 {
+				continue
+			}
+			d := lab.Doubled{Unit: unit, Replicas: v.Replicas[unit], Variant: v.Name, Ratio: a.Comparisons[i].Ratio, Verdict: a.Comparisons[i].Verdict}
+			d.CPUShare = cpuOfLimit(a.Usages, base, point, unit)
+			d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
+			b.Doubled = append(b.Doubled, d)
+		}
+		if len(b.Doubled) == 0 {
+			continue
+		}
+		slices.SortStableFunc(b.Doubled, func(x, y lab.Doubled) int {
+			return cmp.Or(cmp.Compare(helps(y), helps(x)), cmp.Compare(y.Ratio.Ratio, x.Ratio.Ratio))
+		})
+		b.Signals = signals(b.Doubled)
+		b.Answer = e.saysBottleneck(b)
+		all = append(all, b)
+	}
+	return all
+}
+
+// helps is 1 where more of the unit was found to give more.
+func helps(d lab.Doubled) int {
+	if d.Verdict == lab.Faster {
+		return 1
+	}
+	return 0
+}
+
+// throughput is the metric that says how much a system can do at a point: its capacity
+// where that is searched for, what it answers to users who wait for answers; else "".
+func (e *experiment) throughput(p lab.Point) string {
+	if _, searched := p.Level(lab.FactorSearchFrom); searched {
+		return e.named(lab.Capacity, 0, "")
+	}
+	if _, closed := p.Level(lab.FactorUsers); closed {
+		return e.named("goodput", 0, "")
+	}
+	return ""
+}
+
+// scaledUnit is the only unit that runs more often in a variant than in another, from
+// which it differs in nothing else; "" where there is none.
+func scaledUnit(base, v lab.Variant) string {
+	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment && maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits)
+	if !same || v.Name == base.Name {
+		return ""
+	}
+	unit := ""
+	for name, n := range v.Replicas {
+		switch before := max(1, base.Replicas[name]); {
+		case n == before:
+		case n < before || unit != "":
+			return ""
+		default:
+			unit = name
+		}
+	}
+	return unit
+}
+
+// cpuOfLimit is how much of what it may use a unit uses, all replicas together.
+func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit string) *float64 {
+	i := slices.IndexFunc(usages, func(u lab.RoleUsage) bool {
+		return u.Variant == base.Name && u.Point.Name == point.Name && u.Role == unit
+	})
+	if i < 0 || usages[i].CPUShare == 0 {
+		return nil
+	}
+	limit, own := base.Limits[unit]
+	if !own {
+		limit = base.Limits[lab.AllUnits]
+	}
+	share := usages[i].CPUShare / float64(max(1, base.Replicas[unit]))
+	if limit.CPU > 0 {
+		share /= limit.CPU
+	}
+	return &share
+}
+
+// onPath is how long an operation waits in queues of a unit, and which share of its way it
+// spends there, both in the mean; nil where operations are not traced.
+func onPath(paths []lab.TrialPath, base lab.Variant, point lab.Point, unit string) (queueing, share *float64) {
+	i := slices.IndexFunc(paths, func(p lab.TrialPath) bool {
+		return p.Variant == base.Name && p.Point.Name == point.Name && p.Share == lab.PathMean
+	})
+	if i < 0 || paths[i].Seconds <= 0 {
+		return nil, nil
+	}
+	var waited, spent float64
+	for _, s := range paths[i].Segments {
+		if s.Unit != unit {
+			continue
+		}
+		spent += s.Seconds
+		if s.Kind == lab.SegmentQueueing {
+			waited += s.Seconds
+		}
+	}
+	spent /= paths[i].Seconds
+	return &waited, &spent
+}
+
+// signals say of each sign of a bottleneck which unit it points to: the one with most of it.
+func signals(doubled []lab.Doubled) []lab.Signal {
+	gains := doubled[0].Verdict == lab.Faster
+	var all []lab.Signal
+	for _, sign := range signs() {
+		s := lab.Signal{Name: sign.name}
+		most := 0.0
+		for _, d := range doubled {
+			if value := sign.of(d); value != nil && *value > most {
+				most, s.Unit = *value, d.Unit
+			}
+		}
+		if s.Unit != "" && gains {
+			right := s.Unit == doubled[0].Unit
+			s.Right = &right
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// sign is how a signal is read and told.
+type sign struct {
+	name lab.SignalName
+	of   func(lab.Doubled) *float64
+	tell func(value float64) string
+}
+
+func signs() []sign {
+	return []sign{
+		{lab.SignalCPU, func(d lab.Doubled) *float64 { return d.CPUShare }, func(v float64) string { return "used " + figure.Percent(v) + " of the CPU that it may use" }},
+		{lab.SignalQueueing, func(d lab.Doubled) *float64 { return d.Queueing }, func(v float64) string { return "had operations wait " + figure.Quantity(v, nil, nil, "s") }},
+		{lab.SignalPath, func(d lab.Doubled) *float64 { return d.PathShare }, func(v float64) string { return "was " + figure.Percent(v) + " of the critical path" }},
+	}
+}
+
+// saysBottleneck says which unit to scale, which makes it worse, and which signal would have
+// told that before.
+func (e *experiment) saysBottleneck(b lab.Bottleneck) []string {
+	best := b.Doubled[0]
+	rise := func(d lab.Doubled) string {
+		return fmt.Sprintf("%s the %ss per second", gives(d), e.operation())
+	}
+	var said, worse, same, open []string
+	for _, d := range b.Doubled {
+		switch d.Verdict {
+		case lab.Slower:
+			worse = append(worse, rise(d))
+		case lab.Equivalent:
+			same = append(same, d.Unit)
+		case lab.Undecided:
+			open = append(open, rise(d))
+		}
+	}
+	if best.Verdict == lab.Faster {
+		said = append(said, fmt.Sprintf("Scale %s: at %s, %s.", best.Unit, b.Point.Name, rise(best)))
+	} else {
+		said = append(said, fmt.Sprintf("No unit is known to be the bottleneck: at %s, none gives more when it alone is scaled.", b.Point.Name))
+	}
+	if len(worse) > 0 {
+		said = append(said, "It gets worse with "+strings.Join(worse, "; ")+".")
+	}
+	if len(same) > 0 {
+		said = append(said, "It makes no difference with "+strings.Join(same, ", ")+".")
+	}
+	if len(open) > 0 {
+		said = append(said, "Undecided: "+strings.Join(open, "; ")+".")
+	}
+	for i, s := range b.Signals {
+		said = append(said, saysSignal(b, s, signs()[i]))
+	}
+	return said
+}
+
+// gives says what more of a unit gave: "2 x persons gives 1.39x [1.22, 1.59]".
+func gives(d lab.Doubled) string {
+	return fmt.Sprintf("%d x %s gives %s", d.Replicas, d.Unit, times(d.Ratio))
+}
+
+// saysSignal says where a signal pointed, and whether it was right.
+func saysSignal(b lab.Bottleneck, s lab.Signal, read sign) string {
+	name := strings.ToUpper(string(s.Name[:1])) + string(s.Name[1:])
+	if s.Unit == "" {
+		return name + " tells nothing: it was not measured, or was of no unit that can be scaled."
+	}
+	find := func(unit string) lab.Doubled {
+		return b.Doubled[slices.IndexFunc(b.Doubled, func(d lab.Doubled) bool { return d.Unit == unit })]
+	}
+	pointed := find(s.Unit)
+	text := fmt.Sprintf("%s, which %s", s.Unit, read.tell(*read.of(pointed)))
+	switch {
+	case s.Right == nil:
+		return fmt.Sprintf("%s points to %s.", name, text)
+	case *s.Right:
+		return fmt.Sprintf("%s would have told: it points to %s.", name, text)
+	}
+	own := "was not measured"
+	if value := read.of(b.Doubled[0]); value != nil {
+		own = read.tell(*value)
+	}
+	return fmt.Sprintf("%s would have misled: it points to %s, and %s; %s %s.", name, text, gives(pointed), b.Doubled[0].Unit, own)
+}
