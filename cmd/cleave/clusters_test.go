@@ -58,6 +58,27 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 	}
 }
 
+// TestTheNetworkIsExplainedOnSwarmAndKubernetes: both are up at once, and what a call costs
+// there stands beside what it costs here.
+func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
+	needSwarm(t)
+	needKubernetes(t)
+	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1")
+	command.Dir = t.TempDir()
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "grpc-unix"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if groups := append(swarmGroups(), nodeGroups(command)...); len(groups) > 0 {
+		t.Errorf("left are %q", groups)
+	}
+}
+
 // TestNothingIsLeftOfASwarmWhoseConductorIsKilled while its daemons start.
 func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
 	needSwarm(t)

@@ -40,11 +40,13 @@ func ProxyServer(unit string) string {
 	return "  server " + lab.AddressOf(unit) + " " + lab.AddressOf(unit)
 }
 
-// Proxy is HAProxy in front of units, with the lines of its configuration.
+// Proxy is HAProxy in front of units, with the lines of its configuration. It runs as a master
+// with a worker (-W), as its image does: alone it has no handler for SIGTERM, and who is the
+// first process of a container then hears nothing of it.
 func Proxy(name string, configuration, behind []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: installHAProxy, Args: []string{"-db", "-f", "{dir}/" + file},
+		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: installHAProxy, Args: []string{"-W", "-db", "-f", "{dir}/" + file},
 		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true, Peers: behind,
 	}
 }
