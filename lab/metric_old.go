@@ -30,7 +30,7 @@ func (m *Metric) describeByName() {
 	case isQuantile:
 		m.Kind, m.Quantity, m.Quantile, m.Source = KindTime, before, quantile, FromGenerator
 		if before == CompletionTime || before == Staleness {
-			m.Source = FromSystem
+			m.Source, m.Clocks = FromSystem, true
 		}
 	case ending == "share":
 		m.Kind, m.Quantity, m.Source = KindShare, before, FromGenerator
