@@ -10,6 +10,19 @@ type Slice struct {
 	P99    *float64 `json:"p99"`
 }
 
+// TrialCourse is the course of one trial, by slices, in four digits: when each ended, right
+// answers per second, and response times in seconds, null without any.
+type TrialCourse struct {
+	Variant string     `json:"variant"`
+	Point   string     `json:"point"`
+	Trial   int        `json:"trial"`
+	Block   int        `json:"block"`
+	End     []float64  `json:"end"`
+	Rate    []float64  `json:"rate"`
+	Median  []*float64 `json:"median"`
+	P99     []*float64 `json:"p99"`
+}
+
 // WarmUp says how the unrecorded load before the measured one went, where that went on
 // until it was steady.
 type WarmUp struct {

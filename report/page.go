@@ -106,7 +106,7 @@ func (v view) lead(sections []section) *plot {
 }
 
 // largestData is how much data a page holds before single trials of distributions
-// give way: in bytes, so that with script and tables it stays under 2 MiB.
+// and courses at other points give way: in bytes, so that with script and tables it stays under 2 MiB.
 const largestData = 1_250_000
 
 // embedded is the analysis as the page holds it. json.Marshal writes <, > and & as
@@ -117,6 +117,7 @@ func embedded(a lab.Analysis) ([]byte, error) {
 		return data, err
 	}
 	a.Spectra = newView(a).lightSpectra()
+	a.Courses = newView(a).lightCourses()
 	return json.Marshal(withLists(a))
 }
 

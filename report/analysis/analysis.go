@@ -44,7 +44,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Held = e.heldRates()
 	a.Steadiness, a.WarmUps = e.steady, e.warmUps
 	a.Layers = e.layers()
-	a.Operations = e.operations()
+	a.Operations, a.Courses = e.operations(), e.courses()
 	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(), e.pictures()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective

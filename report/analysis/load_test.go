@@ -177,6 +177,21 @@ func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
 	}
 }
 
+func TestCoursesAreRatesAndTimesBySecond(t *testing.T) {
+	point := at("p", lab.FactorRate, 10)
+	in := underLoad(point)
+	median := 0.00123456
+	in.trial("one", point, 1, nil).Course = []lab.Slice{{End: 1, OK: 10, Median: &median}, {End: 1.5, OK: 10}, {End: 1.6, OK: 10}}
+	in.trial("two", point, 1, nil)
+	found := Analyse(in).Courses
+	if len(found) != 1 || found[0].Variant != "one" || !slices.Equal(found[0].End, []float64{1, 1.5}) || !slices.Equal(found[0].Rate, []float64{10, 20}) {
+		t.Fatalf("%+v, want one course of 10 and 20 right answers per second", found)
+	}
+	if c := found[0]; *c.Median[0] != 0.001235 || c.Median[1] != nil || c.P99[0] != nil {
+		t.Errorf("%+v, want a median of 1.235 ms and no other times", c)
+	}
+}
+
 func TestOperationsAreToldApart(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)

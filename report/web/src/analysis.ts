@@ -101,6 +101,16 @@ export interface Curve {
   points: CurvePoint[] | null;
 }
 
+export interface TrialCourse {
+  variant: string;
+  point: string;
+  trial: number;
+  end: number[] | null;
+  rate: number[] | null;
+  median: (number | null)[] | null;
+  p99: (number | null)[] | null;
+}
+
 export interface Spectrum {
   variant: string;
   point: Point;
@@ -214,6 +224,7 @@ export interface Analysis {
   published: PublishedFigure[];
   curves?: Curve[];
   spectra?: Spectrum[];
+  courses?: TrialCourse[];
   usages?: RoleUsage[];
   layers?: LayerShare[];
   paths?: TrialPath[];

@@ -3,6 +3,7 @@ import type { Drawing } from "./frame";
 import { architecture } from "./plots/architecture";
 import { layerBars, meanPaths, type UsageKind, usageBars } from "./plots/bars";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
+import { course, type Followed } from "./plots/course";
 import { curve, throughput } from "./plots/curve";
 import { drift } from "./plots/drift";
 import { forest } from "./plots/forest";
@@ -59,6 +60,8 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
       return throughput(a, looks, wish.metric);
     case "spectrum":
       return spectrum(a, looks, width, wish.metric, wish.point, wish.uncorrected);
+    case "course":
+      return course(a, looks, wish.metric as Followed, wish.point);
     case "waterfall":
       return waterfall(a, width, wish.index);
     case "architecture":

@@ -5,6 +5,7 @@ import { drawing, type Wish } from "./drawings";
 import { loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
+import { secondsOf } from "./plots/course";
 import { capacities, curvesOf, finishTime, roomyTicks } from "./plots/curve";
 import { kindLook, kindsIn } from "./plots/path";
 import { places, spectraOf } from "./plots/spectrum";
@@ -51,6 +52,28 @@ describe("layers", () => {
   });
   it("may be missing", () => {
     expect(() => svg(loadedAnalysis(), wish({ kind: "layers" }), 500)).not.toThrow();
+  });
+});
+
+describe("courses", () => {
+  const courses = ["monolith", "sync"].flatMap((variant) =>
+    [1, 2].map((trial) => ({ variant, point: "at-80", trial, end: [1, 2, 3], rate: [80, 79, 0], median: [0.002, 0.003, null], p99: [0.01, 0, null] })),
+  );
+  const a = { ...loadedAnalysis(), courses };
+  it.each([280, 500, 1000])("are a line for each trial and a row for each variant at %d pixels", (width) => {
+    for (const metric of ["median", "p99", "rate"]) {
+      const made = svg(a, wish({ kind: "course", metric }), width);
+      expect(made.querySelectorAll('g[aria-label="line"] path')).toHaveLength(4);
+      expect(made.textContent).toContain("monolith");
+      expect(made.outerHTML).not.toMatch(/NaN|Infinity|undefined/);
+    }
+  });
+  it("have gaps where nothing was measured, but a rate of nothing is a rate", () => {
+    expect(secondsOf(a, "p99", "at-80").filter((s) => s.value === null)).toHaveLength(8);
+    expect(secondsOf(a, "rate", "at-80").filter((s) => s.value === 0)).toHaveLength(4);
+  });
+  it("may be missing", () => {
+    expect(() => svg(loadedAnalysis(), wish({ kind: "course", metric: "p99" }), 500)).not.toThrow();
   });
 });
 

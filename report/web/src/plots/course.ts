@@ -1,0 +1,62 @@
+import * as Plot from "@observablehq/plot";
+import { type Analysis, comparedVariants, shown } from "../analysis";
+import { type Drawing, widest } from "../frame";
+import { logDomain, logTicks, scaleFor } from "../number";
+import { type Look, lookOf, shorten } from "../style";
+import { linearTicks } from "./trend";
+
+/** What is followed through a trial. */
+export type Followed = "median" | "p99" | "rate";
+
+interface Second {
+  variant: string;
+  trial: number;
+  second: number;
+  value: number | null;
+}
+
+const LEAST = 4; // factor that a log axis spans: what is level shall look level
+const ROW = 74; // height of one variant's row, in pixels
+
+/** The seconds of all trials at a point. Nothing measured is a gap; of times, so is zero. */
+export function secondsOf(a: Analysis, followed: Followed, point: string): Second[] {
+  return (a.courses ?? [])
+    .filter((c) => c.point === point && shown(a, c.variant))
+    .flatMap((c) => (c[followed] ?? []).map((value, i): Second => ({ variant: c.variant, trial: c.trial, second: c.end?.[i] ?? i + 1, value: followed === "rate" || (value ?? 0) > 0 ? value : null })));
+}
+
+/** How trials went on: a row for each variant, a line for each trial, one scale for all. */
+export function course(a: Analysis, looks: Map<string, Look>, followed: Followed, point: string): Drawing {
+  const seconds = secondsOf(a, followed, point);
+  const values = seconds.flatMap((s) => (s.value === null ? [] : [s.value]));
+  if (values.length === 0) return { options: { marks: [] } };
+  const rows = comparedVariants(a).filter((name) => seconds.some((s) => s.variant === name));
+  const rate = followed === "rate";
+  const most = Math.max(...values);
+  const domain: [number, number] = rate ? [0, most * 1.1] : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
+  const unit = scaleFor(most, rate ? "1/s" : "s");
+  const ticks = rate ? linearTicks(0, most, 2, unit.factor) : logTicks(domain[0], domain[1], 3);
+  const format = (d: number): string => String(Number((d * unit.factor).toPrecision(3)));
+  return {
+    options: {
+      height: rows.length * ROW + 66,
+      marginTop: 26,
+      marginLeft: widest(ticks.map(format)) + 18,
+      marginRight: 12,
+      marginBottom: 38,
+      fy: { domain: rows, axis: null, padding: 0.12 },
+      x: { domain: [0, Math.max(...seconds.map((s) => s.second))], label: "second of the load →", labelAnchor: "right", labelOffset: 34, ticks: 5 },
+      y: { type: rate ? "linear" : "log", domain, axis: null },
+      marks: [
+        Plot.frame({ stroke: "currentColor", strokeOpacity: 0.15 }),
+        Plot.gridY(ticks, { strokeOpacity: 0.15 }),
+        Plot.axisY(ticks, { text: format, label: `↑ ${unit.unit}${rate ? "" : " (log axis)"}` }),
+        ...rows.map((variant) => {
+          const look = lookOf(looks, variant);
+          return Plot.line(seconds.filter((s) => s.variant === variant), { x: "second", y: "value", z: "trial", fy: "variant", stroke: look.colour, strokeWidth: 1.1, strokeOpacity: 0.7 });
+        }),
+        Plot.text(rows, { fy: (d: string) => d, text: (d: string) => shorten(d, 34), frameAnchor: "top-left", dx: 5, dy: 4, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3, textAnchor: "start" }),
+      ],
+    },
+  };
+}
