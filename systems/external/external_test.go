@@ -275,12 +275,13 @@ func TestInline(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"./server":        "no file, no URL and not name=COMMAND",
-		"a=":              "no command behind",
-		"a=./server":      "put {port} into the command",
-		"A B=./x {port}":  `name is "A B"`,
-		"a='./x {port}":   "inside quotes",
-		"ftp://127.0.0.1": "expected http://",
+		"a=http://127.0.0.1:8080/find?q=1": "--path '/find?q=1', and http://127.0.0.1:8080 here",
+		"./server":                         "no file, no URL and not name=COMMAND",
+		"a=":                               "no command behind",
+		"a=./server":                       "put {port} into the command",
+		"A B=./x {port}":                   `name is "A B"`,
+		"a='./x {port}":                    "inside quotes",
+		"ftp://127.0.0.1":                  "expected http://",
 	} {
 		if _, err := Inline(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("Inline(%q): %v, want it to say %q", text, err, says)

@@ -20,7 +20,11 @@ func Inline(text string) (Definition, error) {
 	switch {
 	case isURL(what):
 		d.URL = what
-		if u, err := url.Parse(what); err == nil && name == "" {
+		u, err := url.Parse(what)
+		if err == nil && u.RawQuery != "" {
+			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and %s://%s here", what, u.RequestURI(), u.Scheme, u.Host)
+		}
+		if err == nil && name == "" {
 			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
 		}
 	case !named:
