@@ -51,6 +51,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		test func(*testing.T, suite)
 	}{
 		{"from start to reports", fromStartToReports},
+		{"replicas", replicas},
 		{"usage", usage},
 		{"a unit that gives up", unitThatGivesUp},
 		{"a unit that ends", unitThatEnds},

@@ -66,15 +66,17 @@ func play(channel *unit.Channel, part string, args []string) error {
 func lead(channel *unit.Channel, others []string) error {
 	var answers []string
 	for _, other := range others {
-		address, err := unit.PeerAddress(other)
+		addresses, err := unit.PeerAddress(other)
 		if err != nil {
 			return err
 		}
-		answer, err := call(address)
-		if err != nil {
-			return err
+		for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
+			answer, err := call(address)
+			if err != nil {
+				return err
+			}
+			answers = append(answers, answer)
 		}
-		answers = append(answers, answer)
 	}
 	if address, given := os.LookupEnv("STORE"); given {
 		peer, err := unit.PeerAddress("store")

@@ -1,0 +1,30 @@
+package deploytest
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// replicas: each is a unit of its own, and who calls the unit has the addresses of all.
+func replicas(t *testing.T, s suite) {
+	l := layout("front", "stock")
+	l.Units[2].Scalable = true
+	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3}, Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.deploy(t, scaled)
+	defer stop(t, d)
+	job(t, d)
+	if answer := ask(t, d, "stock-3"); answer != "stock-3:1" {
+		t.Errorf("from outside the third says %q, want stock-3:1", answer)
+	}
+	reports := end(t, d)
+	if want := `"front:1 stock:1 stock-2:1 stock-3:1"`; reports["lead"] != want {
+		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)
+	}
+	if len(reports) != 5 {
+		t.Errorf("%d units have reported, want 5: %v", len(reports), reports)
+	}
+}
