@@ -76,7 +76,7 @@ type Summary struct {
 }
 
 // Sentence is one generated sentence of the answer; Figure names the part of
-// the report that shows it: "ratios", "ladder", "trends", "claims", "trust".
+// the report that shows it: "ratios", "bottleneck", "ladder", "trends", "claims", "trust".
 type Sentence struct {
 	Text   string `json:"text"`
 	Figure string `json:"figure"`

@@ -28,6 +28,7 @@ type checkFlags struct {
 	operations    int
 	knobs         map[string]string
 	faults        []string
+	replicas      map[string]int
 }
 
 func (a app) checkCommand() *cobra.Command {
@@ -68,6 +69,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	registerBackings(command, &flags.backings)
 	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
 	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
+	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil, "have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command
@@ -97,7 +99,7 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	}
 	var mistakes []error
 	for _, name := range f.names(info) {
-		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment()}
+		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(), Replicas: f.replicas}
 		var err error
 		v.Knobs = maps.Clone(f.knobs)
 		if knobs != nil {
