@@ -70,21 +70,33 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 }
 
 // ProgramOf is the path of a program of this host. Containers have its /usr, and so
-// the libraries that it needs; what lies elsewhere would be there without them.
+// the libraries that it needs; what lies elsewhere would be there without them. A program
+// keeps the name that it is called by, where that leads to it in the container, too: some do
+// another thing under another one, such as redis-server, which is a link to redis-check-rdb.
 func ProgramOf(spec lab.UnitSpec) (string, error) {
-	path, err := exec.LookPath(spec.Program)
+	var folder, path string
+	called, err := exec.LookPath(spec.Program)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
+		path, err = filepath.EvalSymlinks(called)
+	}
+	if err == nil {
+		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
+	}
+	there := func(path string) bool {
+		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
+			return strings.HasPrefix(path, folder+"/")
+		})
 	}
 	switch {
 	case err != nil && spec.Install != "":
 		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
-		return strings.HasPrefix(path, folder+"/")
-	}):
+	case !there(path):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
+	}
+	if named := filepath.Join(folder, filepath.Base(called)); there(named) {
+		return named, nil
 	}
 	return path, nil
 }

@@ -1,0 +1,43 @@
+package containers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestProgramsKeepTheirNames: through folders that are links, and under a name that is one,
+// unless the container does not have that.
+func TestProgramsKeepTheirNames(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(path string) string { return filepath.Join(top, path) }
+	for _, err := range []error{
+		os.MkdirAll(in("real/bin"), 0o755), os.MkdirAll(in("other"), 0o755),
+		os.WriteFile(in("real/bin/check"), nil, 0o755), os.WriteFile(in("other/alone"), nil, 0o755),
+		os.Symlink("check", in("real/bin/serve")), os.Symlink(in("real/bin"), in("bin")), os.Symlink(in("real/bin/check"), in("other/away")),
+		os.Symlink(in("other/alone"), in("real/bin/out")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for program, want := range map[string]string{
+		"real/bin/check": "real/bin/check", "real/bin/serve": "real/bin/serve", "bin/serve": "real/bin/serve",
+		"other/away": "real/bin/check", "real/bin/out": "", "other/alone": "", "none": "",
+	} {
+		got, err := ProgramOf(lab.UnitSpec{Program: in(program), Reads: []string{in("real")}})
+		if want == "" {
+			if err == nil {
+				t.Errorf("%s is found as %s", program, got)
+			}
+		} else if err != nil || got != in(want) {
+			t.Errorf("%s is %s, %v; want %s", program, strings.TrimPrefix(got, top), err, want)
+		}
+	}
+}
