@@ -91,6 +91,7 @@ func TestContract(t *testing.T) {
 		{"an older version never replaces a newer one", versionsOnlyRise},
 		{"a batch may hold a document twice", twiceInABatch},
 		{"writers of one document leave the newest", newestWins},
+		{"many are read at once, but for those that are not there", manyAtOnce},
 		{"pages cover a field once and in order", pagesCover},
 		{"pages go backwards", pagesGoBackwards},
 		{"equal content has an equal digest", digests},
@@ -107,6 +108,29 @@ func TestContract(t *testing.T) {
 				t.Run(promise.name, func(t *testing.T) { promise.test(t, opener(t)) })
 			}
 		})
+	}
+}
+
+func manyAtOnce(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	upsert(t, store, 3, order("a", 1, "ada"), order("b", 2, "bob"), order("c", 3, "cid"))
+	found, err := store.GetMany(within(t), "orders", "c", "nobody", "a")
+	must(t, err)
+	versions := map[string]int64{}
+	for _, d := range found {
+		versions[d.ID] = d.Version
+	}
+	if len(found) != 2 || versions["a"] != 1 || versions["c"] != 3 {
+		t.Errorf("read %+v, want a and c", found)
+	}
+	if none, err := store.GetMany(within(t), "orders"); err != nil || len(none) > 0 {
+		t.Errorf("of no document there are %v, %v", none, err)
+	}
+	if _, err := store.GetMany(within(t), "orders", make([]string, MaxPage+1)...); err == nil {
+		t.Error("more than a page was read at once")
+	}
+	if _, err := store.GetMany(within(t), "nothing", "a"); err == nil {
+		t.Error("a collection that was not declared was read")
 	}
 }
 

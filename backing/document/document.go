@@ -77,6 +77,8 @@ type Store interface {
 	Upsert(ctx context.Context, collection string, documents ...Document) (applied int, err error)
 	// Get reads a document, or returns ErrNotFound.
 	Get(ctx context.Context, collection, id string) (Document, error)
+	// GetMany reads those of these documents that are there, in no order; at most MaxPage.
+	GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error)
 	// Find reads a page. The next one begins After its last ID; a page with fewer
 	// documents than Limit is the last.
 	Find(ctx context.Context, collection string, query Query) ([]Document, error)
@@ -177,6 +179,14 @@ func (q Query) check(c Collection) error {
 		}
 	}
 	return fmt.Errorf("find in %s: field %q is not indexed (%v are)", c.Name, q.Field, c.Indexed)
+}
+
+// checkMany refuses more documents at once than a page has.
+func checkMany(collection string, ids []string) error {
+	if len(ids) > MaxPage {
+		return fmt.Errorf("get %d documents from %s: at most %d at once", len(ids), collection, MaxPage)
+	}
+	return nil
 }
 
 // DigestOf reads a whole collection, page by page. It is for audits, when nobody

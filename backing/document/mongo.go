@@ -150,6 +150,22 @@ func (s *mongoStore) Get(ctx context.Context, collection, id string) (Document, 
 	return r.document()
 }
 
+// GetMany implements Store.
+func (s *mongoStore) GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error) {
+	_, err := s.find(collection)
+	if err == nil {
+		err = checkMany(collection, ids)
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	found, err := s.page(ctx, collection, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, options.Find())
+	if err != nil {
+		return nil, fmt.Errorf("get %d documents from %s: %w", len(ids), collection, err)
+	}
+	return found, nil
+}
+
 // Find implements Store.
 func (s *mongoStore) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
 	c, err := s.find(collection)
@@ -172,20 +188,29 @@ func (s *mongoStore) Find(ctx context.Context, collection string, query Query) (
 	if query.After != "" {
 		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: beyond, Value: query.After}}})
 	}
-	s.calls.Add(1)
-	cursor, err := s.database.Collection(collection).Find(ctx, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
+	page, err := s.page(ctx, collection, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
 	if err != nil {
 		return nil, fmt.Errorf("find in %s: %w", collection, err)
 	}
+	return page, nil
+}
+
+// page are the documents that a filter selects.
+func (s *mongoStore) page(ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder) ([]Document, error) {
+	s.calls.Add(1)
+	cursor, err := s.database.Collection(collection).Find(ctx, filter, how)
+	if err != nil {
+		return nil, err
+	}
 	var records []record
 	if err := cursor.All(ctx, &records); err != nil {
-		return nil, fmt.Errorf("find in %s: %w", collection, err)
+		return nil, err
 	}
 	s.read.Add(int64(len(records)))
 	page := make([]Document, len(records))
 	for n, r := range records {
 		if page[n], err = r.document(); err != nil {
-			return nil, fmt.Errorf("find in %s: %w", collection, err)
+			return nil, err
 		}
 	}
 	return page, nil

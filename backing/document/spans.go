@@ -30,6 +30,13 @@ func (t traced) Get(ctx context.Context, collection, id string) (Document, error
 	return t.Store.Get(ctx, collection, id)
 }
 
+// GetMany implements Store.
+func (t traced) GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error) {
+	ctx, span := begin(ctx, "get", collection)
+	defer span.End()
+	return t.Store.GetMany(ctx, collection, ids...)
+}
+
 // Find implements Store.
 func (t traced) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
 	ctx, span := begin(ctx, "find", collection)

@@ -114,6 +114,26 @@ func (s *sqlite) Get(ctx context.Context, collection, id string) (Document, erro
 	return d, nil
 }
 
+// GetMany implements Store.
+func (s *sqlite) GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error) {
+	c, err := s.find(collection)
+	if err == nil {
+		err = checkMany(collection, ids)
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	found, err := s.page(ctx, fmt.Sprintf("SELECT id, version, body FROM %q WHERE id IN (%s)", c.Name, database.Placeholders(len(ids))), args)
+	if err != nil {
+		return nil, fmt.Errorf("get %d documents from %s: %w", len(ids), collection, err)
+	}
+	return found, nil
+}
+
 // Find implements Store.
 func (s *sqlite) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
 	c, err := s.find(collection)
@@ -124,8 +144,16 @@ func (s *sqlite) Find(ctx context.Context, collection string, query Query) ([]Do
 		return nil, err
 	}
 	text, args := selection(c, query)
+	page, err := s.page(ctx, text, args)
+	if err != nil {
+		return nil, fmt.Errorf("find in %s: %w", collection, err)
+	}
+	return page, nil
+}
+
+// page are the documents that a statement selects.
+func (s *sqlite) page(ctx context.Context, text string, args []any) (page []Document, err error) {
 	s.calls.Add(1)
-	var page []Document
 	err = s.db.Each(ctx, func(row database.Row) error {
 		var d Document
 		var body string
@@ -136,11 +164,8 @@ func (s *sqlite) Find(ctx context.Context, collection string, query Query) ([]Do
 		page = append(page, d)
 		return nil
 	}, text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("find in %s: %w", collection, err)
-	}
 	s.read.Add(int64(len(page)))
-	return page, nil
+	return page, err
 }
 
 // selection writes the statement of a query.

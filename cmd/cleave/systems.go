@@ -7,6 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/crossing"
 	peoplesystem "github.com/cleave-lab/cleave/systems/people/system"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
+	socialsystem "github.com/cleave-lab/cleave/systems/social/system"
 )
 
 // conditions are what systems under load are played with; zero, to be asked what they
@@ -26,5 +27,6 @@ func systems(c conditions) []lab.System {
 		crossing.System{},
 		peoplesystem.System{Generator: c.generator, Load: c.load},
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
+		socialsystem.System{Generator: c.generator, Load: c.load},
 	}
 }

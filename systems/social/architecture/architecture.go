@@ -1,0 +1,225 @@
+// Package architecture says in which ways social can be built: which components share a
+// unit, what carries calls between units, whether posts are cached, and when home timelines
+// are filled. An architecture is data: a name for a set of knobs, each of which can also be
+// turned alone. It starts nothing.
+//
+// Entry points: All, New.
+package architecture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+)
+
+// The architectures.
+const (
+	Monolith = "monolith"
+	Services = "services"
+)
+
+// The knobs.
+const (
+	KnobPlacement  = "placement"
+	KnobCalls      = "calls"
+	KnobCache      = "cache"
+	KnobCacheStore = "cache_store"
+	KnobFanOut     = "fan_out"
+	KnobDocuments  = "documents"
+	KnobFront      = "front"
+)
+
+// Values of knobs.
+const (
+	together  = "together"
+	apart     = "apart"
+	GRPC      = "grpc"
+	HTTP      = "http"
+	off       = "off"
+	LookAside = "look-aside"
+	OnWrite   = "write"
+	OnRead    = "read"
+	none      = "none"
+	Nginx     = "nginx"
+	Memory    = "memory"
+	Redis     = "redis"
+	Memcached = "memcached"
+	SQLite    = "sqlite"
+	Mongo     = "mongo"
+)
+
+// UnitFront is the unit with the public interface.
+const UnitFront = "front"
+
+// Unit is one process and the components in it.
+type Unit struct {
+	Name  string
+	Parts []string
+}
+
+// Design is one way to build social.
+type Design struct {
+	Units      []Unit // the first has the public interface
+	Calls      string
+	Cache      bool   // posts are cached, look-aside
+	CacheStore string // kind of the cache
+	OnRead     bool   // home timelines are gathered when they are read
+	Documents  string // kind of the document store
+	Nginx      bool   // nginx is in front
+}
+
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)"},
+		{Name: KnobCalls, Values: []string{GRPC, HTTP}, Summary: "what carries calls between units: grpc-go, or net/http with JSON"},
+		{Name: KnobCache, Values: []string{off, LookAside}, Summary: "whether posts that were read are kept in a cache"},
+		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached}, Summary: "the cache: in the unit itself, or a server"},
+		{Name: KnobFanOut, Values: []string{OnWrite, OnRead}, Summary: "home timelines are filled when somebody posts, or gathered when somebody reads"},
+		{Name: KnobDocuments, Values: []string{SQLite, Mongo}, Summary: "what keeps users, links, posts and timelines"},
+		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},
+	}
+}
+
+func presets() map[string]map[string]string {
+	return map[string]map[string]string{Monolith: {KnobPlacement: together}, Services: nil}
+}
+
+// All lists the architectures with their knobs, their own value first.
+func All() []lab.Architecture {
+	monolith, services := knobs(), knobs()
+	monolith[0].Values = []string{together, apart}
+	return []lab.Architecture{
+		{Name: Monolith, Summary: "all components in one unit", Knobs: monolith},
+		{Name: Services, Summary: "a unit for each of the ten components, and one in front", Knobs: services},
+	}
+}
+
+// Settings are all knobs of an architecture with some of them turned.
+func Settings(name string, turned map[string]string) (map[string]string, error) {
+	own, known := presets()[name]
+	if !known {
+		return nil, fmt.Errorf("social has no architecture %q: use %s or %s", name, Monolith, Services)
+	}
+	return lab.Settings(knobs(), own, turned)
+}
+
+// New is the design of an architecture with some knobs turned.
+func New(name string, turned map[string]string) (Design, error) {
+	settings, err := Settings(name, turned)
+	if err != nil {
+		return Design{}, err
+	}
+	d := Design{
+		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments], Nginx: settings[KnobFront] == Nginx,
+	}
+	if d.Units, err = place(settings[KnobPlacement]); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// place puts the front and the components into units, the front's first.
+func place(text string) ([]Unit, error) {
+	left := append([]string{UnitFront}, parts.Names()...)
+	groups := text
+	switch text {
+	case together:
+		groups = strings.Join(left, "+")
+	case apart:
+		groups = strings.Join(left, ",")
+	}
+	var units []Unit
+	add := func(group []string) {
+		unit := Unit{Name: strings.Join(group, "."), Parts: slices.DeleteFunc(slices.Clone(group), func(p string) bool { return p == UnitFront })}
+		switch {
+		case len(unit.Parts) == len(parts.Names()) && len(group) > len(unit.Parts):
+			unit.Name = social.Name
+		case len(group) > len(unit.Parts):
+			unit.Name = UnitFront
+		case len(group) > 1:
+			unit.Name = group[0] + "-and-" + fmt.Sprint(len(group)-1)
+		}
+		if len(group) > len(unit.Parts) {
+			units = slices.Insert(units, 0, unit)
+			return
+		}
+		units = append(units, unit)
+	}
+	for group := range strings.SplitSeq(groups, ",") {
+		members := strings.Split(group, "+")
+		for _, part := range members {
+			i := slices.Index(left, part)
+			if i < 0 {
+				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of %s and %s", text, part, together, apart, UnitFront, strings.Join(parts.Names(), ", "))
+			}
+			left = slices.Delete(left, i, i+1)
+		}
+		add(members)
+	}
+	if len(left) > 0 {
+		add(left)
+	}
+	return units, nil
+}
+
+// Front is the unit with the public interface.
+func (d Design) Front() Unit { return d.Units[0] }
+
+// Hosting is the unit with a component.
+func (d Design) Hosting(part string) Unit {
+	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Parts, part) })
+	return d.Units[i] // place puts every component into one
+}
+
+// Needs are the components that one calls.
+func (d Design) Needs(part string) []string {
+	switch part {
+	case UnitFront:
+		return []string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.ComposerName, parts.UserTimelinesName, parts.HomeTimelinesName}
+	case parts.SocialGraphName:
+		return []string{parts.UsersName}
+	case parts.TextsName:
+		return []string{parts.UsersName, parts.ShortURLsName}
+	case parts.UserTimelinesName:
+		return []string{parts.PostsName, parts.UsersName}
+	case parts.HomeTimelinesName:
+		needs := []string{parts.SocialGraphName, parts.PostsName, parts.UsersName}
+		if d.OnRead {
+			needs = append(needs, parts.UserTimelinesName)
+		}
+		return needs
+	case parts.ComposerName:
+		return []string{parts.UsersName, parts.UniqueIDsName, parts.TextsName, parts.MediaName, parts.PostsName, parts.UserTimelinesName, parts.HomeTimelinesName}
+	}
+	return nil
+}
+
+// Peers are the other units that one calls.
+func (d Design) Peers(unit Unit) []string {
+	var peers []string
+	own := unit.Parts
+	if unit.Name == d.Front().Name {
+		own = append([]string{UnitFront}, own...)
+	}
+	for _, part := range own {
+		for _, need := range d.Needs(part) {
+			if at := d.Hosting(need).Name; at != unit.Name && !slices.Contains(peers, at) {
+				peers = append(peers, at)
+			}
+		}
+	}
+	return peers
+}
+
+// Keeps reports whether a component keeps documents.
+func (d Design) Keeps(part string) bool {
+	if part == parts.HomeTimelinesName {
+		return !d.OnRead
+	}
+	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.PostsName, parts.UserTimelinesName}, part)
+}

@@ -1,0 +1,68 @@
+// Package compose is the component that joins the parts of a post and enters it where it
+// belongs.
+//
+// Entry point: New.
+package compose
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// Composer is the component.
+type Composer struct{ others *parts.All }
+
+var _ parts.Composer = (*Composer)(nil)
+
+// New composes with these components.
+func New(others *parts.All) *Composer { return &Composer{others} }
+
+// Compose makes a post. It is stored before any timeline names it, and acknowledged when
+// all timelines have it.
+func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post, error) {
+	var author *pb.FoundUsers
+	var id *pb.PostID
+	var text *pb.PreparedText
+	var media *pb.MediaList
+	makes, making := errgroup.WithContext(ctx)
+	makes.Go(func() (err error) {
+		author, err = c.others.Users.Find(making, &pb.FindRequest{Names: []string{in.GetAuthor()}, All: true})
+		return err
+	})
+	makes.Go(func() (err error) {
+		id, err = c.others.UniqueIDs.Next(making, &pb.Empty{})
+		return err
+	})
+	makes.Go(func() (err error) {
+		text, err = c.others.Texts.Prepare(making, &pb.Text{Text: in.GetText()})
+		return err
+	})
+	makes.Go(func() (err error) {
+		media, err = c.others.Media.Attach(making, &pb.MediaList{Media: in.GetMedia()})
+		return err
+	})
+	if err := makes.Wait(); err != nil {
+		return nil, err
+	}
+	post := &pb.Post{
+		Id: id.GetId(), Author: author.GetUsers()[0], Text: text.GetText(), Mentions: text.GetMentions(), Links: text.GetLinks(), Media: media.GetMedia(),
+	}
+	if _, err := c.others.Posts.Store(ctx, post); err != nil {
+		return nil, err
+	}
+	entry := &pb.Entry{User: post.GetAuthor().GetId(), Post: post.GetId()}
+	enters, within := errgroup.WithContext(ctx)
+	enters.Go(func() error {
+		_, err := c.others.UserTimelines.Add(within, entry)
+		return err
+	})
+	enters.Go(func() error {
+		_, err := c.others.HomeTimelines.Add(within, entry)
+		return err
+	})
+	return post, enters.Wait()
+}

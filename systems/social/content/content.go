@@ -1,0 +1,173 @@
+// Package content is the components that make the parts of a post: unique ids, texts with
+// mentions and links, short names of links, media.
+//
+// Entry points: NewIDs, NewTexts, NewShortURLs, Media.
+package content
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// IDs is the component unique-ids: a clock, who made it, and a count make an id that is
+// greater than all that were made before it here.
+type IDs struct {
+	maker uint64
+	mu    sync.Mutex
+	last  uint64
+}
+
+var _ parts.UniqueIDs = (*IDs)(nil)
+
+const (
+	makerBits, countBits = 8, 12
+	// epoch is the beginning of the ids' time: 2020, in milliseconds.
+	epoch = 1_577_836_800_000
+)
+
+// NewIDs makes ids as the maker of that number (0 to 255), which no other replica has.
+func NewIDs(maker int) *IDs { return &IDs{maker: uint64(maker) & (1<<makerBits - 1)} }
+
+// Next makes an id. Milliseconds come first, then the count within one, then the maker.
+func (u *IDs) Next(context.Context, *pb.Empty) (*pb.PostID, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last = max(u.last+1, uint64(time.Now().UnixMilli()-epoch)<<countBits)
+	return &pb.PostID{Id: fmt.Sprintf("%016x", u.last<<makerBits|u.maker)}, nil
+}
+
+var (
+	mention = regexp.MustCompile(`@[a-z][a-z0-9_]{0,39}`)
+	link    = regexp.MustCompile(`https?://[^\s]+`)
+)
+
+// Texts is the component of that name.
+type Texts struct {
+	users  parts.Users
+	shorts parts.ShortURLs
+}
+
+var _ parts.Texts = (*Texts)(nil)
+
+// NewTexts asks users who is mentioned, and short-urls for names of links.
+func NewTexts(users parts.Users, shorts parts.ShortURLs) *Texts { return &Texts{users, shorts} }
+
+// Prepare finds who is mentioned (who is not there is not) and shortens links.
+func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
+	text := in.GetText()
+	if text == "" || len(text) > social.MaxText || !utf8.ValidString(text) {
+		return nil, social.Problemf(social.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8", len(text), social.MaxText)
+	}
+	urls, names := link.FindAllString(text, -1), mention.FindAllString(text, -1)
+	switch {
+	case len(urls) > social.MaxLinks:
+		return nil, social.Problemf(social.InvalidArgument, "the text has %d links: use at most %d", len(urls), social.MaxLinks)
+	case len(names) > social.MaxMentions:
+		return nil, social.Problemf(social.InvalidArgument, "the text mentions %d users: use at most %d", len(names), social.MaxMentions)
+	}
+	prepared := &pb.PreparedText{Text: text}
+	if len(names) > 0 {
+		for i := range names {
+			names[i] = strings.TrimPrefix(names[i], "@")
+		}
+		found, err := t.users.Find(ctx, &pb.FindRequest{Names: names})
+		if err != nil {
+			return nil, err
+		}
+		prepared.Mentions = found.GetUsers()
+	}
+	if len(urls) > 0 {
+		shorts, err := t.shorts.Shorten(ctx, &pb.Links{Urls: urls})
+		if err != nil {
+			return nil, err
+		}
+		prepared.Links = shorts.GetLinks()
+		for _, l := range prepared.GetLinks() {
+			prepared.Text = strings.Replace(prepared.GetText(), l.GetUrl(), l.GetShort(), 1)
+		}
+	}
+	return prepared, nil
+}
+
+const shortsName = "short_urls"
+
+// ShortURLsCollection is where links are kept by their short names.
+var ShortURLsCollection = document.Collection{Name: shortsName}
+
+// shortBase is in front of short names.
+const shortBase = "http://s.example/"
+
+// ShortURLs is the component short-urls.
+type ShortURLs struct{ store document.Store }
+
+var _ parts.ShortURLs = (*ShortURLs)(nil)
+
+// NewShortURLs keeps links in a store that has their collection.
+func NewShortURLs(store document.Store) *ShortURLs { return &ShortURLs{store} }
+
+// Shorten names links. The same link has the same name.
+func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, error) {
+	var documents []document.Document
+	var answer pb.ShortLinks
+	for _, long := range in.GetUrls() {
+		u, err := url.Parse(long)
+		if err != nil || u.Host == "" || len(long) > social.MaxURL {
+			return nil, social.Problemf(social.InvalidArgument, "the link %.80q is none, or longer than %d bytes", long, social.MaxURL)
+		}
+		hash := sha256.Sum256([]byte(long))
+		name := base64.RawURLEncoding.EncodeToString(hash[:9])
+		body, _ := json.Marshal(map[string]string{"url": long}) // a text cannot fail
+		documents = append(documents, document.Document{ID: name, Version: 1, Body: body})
+		answer.Links = append(answer.Links, &pb.ShortLink{Short: shortBase + name, Url: long})
+	}
+	_, err := s.store.Upsert(ctx, shortsName, documents...)
+	return &answer, err
+}
+
+// Resolve finds the link of a short name.
+func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) {
+	d, err := s.store.Get(ctx, shortsName, strings.TrimPrefix(in.GetUrl(), shortBase))
+	if errors.Is(err, document.ErrNotFound) {
+		return nil, social.Problemf(social.NotFound, "there is no short link %.80q", in.GetUrl())
+	}
+	var body struct{ URL string }
+	if err == nil {
+		err = json.Unmarshal(d.Body, &body)
+	}
+	return &pb.Link{Url: body.URL}, err
+}
+
+// Media is the component of that name.
+type Media struct{}
+
+var _ parts.Media = Media{}
+
+var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
+
+// Attach checks what shall be attached; the media themselves are somewhere else.
+func (Media) Attach(_ context.Context, in *pb.MediaList) (*pb.MediaList, error) {
+	if n := len(in.GetMedia()); n > social.MaxMedia {
+		return nil, social.Problemf(social.InvalidArgument, "%d media are attached: use at most %d", n, social.MaxMedia)
+	}
+	for _, m := range in.GetMedia() {
+		if !mediumID.MatchString(m.GetId()) || m.GetType() != "png" && m.GetType() != "jpg" && m.GetType() != "mp4" {
+			return nil, social.Problemf(social.InvalidArgument, "the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", m.GetId(), m.GetType())
+		}
+	}
+	return in, nil
+}

@@ -1,0 +1,193 @@
+// Package graph is the components that know users and who follows whom.
+//
+// Entry points: NewUsers, NewGraph; Collections for their stores, and UserDocument and
+// EdgeDocument for whoever fills them.
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// The collections.
+const (
+	usersName = "users"
+	edgesName = "follows"
+	byID      = "id"
+	follower  = "follower"
+	followee  = "followee"
+)
+
+// UsersCollection and EdgesCollection are where users and links are kept.
+var (
+	UsersCollection = document.Collection{Name: usersName, Indexed: []string{byID}}
+	EdgesCollection = document.Collection{Name: edgesName, Indexed: []string{follower, followee}}
+)
+
+type userBody struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// UserDocument is a user as it is stored, by name.
+func UserDocument(u *pb.User) document.Document {
+	body, _ := json.Marshal(userBody{u.GetId(), u.GetName()}) // texts cannot fail
+	return document.Document{ID: u.GetName(), Version: 1, Body: body}
+}
+
+// EdgeDocument is a link as it is stored: one user follows another.
+func EdgeDocument(from, to string) document.Document {
+	body, _ := json.Marshal(map[string]string{follower: from, followee: to}) // texts cannot fail
+	return document.Document{ID: from + ">" + to, Version: 1, Body: body}
+}
+
+// Users is the component of that name.
+type Users struct{ store document.Store }
+
+var _ parts.Users = (*Users)(nil)
+
+// NewUsers keeps users in a store that has their collection.
+func NewUsers(store document.Store) *Users { return &Users{store} }
+
+// Register makes a user of a name that nobody has.
+func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User, error) {
+	if err := social.CheckName(in.GetName()); err != nil {
+		return nil, err
+	}
+	if err := social.CheckUser(in.GetId()); err != nil {
+		return nil, err
+	}
+	same, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: in.GetId(), Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	user := &pb.User{Id: in.GetId(), Name: in.GetName()}
+	applied := 0
+	if len(same) == 0 {
+		if applied, err = u.store.Upsert(ctx, usersName, UserDocument(user)); err != nil {
+			return nil, err
+		}
+	}
+	if applied == 0 {
+		return nil, social.Problemf(social.Exists, "there is a user of the name %s or the number %s", user.GetName(), user.GetId())
+	}
+	return user, nil
+}
+
+// Find returns the users of names, or of ids where a name is a number.
+func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, error) {
+	var names []string
+	found := map[string]*pb.User{}
+	take := func(documents []document.Document) error {
+		for _, d := range documents {
+			var body userBody
+			if err := json.Unmarshal(d.Body, &body); err != nil {
+				return err
+			}
+			user := &pb.User{Id: body.ID, Name: body.Name}
+			found[body.Name], found[body.ID] = user, user
+		}
+		return nil
+	}
+	for _, name := range in.GetNames() {
+		if social.CheckUser(name) != nil {
+			names = append(names, name)
+			continue
+		}
+		page, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: name, Limit: 1})
+		if err == nil {
+			err = take(page)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all, err := u.store.GetMany(ctx, usersName, names...)
+	if err == nil {
+		err = take(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var answer pb.FoundUsers
+	for _, name := range in.GetNames() {
+		user := found[name]
+		if user == nil && in.GetAll() {
+			return nil, social.Problemf(social.NotFound, "there is no user %.60q", name)
+		}
+		if user != nil {
+			answer.Users = append(answer.Users, user)
+		}
+	}
+	return &answer, nil
+}
+
+// Graph is the component social-graph.
+type Graph struct {
+	store document.Store
+	users parts.Users
+}
+
+var _ parts.SocialGraph = (*Graph)(nil)
+
+// NewGraph keeps links in a store that has their collection.
+func NewGraph(store document.Store, users parts.Users) *Graph { return &Graph{store, users} }
+
+// Follow makes a user follow another. Whoever does so already goes on.
+func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
+	from, to := in.GetFollower(), in.GetFollowee()
+	for _, id := range []string{from, to} {
+		if err := social.CheckUser(id); err != nil {
+			return nil, err
+		}
+	}
+	if from == to {
+		return nil, social.Problemf(social.SelfFollow, "user %s cannot follow themselves", from)
+	}
+	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
+		return nil, err
+	}
+	if _, err := g.store.Upsert(ctx, edgesName, EdgeDocument(from, to)); err != nil {
+		return nil, err
+	}
+	return &pb.Empty{}, nil
+}
+
+// Followers are those who follow a user, page by page.
+func (g *Graph) Followers(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
+	return g.page(ctx, in, followee)
+}
+
+// Following are those whom a user follows, page by page.
+func (g *Graph) Following(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
+	return g.page(ctx, in, follower)
+}
+
+func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.UserIDs, error) {
+	limit := int(in.GetLimit())
+	if limit < 1 || limit > document.MaxPage {
+		limit = document.MaxPage
+	}
+	edges, err := g.store.Find(ctx, edgesName, document.Query{Field: end, Value: in.GetUser(), After: in.GetAfter(), Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	var answer pb.UserIDs
+	for _, edge := range edges {
+		from, to, _ := strings.Cut(edge.ID, ">")
+		if end == followee {
+			to = from
+		}
+		answer.Ids = append(answer.Ids, to)
+	}
+	if len(edges) == limit {
+		answer.Next = edges[limit-1].ID
+	}
+	return &answer, nil
+}

@@ -1,0 +1,41 @@
+package population
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// TestDegreesAreThoseOfTheBenchmark: as skewed as its data, and the same every time.
+func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {
+	p, err := New(962, 18_812)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for user, friends := range p.Friends {
+		links += len(friends)
+		for _, friend := range friends {
+			if friend == user || !p.Follows(friend, user) || !p.Follows(user, friend) {
+				t.Fatalf("users %d and %d follow each other in one direction", user, friend)
+			}
+		}
+		if !slices.IsSorted(friends) || len(slices.Compact(slices.Clone(friends))) != len(friends) {
+			t.Fatalf("user %d has friends twice: %v", user, friends)
+		}
+	}
+	least, median, greatest := p.Degrees()
+	t.Logf("degrees: %d, %d, %d", least, median, greatest)
+	if links != 2*18_812 || least < 1 || median < 20 || median > 40 || greatest < 200 || greatest > 400 {
+		t.Errorf("%d ends of links, degrees from %d over %d to %d", links, least, median, greatest)
+	}
+	again, err := New(962, 18_812)
+	if err != nil || !reflect.DeepEqual(p, again) {
+		t.Errorf("it is another network the second time (%v)", err)
+	}
+	for _, c := range [][2]int{{1, 0}, {10, 100}, {10, -1}} {
+		if _, err := New(c[0], c[1]); err == nil {
+			t.Errorf("there is a network of %d users and %d links", c[0], c[1])
+		}
+	}
+}

@@ -1,0 +1,107 @@
+// Package posts is the component that keeps posts, with or without a cache in front of its
+// store. A post never changes.
+//
+// Entry points: New; Collection for its store.
+package posts
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/backing/cache"
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// Collection is where posts are kept by their ids.
+var Collection = document.Collection{Name: "posts"}
+
+// cached is how long a post stays in the cache.
+const cached = time.Hour
+
+// Posts is the component.
+type Posts struct {
+	store document.Store
+	cache *cache.Cache // nil: none
+}
+
+var _ parts.Posts = (*Posts)(nil)
+
+// New keeps posts in a store that has their collection, and what was read in a cache.
+func New(store document.Store, c *cache.Cache) *Posts { return &Posts{store, c} }
+
+// Store keeps a post. Once more it does nothing.
+func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
+	if err := social.CheckPost(in.GetId()); err != nil {
+		return nil, err
+	}
+	body, err := protojson.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.store.Upsert(ctx, Collection.Name, document.Document{ID: in.GetId(), Version: 1, Body: json.RawMessage(body)})
+	return &pb.Empty{}, err
+}
+
+// Read returns posts in the order of the ids. A cache that fails is done without.
+func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) {
+	if len(in.GetIds()) > document.MaxPage {
+		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use at most %d", len(in.GetIds()), document.MaxPage)
+	}
+	found := map[string]*pb.Post{}
+	missing := p.fromCache(ctx, in.GetIds(), found)
+	documents, err := p.store.GetMany(ctx, Collection.Name, missing...)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		post := &pb.Post{}
+		if err := protojson.Unmarshal(d.Body, post); err != nil {
+			return nil, err
+		}
+		found[d.ID] = post
+		p.intoCache(ctx, post)
+	}
+	var answer pb.PostList
+	for _, id := range in.GetIds() {
+		if post := found[id]; post != nil {
+			answer.Posts = append(answer.Posts, post)
+		}
+	}
+	return &answer, nil
+}
+
+// fromCache takes what the cache has, and returns the ids of what it has not.
+func (p *Posts) fromCache(ctx context.Context, ids []string, found map[string]*pb.Post) (missing []string) {
+	if p.cache == nil {
+		return ids
+	}
+	values, err := p.cache.GetMany(ctx, ids...)
+	if err != nil {
+		return ids
+	}
+	for _, id := range ids {
+		post := &pb.Post{}
+		if value, has := values[id]; has && proto.Unmarshal(value, post) == nil {
+			found[id] = post
+			continue
+		}
+		missing = append(missing, id)
+	}
+	return missing
+}
+
+func (p *Posts) intoCache(ctx context.Context, post *pb.Post) {
+	if p.cache == nil {
+		return
+	}
+	if value, err := proto.Marshal(post); err == nil {
+		_ = p.cache.Set(ctx, post.GetId(), value, cached) // it is read from the store next time
+	}
+}

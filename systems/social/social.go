@@ -1,0 +1,109 @@
+// Package social is a network of posts and timelines in the shape of the social network of
+// DeathStarBench (Gan et al. 2019), which Fama's study drives: users follow users, compose
+// posts with mentions, links and media, and read what those have posted whom they follow.
+// It is written once; in which architecture it runs is decided where it is assembled.
+//
+// Here is the vocabulary: limits, and how calls fail (Problem). It knows no store, no
+// socket and no architecture.
+//
+// The messages between components are in socialpb, and parts says what a component is to
+// the others; graph, content, posts, timelines and compose are the components, gateway the
+// public interface; architecture says in which ways all that can be joined, socialunit
+// joins it, population makes users and links, and system is the whole as a system under
+// test.
+package social
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// Name is the name of the system in study files.
+const Name = "social"
+
+// Limits. Those of texts and what is attached are twice what the benchmark's clients send
+// at most (256 characters, 5 mentions, 5 links, 4 media).
+const (
+	MaxText     = 512 // bytes
+	MaxMentions = 10
+	MaxLinks    = 10
+	MaxMedia    = 8
+	MaxName     = 40
+	MaxURL      = 512
+	// MaxPage is how far into a timeline a read may go; what lies beyond is read with
+	// "before".
+	MaxPage = 500
+)
+
+var (
+	userName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	userID   = regexp.MustCompile(`^[0-9]{1,12}$`)
+	postID   = regexp.MustCompile(`^[0-9a-f]{16}$`)
+)
+
+// CheckName refuses what cannot be the name of a user.
+func CheckName(name string) error {
+	if !userName.MatchString(name) {
+		return Problemf(InvalidArgument, "the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
+	}
+	return nil
+}
+
+// CheckUser refuses what cannot be the id of a user.
+func CheckUser(id string) error {
+	if !userID.MatchString(id) {
+		return Problemf(InvalidArgument, "the user %.60q is no number of up to 12 digits", id)
+	}
+	return nil
+}
+
+// CheckPost refuses what cannot be the id of a post.
+func CheckPost(id string) error {
+	if !postID.MatchString(id) {
+		return Problemf(InvalidArgument, "the post %.60q is not 16 hexadecimal digits", id)
+	}
+	return nil
+}
+
+// ProblemKind says what a caller can make of a failure.
+type ProblemKind = rpc.Kind
+
+// The kinds of problems.
+const (
+	InvalidArgument ProblemKind = rpc.InvalidArgument
+	NotFound        ProblemKind = "not-found"
+	Exists          ProblemKind = "exists"
+	SelfFollow      ProblemKind = "self-follow"
+	TooBusy         ProblemKind = "too-busy"
+	// Unavailable, DeadlineExceeded, Cancelled: the call may have been carried out.
+	Unavailable      ProblemKind = rpc.Unavailable
+	DeadlineExceeded ProblemKind = rpc.DeadlineExceeded
+	Cancelled        ProblemKind = rpc.Cancelled
+	Internal         ProblemKind = rpc.Internal
+)
+
+// Problem is the error that crosses between units.
+type Problem = rpc.Problem
+
+// Problemf makes a problem without a cause.
+func Problemf(kind ProblemKind, format string, args ...any) *Problem {
+	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// ProblemOf makes a problem of any error; see rpc.ProblemOf.
+func ProblemOf(err error) *Problem {
+	return rpc.ProblemOf(err, "the store does not answer; try again", "this could not be carried out")
+}
+
+// Faults carry problems over a binding with their kind and detail.
+type Faults struct{}
+
+var _ rpc.Faults = Faults{}
+
+// Encode implements rpc.Faults.
+func (Faults) Encode(err error) rpc.Fault { return ProblemOf(err).Fault() }
+
+// Decode implements rpc.Faults.
+func (Faults) Decode(fault rpc.Fault, cause error) error { return rpc.ProblemFrom(fault, cause) }

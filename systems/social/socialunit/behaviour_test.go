@@ -1,0 +1,325 @@
+package socialunit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/population"
+)
+
+// network is a whole system that runs in this process.
+type network struct{ base string }
+
+// start joins all units of a design and fills its stores.
+func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
+	t.Helper()
+	design, err := architecture.New(name, turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Complain: func(err error) { t.Logf("complains: %v", err) }}
+	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
+		t.Fatal(err)
+	}
+	listeners := map[string]net.Listener{}
+	for _, u := range design.Units {
+		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, u := range design.Units {
+		unit, err := Open(ctx, design, u.Name, place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {
+				t.Errorf("serve: %v", err)
+			}
+			if err := unit.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+	return network{"http://" + listeners[design.Front().Name].Addr().String()}
+}
+
+// ask sends a request and returns status and body.
+func (n network) ask(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// compose posts and returns the id.
+func (n network) compose(t *testing.T, author int, text string) string {
+	t.Helper()
+	status, body := n.ask(t, "POST", "/posts", fmt.Sprintf(`{"author":"user_%d","text":%q,"media":[{"id":"abc","type":"png"}]}`, author, text))
+	var post struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &post); status != http.StatusCreated || err != nil || post.ID == "" {
+		t.Fatalf("compose: %d %s", status, body)
+	}
+	return post.ID
+}
+
+// timeline reads the ids of one.
+func (n network) timeline(t *testing.T, path string) []string {
+	t.Helper()
+	status, body := n.ask(t, "GET", path, "")
+	var found struct {
+		IDs   []string
+		Posts []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(body), &found); status != http.StatusOK || err != nil {
+		t.Fatalf("%s: %d %s", path, status, body)
+	}
+	for i, post := range found.Posts {
+		if len(found.Posts) != len(found.IDs) || post.ID != found.IDs[i] {
+			t.Errorf("%s: posts %v of ids %v", path, found.Posts, found.IDs)
+		}
+	}
+	return found.IDs
+}
+
+// TestBehaviour is the same in every architecture and with every knob.
+func TestBehaviour(t *testing.T) {
+	people, err := population.New(12, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		architecture string
+		knobs        map[string]string
+	}{
+		"monolith":              {architecture.Monolith, nil},
+		"services":              {architecture.Services, nil},
+		"services over HTTP":    {architecture.Services, map[string]string{"calls": "http"}},
+		"gathered on read":      {architecture.Services, map[string]string{"fan_out": "read"}},
+		"monolith, on read":     {architecture.Monolith, map[string]string{"fan_out": "read"}},
+		"with a cache":          {architecture.Services, map[string]string{"cache": "look-aside"}},
+		"some components share": {architecture.Services, map[string]string{"placement": "front+compose,posts+media+texts"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := start(t, c.architecture, c.knobs, people)
+			if status, body := n.ask(t, "GET", "/health", ""); status != http.StatusOK {
+				t.Fatalf("health: %d %s", status, body)
+			}
+			t.Run("timelines", func(t *testing.T) { timelinesHoldWhatWasPosted(t, n, people) })
+			t.Run("parts of a post", func(t *testing.T) { postsAreMadeOfParts(t, n) })
+			t.Run("users and links", func(t *testing.T) { usersFollowUsers(t, n) })
+			t.Run("nonsense", func(t *testing.T) { nonsenseIsRefused(t, n) })
+		})
+	}
+}
+
+// timelinesHoldWhatWasPosted: once, in order, in the author's timeline and in that of every
+// follower, and of nobody else.
+func timelinesHoldWhatWasPosted(t *testing.T, n network, people *population.Population) {
+	posted := map[int][]string{} // by author, the latest first
+	var all []string
+	for i := range 30 {
+		author := 1 + i%3
+		id := n.compose(t, author, fmt.Sprintf("post %d", i))
+		posted[author] = slices.Insert(posted[author], 0, id)
+		all = slices.Insert(all, 0, id)
+	}
+	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) {
+		t.Errorf("ids are not in the order of time: %v", all)
+	}
+	for user := 1; user <= people.Users; user++ {
+		if got := n.timeline(t, fmt.Sprintf("/user-timelines/%d?count=100", user)); !slices.Equal(got, posted[user]) {
+			t.Errorf("user %d posted %v, the timeline has %v", user, posted[user], got)
+		}
+		var home []string
+		for _, id := range all {
+			for author, ids := range posted {
+				if slices.Contains(ids, id) && people.Follows(user, author) {
+					home = append(home, id)
+				}
+			}
+		}
+		path := fmt.Sprintf("/home-timelines/%d", user)
+		if got := n.timeline(t, path+"?count=100"); !slices.Equal(got, home) {
+			t.Errorf("user %d follows %v and reads %v, want %v", user, people.Friends[user], got, home)
+		}
+		if len(home) > 12 {
+			if got := n.timeline(t, path+"?start=2&count=5"); !slices.Equal(got, home[2:7]) {
+				t.Errorf("from 2 on user %d reads %v, want %v", user, got, home[2:7])
+			}
+			if got := n.timeline(t, path+"?count=3&before="+home[8]); !slices.Equal(got, home[9:12]) {
+				t.Errorf("before %s user %d reads %v, want %v", home[8], user, got, home[9:12])
+			}
+		}
+	}
+}
+
+func postsAreMadeOfParts(t *testing.T, n network) {
+	id := n.compose(t, 4, "for @user_5 and @nobody_here see https://example.com/a?b=c")
+	_, body := n.ask(t, "GET", "/user-timelines/4?count=1", "")
+	var found struct {
+		Posts []struct {
+			ID       string
+			Author   struct{ ID, Name string }
+			Text     string
+			Mentions []struct{ ID, Name string }
+			Links    []struct{ Short, URL string }
+			Media    []struct{ ID, Type string }
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &found); err != nil || len(found.Posts) != 1 {
+		t.Fatalf("%s (%v)", body, err)
+	}
+	p := found.Posts[0]
+	if p.ID != id || p.Author.ID != "4" || p.Author.Name != "user_4" || len(p.Mentions) != 1 || p.Mentions[0].ID != "5" || len(p.Media) != 1 || p.Media[0].Type != "png" {
+		t.Errorf("the post is %s", body)
+	}
+	if len(p.Links) != 1 || p.Links[0].URL != "https://example.com/a?b=c" || p.Text != "for @user_5 and @nobody_here see "+p.Links[0].Short {
+		t.Fatalf("the text is %q, the links are %v", p.Text, p.Links)
+	}
+	short := p.Links[0].Short[strings.LastIndexByte(p.Links[0].Short, '/')+1:]
+	if status, link := n.ask(t, "GET", "/links/"+short, ""); status != http.StatusOK || !strings.Contains(link, "https://example.com/a?b=c") {
+		t.Errorf("the short link leads to %d %s", status, link)
+	}
+}
+
+func usersFollowUsers(t *testing.T, n network) {
+	for _, name := range []string{"ann", "bea"} {
+		id := map[string]string{"ann": "1001", "bea": "1002"}[name]
+		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)); status != http.StatusCreated {
+			t.Fatalf("register: %d %s", status, body)
+		}
+		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":"9%s","name":%q}`, id, name)); status != http.StatusConflict {
+			t.Errorf("the same name again: %d %s", status, body)
+		}
+	}
+	for range 2 { // once more is the same
+		if status, body := n.ask(t, "PUT", "/users/1001/follows/1002", ""); status != http.StatusOK {
+			t.Fatalf("follow: %d %s", status, body)
+		}
+	}
+	status, body := n.ask(t, "POST", "/posts", `{"author":"bea","text":"hello"}`)
+	if status != http.StatusCreated {
+		t.Fatalf("compose: %d %s", status, body)
+	}
+	if got := n.timeline(t, "/home-timelines/1001"); len(got) != 1 {
+		t.Errorf("ann, who follows bea, reads %v", got)
+	}
+	if got := n.timeline(t, "/home-timelines/1002"); len(got) != 0 {
+		t.Errorf("bea, who follows nobody, reads %v", got)
+	}
+}
+
+func nonsenseIsRefused(t *testing.T, n network) {
+	long := strings.Repeat("x", social.MaxText+1)
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		kind               social.ProblemKind
+	}{
+		"no such user":         {"GET", "/home-timelines/777", "", 404, social.NotFound},
+		"no such author":       {"POST", "/posts", `{"author":"nobody","text":"x"}`, 404, social.NotFound},
+		"no user's number":     {"GET", "/user-timelines/abc", "", 400, social.InvalidArgument},
+		"follows themselves":   {"PUT", "/users/1/follows/1", "", 409, social.SelfFollow},
+		"follows nobody":       {"PUT", "/users/1/follows/777", "", 404, social.NotFound},
+		"a long text":          {"POST", "/posts", fmt.Sprintf(`{"author":"user_1","text":%q}`, long), 400, social.InvalidArgument},
+		"no text":              {"POST", "/posts", `{"author":"user_1","text":""}`, 400, social.InvalidArgument},
+		"an unknown member":    {"POST", "/posts", `{"author":"user_1","text":"x","likes":3}`, 400, social.InvalidArgument},
+		"half of a body":       {"POST", "/posts", `{"author":`, 400, social.InvalidArgument},
+		"a large body":         {"POST", "/posts", `{"author":"` + strings.Repeat("a", 20_000) + `"}`, 413, "too-large"},
+		"another medium":       {"POST", "/posts", `{"author":"user_1","text":"x","media":[{"id":"a","type":"exe"}]}`, 400, social.InvalidArgument},
+		"too many media":       {"POST", "/posts", `{"author":"user_1","text":"x","media":[` + strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, social.InvalidArgument},
+		"too far":              {"GET", "/home-timelines/1?start=499&count=2", "", 400, social.InvalidArgument},
+		"a million":            {"GET", "/home-timelines/1?count=1000000", "", 400, social.InvalidArgument},
+		"nothing":              {"GET", "/home-timelines/1?count=0", "", 400, social.InvalidArgument},
+		"before what":          {"GET", "/home-timelines/1?before=yesterday", "", 400, social.InvalidArgument},
+		"a name that is none":  {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, social.InvalidArgument},
+		"a link that is none":  {"GET", "/links/none", "", 404, social.NotFound},
+		"a route that is none": {"DELETE", "/posts", "", 404, "no-such-route"},
+	} {
+		status, body := n.ask(t, c.method, c.path, c.body)
+		var problem struct{ Type, Detail string }
+		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status || problem.Type != "urn:cleave:social:"+string(c.kind) || problem.Detail == "" {
+			t.Errorf("%s: %d %s, want %d and %s", name, status, body, c.status, c.kind)
+		}
+	}
+}
+
+// TestAHotUser: one whom very many follow fails nobody, and all have the post.
+func TestAHotUser(t *testing.T) {
+	const users = 2500
+	people := &population.Population{Users: users, Friends: make([][]int, users+1)}
+	for u := 2; u <= users; u++ {
+		people.Friends[1], people.Friends[u] = append(people.Friends[1], u), []int{1}
+	}
+	n := start(t, architecture.Monolith, nil, people)
+	id := n.compose(t, 1, "to all of you")
+	for _, user := range []int{2, 999, 1000, 1001, 1002, 2001, users} { // around the ends of pages
+		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
+			t.Errorf("user %d reads %v", user, got)
+		}
+	}
+}
+
+// TestTheCacheIsAsked: what was read once is read from the cache.
+func TestTheCacheIsAsked(t *testing.T) {
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	design, err := architecture.New(architecture.Monolith, map[string]string{"cache": "look-aside"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://"}
+	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
+		t.Fatal(err)
+	}
+	u, err := Open(t.Context(), design, social.Name, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Close() }()
+	server := httptest.NewServer(u.Handler())
+	defer server.Close()
+	n := network{server.URL}
+	n.compose(t, 1, "once")
+	for range 3 {
+		n.timeline(t, "/user-timelines/1")
+	}
+	if hits, misses := u.cache.Found(); hits != 2 || misses != 1 {
+		t.Errorf("%d hits and %d misses, want 2 and 1", hits, misses)
+	}
+}

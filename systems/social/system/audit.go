@@ -1,0 +1,331 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/socialunit"
+	"github.com/cleave-lab/cleave/systems/social/timelines"
+)
+
+// What an audit counts.
+const (
+	countPosted    = "posted"    // acknowledged
+	countDelivered = "delivered" // entries of them in home timelines
+	countLost      = "lost"      // acknowledged, and not stored or not in a timeline that it belongs to
+	countMisplaced = "misplaced" // in the timeline of somebody whom it is not for
+	countMadeUp    = "made_up"   // stored, or in a timeline, and never asked for, or refused
+	countWrong     = "wrong"     // reads whose posts are not those of the timeline, or not in its order
+	countShort     = "short"     // reads that lack posts which were acknowledged before
+	countRead      = "read"      // timelines that were read
+	countRefused   = "refused"   // the client knows that it was not posted
+	countUnknown   = "unknown"   // the client does not know
+	countRecovered = "recovered" // of these, stored
+)
+
+// broken are the counts that must be zero.
+func broken() []string {
+	return []string{countLost, countMisplaced, countMadeUp, countWrong, countShort}
+}
+
+// Audit implements lab.System: of a trial that was not played to its end nothing can be
+// said.
+func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
+	return loaded.Unknown(errors.New("the trial was not played to its end"))
+}
+
+// AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
+// stores hold, and every timeline that was read against what had been acknowledged by then.
+func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	load, err := s.base().Report(left.Reports)
+	if err != nil {
+		return loaded.Unknown(err)
+	}
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return loaded.Unknown(err)
+	}
+	people, err := sizeOf(p)
+	if err != nil {
+		return loaded.Unknown(err)
+	}
+	j := newJudge(people)
+	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
+		return loaded.Unknown(err)
+	}
+	if err := j.readStores(ctx, design, left.Addresses[socialunit.ServiceDocuments]); err != nil {
+		return loaded.Unknown(err)
+	}
+	j.judgeReads()
+	audit := j.Audit(broken(), countRead, "no timeline was read")
+	if only, _ := p.Level(Only); only == 3 { // then nobody reads
+		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
+	}
+	least, median, greatest := people.Degrees()
+	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median), "most_links": float64(greatest)}
+	return s.base().With(audit, "system", p, load)
+}
+
+// noted is what the scenario notes: texts.
+type noted struct {
+	User  string `json:"user"`
+	ID    string `json:"id"`
+	Start string `json:"start"`
+	IDs   string `json:"ids"` // JSON
+}
+
+// post is one that is stored, or was acknowledged.
+type post struct {
+	author           int
+	sent, finished   int64 // nanoseconds since 1970, of the client; 0: no client was told of it
+	acknowledged     bool
+	stored, ownEntry bool
+	home             map[int]bool // whose home timelines have it
+}
+
+// read is one of a timeline.
+type read struct {
+	home           bool
+	user, start    int
+	ids            []string
+	sent, finished int64
+	line           int64
+}
+
+// judge gathers what it finds.
+type judge struct {
+	loaded.Findings
+	people *population.Population
+	posts  map[string]*post
+	open   map[int]int // by author, attempts of which nobody knows what became
+	reads  []read
+}
+
+func newJudge(people *population.Population) *judge {
+	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, people: people, posts: map[string]*post{}, open: map[int]int{}}
+}
+
+// take takes a line of the history in.
+func (j *judge) take(a loaded.Attempt[noted]) {
+	user, err := strconv.Atoi(a.Noted.User)
+	if err != nil {
+		return // a step that was never begun notes nothing
+	}
+	sent, finished := a.Begun+a.Sent, a.Begun+a.Finished
+	if a.Operation == compose {
+		j.Counts[map[string]string{loaded.EndedOK: countPosted, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
+		switch a.End {
+		case loaded.EndedOK:
+			if j.posts[a.Noted.ID] != nil {
+				j.Breach(countMadeUp, "line %d of the history: two clients were told of the post %s", a.Line, a.Noted.ID)
+			}
+			j.posts[a.Noted.ID] = &post{author: user, sent: sent, finished: finished, acknowledged: true, home: map[int]bool{}}
+		case loaded.EndedInfo:
+			j.open[user]++
+		}
+		return
+	}
+	if a.End != loaded.EndedOK {
+		return
+	}
+	r := read{home: a.Operation == readHome, user: user, sent: sent, finished: finished, line: a.Line}
+	r.start, err = strconv.Atoi(a.Noted.Start)
+	if err = errors.Join(err, json.Unmarshal([]byte(a.Noted.IDs), &r.ids)); err != nil {
+		j.Breach(countWrong, "line %d of the history: what was read is no list of ids", a.Line)
+		return
+	}
+	j.Counts[countRead]++
+	j.reads = append(j.reads, r)
+}
+
+// readStores reads all posts and all timelines.
+func (j *judge) readStores(ctx context.Context, design architecture.Design, address string) error {
+	for _, of := range []struct {
+		part string
+		take func(document.Document) error
+	}{{parts.PostsName, j.stored}, {parts.UserTimelinesName, j.inUserTimeline}, {parts.HomeTimelinesName, j.inHomeTimeline}} {
+		if !design.Keeps(of.part) {
+			continue
+		}
+		if err := eachDocument(ctx, address, of.part, of.take); err != nil {
+			return fmt.Errorf("read %s: %w", of.part, err)
+		}
+	}
+	for id, p := range j.posts {
+		j.whole(id, p, design)
+	}
+	return nil
+}
+
+func eachDocument(ctx context.Context, address, part string, take func(document.Document) error) (err error) {
+	store, err := socialunit.OpenStore(ctx, address, part)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for query := (document.Query{Limit: document.MaxPage}); ; {
+		page, err := store.Find(ctx, socialunit.CollectionOf(part).Name, query)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if err := take(d); err != nil {
+				return fmt.Errorf("document %q: %w", d.ID, err)
+			}
+		}
+		if len(page) < query.Limit {
+			return nil
+		}
+		query.After = page[len(page)-1].ID
+	}
+}
+
+// stored takes a post in. One that no client was told of must be one of those of which
+// nobody knows what became.
+func (j *judge) stored(d document.Document) error {
+	var body struct{ Author struct{ ID string } }
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return err
+	}
+	author, err := strconv.Atoi(body.Author.ID)
+	if err != nil {
+		return err
+	}
+	p := j.posts[d.ID]
+	switch {
+	case p == nil && j.open[author] > 0:
+		j.open[author]--
+		j.Counts[countRecovered]++
+		j.posts[d.ID] = &post{author: author, stored: true, home: map[int]bool{}}
+		return nil
+	case p == nil:
+		j.Breach(countMadeUp, "nobody was told of the post %s of user %d", d.ID, author)
+		j.posts[d.ID] = &post{author: author, stored: true, home: map[int]bool{}}
+		return nil
+	case p.author != author:
+		j.Breach(countMisplaced, "the post %s of user %d is stored as one of user %d", d.ID, p.author, author)
+	}
+	p.stored = true
+	return nil
+}
+
+// owned reads an entry of a timeline.
+func (j *judge) owned(d document.Document) (*post, int, error) {
+	var body struct{ Owner string }
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return nil, 0, err
+	}
+	owner, err := strconv.Atoi(body.Owner)
+	p := j.posts[timelines.PostOf(d.ID)]
+	if err == nil && p == nil {
+		j.Breach(countMadeUp, "a timeline of user %d has the post %s, which is not stored", owner, timelines.PostOf(d.ID))
+	}
+	return p, owner, err
+}
+
+func (j *judge) inUserTimeline(d document.Document) error {
+	p, owner, err := j.owned(d)
+	if err != nil || p == nil {
+		return err
+	}
+	if p.author != owner {
+		j.Breach(countMisplaced, "the post %s of user %d is in the timeline of user %d", timelines.PostOf(d.ID), p.author, owner)
+	}
+	p.ownEntry = p.ownEntry || p.author == owner
+	return nil
+}
+
+func (j *judge) inHomeTimeline(d document.Document) error {
+	p, owner, err := j.owned(d)
+	if err != nil || p == nil {
+		return err
+	}
+	if !j.people.Follows(owner, p.author) {
+		j.Breach(countMisplaced, "the post %s of user %d is in the home timeline of user %d, who does not follow", timelines.PostOf(d.ID), p.author, owner)
+		return nil
+	}
+	p.home[owner] = true
+	j.Counts[countDelivered]++
+	return nil
+}
+
+// whole holds that an acknowledged post is everywhere where it belongs.
+func (j *judge) whole(id string, p *post, design architecture.Design) {
+	if !p.acknowledged {
+		return
+	}
+	if !p.stored {
+		j.Breach(countLost, "the post %s of user %d was acknowledged and is not stored", id, p.author)
+	}
+	if !p.ownEntry {
+		j.Breach(countLost, "the post %s is not in the timeline of its author, user %d", id, p.author)
+	}
+	if !design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from the others
+		return
+	}
+	for _, follower := range j.people.Friends[p.author] {
+		if !p.home[follower] {
+			j.Breach(countLost, "the post %s of user %d is not in the home timeline of user %d, who follows", id, p.author, follower)
+		}
+	}
+}
+
+// judgeReads holds every read against what was posted. What was acknowledged before it was
+// sent must be in it; what was sent after it had ended cannot be.
+func (j *judge) judgeReads() {
+	byAuthor := map[int][]*post{} // in the order of acknowledgement
+	for _, p := range j.posts {
+		if p.acknowledged {
+			byAuthor[p.author] = append(byAuthor[p.author], p)
+		}
+	}
+	for _, all := range byAuthor {
+		slices.SortFunc(all, func(a, b *post) int { return int(a.finished - b.finished) })
+	}
+	for _, r := range j.reads {
+		authors := []int{r.user}
+		if r.home {
+			authors = j.people.Friends[r.user]
+		}
+		for i, id := range r.ids {
+			p := j.posts[id]
+			switch {
+			case p == nil:
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s, which there is not", r.line, r.user, id)
+			case !slices.Contains(authors, p.author):
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s of user %d, which is not for them", r.line, r.user, id, p.author)
+			case i > 0 && r.ids[i-1] <= id:
+				j.Breach(countWrong, "line %d of the history: user %d read %s before %s", r.line, r.user, r.ids[i-1], id)
+			case p.sent > r.finished:
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s before it was sent", r.line, r.user, id)
+			}
+		}
+		known := 0
+		for _, author := range authors {
+			before, _ := slices.BinarySearchFunc(byAuthor[author], r.sent, func(p *post, sent int64) int {
+				if p.finished < sent {
+					return -1
+				}
+				return 1
+			})
+			known += before
+		}
+		if must := min(pageSize, known-r.start); len(r.ids) < must {
+			j.Breach(countShort, "line %d of the history: user %d read %d posts from %d on, %d had been acknowledged", r.line, r.user, len(r.ids), r.start, known)
+		}
+		if len(r.ids) > pageSize {
+			j.Breach(countWrong, "line %d of the history: user %d read %d posts, at most %d were asked for", r.line, r.user, len(r.ids), pageSize)
+		}
+	}
+}

@@ -1,0 +1,301 @@
+// Package system is social as a system under test: which units a variant consists of, what
+// work it is given, how a trial is audited and measured. It starts nothing and sends
+// nothing.
+//
+// Entry points: System, with a generator and the load of the study.
+package system
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/socialunit"
+)
+
+// Factors of points, beside those that say how the system is loaded.
+const (
+	Operations = "operations" // so many are played, as fast as they are answered
+	Users      = "population" // how many users there are
+	Links      = "links"      // how many of them are friends of each other
+	Only       = "only"       // 1 read a home timeline, 2 read a user timeline, 3 compose a post; 0 the mix
+)
+
+// The size of the benchmark's data.
+const (
+	usualUsers = 962
+	usualLinks = 18_812
+)
+
+// System is social under the load of a study.
+type System struct {
+	Generator lab.Generator
+	Load      lab.Load
+}
+
+var (
+	_ lab.Measurer    = System{}
+	_ lab.LiveAuditor = System{}
+	_ lab.Checkable   = System{}
+	_ lab.Explainable = System{}
+	_ lab.Backed      = System{}
+	_ lab.Profiled    = System{}
+)
+
+// base is what social has in common with other systems under load.
+func (s System) base() loaded.Base {
+	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
+}
+
+// Describe implements lab.System.
+func (s System) Describe() lab.SystemInfo {
+	return lab.SystemInfo{
+		Name: social.Name, Operation: "request",
+		Summary:       "a network of posts and timelines in the shape of DeathStarBench's: home timelines are read, user timelines are read, posts are composed",
+		Architectures: architecture.All(),
+		Parameters: append(s.base().Parameters(Operations),
+			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", usualUsers), Min: 20, Max: 100_000, Optional: true},
+			lab.Parameter{Name: Links, Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", usualLinks), Min: 0, Max: 2e6, Optional: true},
+			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user timelines, 3 only posts (0)", Max: 3, Optional: true}),
+		Metrics: metrics(), Restartable: true,
+		Check: func(v lab.Variant) error {
+			_, err := architecture.New(v.Architecture, v.Knobs)
+			return err
+		},
+		Changes: changes,
+	}
+}
+
+const (
+	// readyTimeout is how long the units may take to be ready, in seconds.
+	readyTimeout = 60
+	// descriptors are open in one process at most.
+	descriptors = 8192
+	// answerTimeout is how long nginx waits for an answer, in seconds.
+	answerTimeout = 15
+	unitNginx     = "nginx"
+)
+
+// populationOf is that of a point.
+func populationOf(p lab.Point) (users, links int) {
+	users, links = usualUsers, usualLinks
+	if level, set := p.Level(Users); set {
+		users = int(level)
+		links = usualLinks * users / usualUsers // as many for each user
+	}
+	if level, set := p.Level(Links); set {
+		links = int(level)
+	}
+	return users, links
+}
+
+// Layout implements lab.System.
+func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
+		Services: []lab.ServiceSpec{{Name: socialunit.ServiceDocuments, Kind: design.Documents}}}
+	if design.Cache {
+		layout.Services = append(layout.Services, lab.ServiceSpec{Name: socialunit.ServiceCache, Kind: design.CacheStore})
+	}
+	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
+	filling := job
+	filling.Users, filling.Links = populationOf(p)
+	prepare, err := process("prepare", filling)
+	if err != nil {
+		return lab.Layout{}, err
+	}
+	layout.Prepare = []lab.UnitSpec{prepare}
+	for i, u := range design.Units {
+		job.Unit = u.Name
+		unit, err := process(u.Name, job)
+		if err != nil {
+			return lab.Layout{}, err
+		}
+		unit.Listens, unit.Stage, unit.Peers = true, min(i, 1), design.Peers(u) // the front ends first
+		unit.Scalable = scalable(design, u)
+		unit.Uses = []lab.Use{}
+		for _, peer := range unit.Peers {
+			unit.Uses = append(unit.Uses, lab.Use{To: peer, How: design.Calls})
+		}
+		if slices.ContainsFunc(u.Parts, design.Keeps) {
+			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceDocuments})
+		}
+		if design.Cache && slices.Contains(u.Parts, parts.PostsName) {
+			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceCache})
+		}
+		layout.Units = append(layout.Units, unit)
+	}
+	front := design.Front().Name
+	if design.Nginx {
+		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, loaded.Route{Path: "/", To: []string{front}}))
+		front = unitNginx
+	}
+	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	if work.Scenario, err = scenario(p); err != nil {
+		return lab.Layout{}, err
+	}
+	generator, err := s.base().Unit(work, p, front)
+	layout.Units = append(layout.Units, generator)
+	return layout, err
+}
+
+// scalable reports whether a unit may run several times: it keeps nothing of its own. Where
+// documents are in files, a second process would wait for the first one's writes.
+func scalable(design architecture.Design, u architecture.Unit) bool {
+	embedded := design.Documents == architecture.SQLite && slices.ContainsFunc(u.Parts, design.Keeps)
+	return !embedded && !slices.Contains(u.Parts, parts.UniqueIDsName)
+}
+
+// process is one process of social.
+func process(name string, job socialunit.Job) (lab.UnitSpec, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
+	}
+	return lab.UnitSpec{Name: name, Role: name, Own: social.Name, Args: []string{string(text)}}, nil
+}
+
+// Profiling implements lab.Profiled.
+func (s System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/social"}}
+}
+
+// CheckPoint implements lab.Checkable.
+func (s System) CheckPoint(operations int, over float64) lab.Point {
+	return s.base().CheckPoint(operations, over)
+}
+
+// CheckTable implements lab.Checkable.
+func (s System) CheckTable() lab.CheckTable {
+	return lab.CheckTable{
+		Most: loaded.MaxCount,
+		Columns: []lab.CheckColumn{
+			{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered}, {Title: "lost", Count: countLost},
+			{Title: "misplaced", Count: countMisplaced}, {Title: "made up", Count: countMadeUp}, {Title: "wrong reads", Count: countWrong},
+			{Title: "requests/s", Metric: "goodput"},
+		},
+		Faults: []lab.CheckColumn{
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+		},
+	}
+}
+
+// OnBackings implements lab.Backed.
+func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
+	turned := map[string]string{}
+	for _, kind := range kinds {
+		knob := map[string]string{
+			architecture.SQLite: architecture.KnobDocuments, architecture.Mongo: architecture.KnobDocuments,
+			architecture.Memory: architecture.KnobCacheStore, architecture.Redis: architecture.KnobCacheStore, architecture.Memcached: architecture.KnobCacheStore,
+		}[kind]
+		if knob == "" {
+			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s or %s", kind, architecture.Mongo, architecture.Redis, architecture.Memcached)
+		}
+		if other := cmp.Or(turned[knob], kind); other != kind {
+			return nil, fmt.Errorf("%s and %s are both for %s: choose one", other, kind, knob)
+		}
+		turned[knob] = kind
+		if knob == architecture.KnobCacheStore {
+			turned[architecture.KnobCache] = architecture.LookAside
+		}
+	}
+	_, err := architecture.Settings(v.Architecture, v.Knobs)
+	return turned, err
+}
+
+// changes are the knobs in which two variants differ, none where one cannot be built.
+func changes(from, to lab.Variant) []lab.KnobChange {
+	before, errBefore := architecture.Settings(from.Architecture, from.Knobs)
+	after, errAfter := architecture.Settings(to.Architecture, to.Knobs)
+	if errors.Join(errBefore, errAfter) != nil {
+		return nil
+	}
+	var all []lab.KnobChange
+	for _, k := range architecture.All()[0].Knobs { // all architectures have the same
+		if before[k.Name] != after[k.Name] {
+			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
+		}
+	}
+	return all
+}
+
+// object is JSON.
+type object = map[string]any
+
+// The operations of the scenario, as the benchmark calls them.
+const (
+	readHome = "read_home_timeline"
+	readUser = "read_user_timeline"
+	compose  = "compose_post"
+)
+
+const (
+	// pageSize is how many posts a read asks for, from a place up to farthest.
+	pageSize, farthest = 10, 100
+	// textLength is how long the words of a post are.
+	textLength = 256
+	// mostMentions, links and media are drawn evenly from none to so many.
+	mostMentions, mostMedia = 5, 4
+)
+
+// scenario is what clients do, as cleave-scenario/1: the benchmark's mix of 60 % home
+// timelines, 30 % user timelines and 10 % posts, each of which has as many mentions as
+// links, and as many media as there may be. Whom they mention exists.
+func scenario(p lab.Point) (json.RawMessage, error) {
+	users, _ := populationOf(p)
+	values := object{
+		"user": object{"integer": object{"from": 1, "to": users}}, "start": object{"integer": object{"from": 0, "to": farthest}},
+		"words": object{"text": object{"length": textLength}}, "medium": object{"text": object{"length": 18}}, "host": object{"text": object{"length": 10}},
+	}
+	for i := range mostMentions {
+		values[fmt.Sprint("other", i)] = object{"integer": object{"from": 1, "to": users}}
+	}
+	reading := func(name, path string, weight int) object {
+		return object{"name": name, "weight": weight, "steps": []object{{
+			"name": name, "request": "GET /" + path + "/${user}?start=${start}&count=" + fmt.Sprint(pageSize),
+			"expect": object{"status": "200", "json": object{"user": "${user}"}}, "extract": object{"ids": object{"json": "ids"}}, "note": []string{"user", "start", "ids"},
+		}}}
+	}
+	const shares = 10 * (mostMentions + 1) // a tenth for each number of mentions
+	flows := [][]object{{reading(readHome, "home-timelines", 6*shares)}, {reading(readUser, "user-timelines", 3*shares)}, composing(shares / (mostMentions + 1))}
+	only, _ := p.Level(Only)
+	if only < 0 || only > float64(len(flows)) || only != float64(int(only)) {
+		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, len(flows))
+	}
+	played := slices.Concat(flows...)
+	if only > 0 {
+		played = flows[int(only)-1]
+	}
+	return json.Marshal(object{"schema": "cleave-scenario/1", "name": social.Name, "cookies": false, "values": values, "flows": played})
+}
+
+// composing are the flows that post, one for each number of mentions.
+func composing(weight int) []object {
+	var flows []object
+	text, media := "${words}", []object{}
+	for n := 0; n <= mostMentions; n++ {
+		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight, "steps": []object{{
+			"name": compose, "request": "POST /posts", "json": object{"author": "user_${user}", "text": text, "media": slices.Clone(media)},
+			"expect": object{"status": "201", "json": object{"author.id": "${user}"}}, "extract": object{"id": object{"json": "id"}}, "note": []string{"user", "id"},
+		}}})
+		text += fmt.Sprintf(" @user_${other%d} http://${host}%d.example/a", n, n)
+		if n < mostMedia {
+			media = append(media, object{"id": fmt.Sprintf("${medium}%d", n), "type": "png"})
+		}
+	}
+	return flows
+}
+
+// sizeOf is the population that a trial had.
+func sizeOf(p lab.Point) (*population.Population, error) { return population.New(populationOf(p)) }

@@ -1,0 +1,318 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/socialunit"
+)
+
+// generator is one that played nothing.
+type generator struct{ job *lab.LoadJob }
+
+func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	if g.job != nil {
+		*g.job = job
+	}
+	return lab.UnitSpec{Program: "load"}, nil
+}
+
+func (generator) Read(lab.UnitReport) (lab.LoadReport, error) {
+	return lab.LoadReport{Sent: 10, OK: 10, Duration: 1, Measures: map[string]float64{"response_time_p50": 0.002}}, nil
+}
+
+// trial is what is left of one that nobody has played: a small network, its stores, and
+// what its clients noted.
+type trial struct {
+	design  architecture.Design
+	people  *population.Population
+	point   lab.Point
+	address string
+	left    lab.Leftover
+	lines   []string
+	now     int
+}
+
+func newTrial(t *testing.T) *trial {
+	t.Helper()
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trial{design: design, address: "sqlite://" + t.TempDir(), point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
+	if tr.people, err = sizeOf(tr.point); err != nil {
+		t.Fatal(err)
+	}
+	if err := socialunit.Fill(t.Context(), design, tr.address, tr.people); err != nil {
+		t.Fatal(err)
+	}
+	tr.left = lab.Leftover{Dir: t.TempDir(), Addresses: map[string]string{socialunit.ServiceDocuments: tr.address}, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	return tr
+}
+
+// note adds a line to the history; every operation takes a moment, one after another.
+func (tr *trial) note(operation, end string, notes map[string]string) {
+	tr.now += 10
+	noted, _ := json.Marshal(notes) // texts cannot fail
+	tr.lines = append(tr.lines, fmt.Sprintf(`{"operation":%q,"end":%q,"sent_ns":%d,"finished_ns":%d,"begun_unix_ns":1000,"noted":%s}`, operation, end, tr.now, tr.now+5, noted))
+}
+
+func (tr *trial) reads(operation string, user int, ids ...string) {
+	text, _ := json.Marshal(append([]string{}, ids...)) // texts cannot fail
+	tr.note(operation, loaded.EndedOK, map[string]string{"user": fmt.Sprint(user), "start": "0", "ids": string(text)})
+}
+
+// put writes documents into the store of a component.
+func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
+	t.Helper()
+	store, err := socialunit.OpenStore(t.Context(), tr.address, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	for id, body := range documents {
+		if _, err := store.Upsert(t.Context(), socialunit.CollectionOf(part).Name, document.Document{ID: id, Version: 1, Body: json.RawMessage(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// posts puts a post where it belongs, but for what spoils it.
+func (tr *trial) posts(t *testing.T, id string, author int, spoil func(user, home map[string]string)) {
+	t.Helper()
+	tr.put(t, parts.PostsName, map[string]string{id: fmt.Sprintf(`{"id":%q,"author":{"id":"%d"}}`, id, author)})
+	user, home := map[string]string{entryID(id, author): ownerOf(author)}, map[string]string{}
+	for _, follower := range tr.people.Friends[author] {
+		home[entryID(id, follower)] = ownerOf(follower)
+	}
+	if spoil != nil {
+		spoil(user, home)
+	}
+	tr.put(t, parts.UserTimelinesName, user)
+	tr.put(t, parts.HomeTimelinesName, home)
+}
+
+func entryID(id string, owner int) string { return fmt.Sprintf("%s.%d", id, owner) }
+func ownerOf(owner int) string            { return fmt.Sprintf(`{"owner":"%d"}`, owner) }
+func idOf(n int) string                   { return fmt.Sprintf("%016x", n) }
+
+func (tr *trial) audit(t *testing.T) lab.Audit {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(tr.left.Dir, loaded.History), []byte(strings.Join(tr.lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return System{Generator: generator{}}.AuditLive(context.Background(), lab.Variant{Architecture: architecture.Monolith}, tr.point, tr.left)
+}
+
+// TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
+// is a trial that is written out.
+func TestPlantedFaultsAreFound(t *testing.T) {
+	const author = 1
+	acknowledged := func(tr *trial, n int) {
+		tr.note(compose, loaded.EndedOK, map[string]string{"user": fmt.Sprint(author), "id": idOf(n)})
+	}
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, tr *trial, follower, stranger int)
+		count string // what is broken; empty: nothing
+	}{
+		"all is right": {func(t *testing.T, tr *trial, follower, stranger int) {
+			tr.posts(t, idOf(1), author, nil)
+			acknowledged(tr, 1)
+			tr.reads(readHome, follower, idOf(1))
+			tr.reads(readHome, stranger)
+			tr.reads(readUser, author, idOf(1))
+		}, ""},
+		"a lost post": {func(_ *testing.T, tr *trial, _, stranger int) {
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger)
+		}, countLost},
+		"a lost fan-out": {func(t *testing.T, tr *trial, follower, stranger int) {
+			tr.posts(t, idOf(1), author, func(_, home map[string]string) { delete(home, entryID(idOf(1), follower)) })
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger)
+		}, countLost},
+		"not in the author's timeline": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, func(user, _ map[string]string) { clear(user) })
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger)
+		}, countLost},
+		"a wrong follower": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, func(_, home map[string]string) { home[entryID(idOf(1), stranger)] = ownerOf(stranger) })
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger)
+		}, countMisplaced},
+		"in another's timeline": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, func(user, _ map[string]string) { user[entryID(idOf(1), stranger)] = ownerOf(stranger) })
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger)
+		}, countMisplaced},
+		"a doubled post": {func(t *testing.T, tr *trial, follower, _ int) {
+			tr.posts(t, idOf(1), author, nil)
+			tr.posts(t, idOf(2), author, nil)
+			acknowledged(tr, 1)
+			tr.reads(readHome, follower, idOf(2), idOf(1))
+		}, countMadeUp},
+		"a refused post": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, nil)
+			tr.note(compose, loaded.EndedFail, map[string]string{"user": fmt.Sprint(author)})
+			tr.reads(readHome, stranger)
+		}, countMadeUp},
+		"nobody knows": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, func(_, home map[string]string) { clear(home) })
+			tr.note(compose, loaded.EndedInfo, map[string]string{"user": fmt.Sprint(author)})
+			tr.reads(readHome, stranger)
+		}, ""},
+		"a stale read": {func(t *testing.T, tr *trial, follower, _ int) {
+			tr.posts(t, idOf(1), author, nil)
+			acknowledged(tr, 1)
+			tr.reads(readHome, follower)
+		}, countShort},
+		"a read out of order": {func(t *testing.T, tr *trial, follower, _ int) {
+			tr.posts(t, idOf(1), author, nil)
+			tr.posts(t, idOf(2), author, nil)
+			acknowledged(tr, 1)
+			acknowledged(tr, 2)
+			tr.reads(readHome, follower, idOf(1), idOf(2))
+		}, countWrong},
+		"a read of what is not for them": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.posts(t, idOf(1), author, nil)
+			acknowledged(tr, 1)
+			tr.reads(readHome, stranger, idOf(1))
+		}, countWrong},
+		"a read of what there is not": {func(_ *testing.T, tr *trial, _, stranger int) {
+			tr.reads(readHome, stranger, idOf(7))
+		}, countWrong},
+		"a read before it was posted": {func(t *testing.T, tr *trial, follower, _ int) {
+			tr.posts(t, idOf(1), author, nil)
+			tr.reads(readHome, follower, idOf(1))
+			acknowledged(tr, 1)
+		}, countWrong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrial(t)
+			follower := tr.people.Friends[author][0]
+			stranger := 0
+			for u := 2; u <= tr.people.Users; u++ {
+				if !tr.people.Follows(u, author) {
+					stranger = u
+				}
+			}
+			c.plant(t, tr, follower, stranger)
+			audit := tr.audit(t)
+			want := lab.AuditValid
+			if c.count != "" {
+				want = lab.AuditInvalid
+			}
+			if audit.Verdict != want {
+				t.Errorf("the verdict is %s: %q", audit.Verdict, audit.Problems)
+			}
+			for _, rule := range broken() {
+				if (audit.Counts[rule] > 0) != (rule == c.count) {
+					t.Errorf("%s is %d: %q", rule, audit.Counts[rule], audit.Problems)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingReadIsNothingKnown(t *testing.T) {
+	if audit := newTrial(t).audit(t); audit.Verdict != lab.AuditUnknown {
+		t.Errorf("the audit of nothing is %+v", audit)
+	}
+}
+
+func TestLayouts(t *testing.T) {
+	var job lab.LoadJob
+	s := System{Generator: generator{&job}}
+	point := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
+	for name, c := range map[string]struct {
+		variant  lab.Variant
+		units    int // with the generator
+		front    string
+		services []string
+		scalable []string
+	}{
+		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"}, nil},
+		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront, []string{"sqlite"},
+			[]string{"compose", "front", "media", "texts"}},
+		"servers": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis", "front": "nginx", "fan_out": "read"}},
+			13, "nginx", []string{"mongo", "redis"},
+			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			layout, err := s.Layout(c.variant, point, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var services, scalable []string
+			for _, service := range layout.Services {
+				services = append(services, service.Kind)
+			}
+			for _, unit := range layout.Units {
+				if unit.Scalable {
+					scalable = append(scalable, unit.Name)
+				}
+			}
+			slices.Sort(scalable)
+			if len(layout.Units) != c.units || job.Unit != c.front || !slices.Equal(services, c.services) || !slices.Equal(scalable, c.scalable) {
+				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), job.Unit, services, scalable)
+			}
+		})
+	}
+}
+
+func TestOperationsOfAPoint(t *testing.T) {
+	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser}, 3: {compose}} {
+		text, err := scenario(lab.Point{Levels: map[string]float64{Only: only}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made struct {
+			Flows []struct {
+				Weight int
+				Steps  []struct{ Name string }
+			}
+		}
+		if err := json.Unmarshal(text, &made); err != nil {
+			t.Fatal(err)
+		}
+		weights := map[string]int{}
+		for _, flow := range made.Flows {
+			weights[flow.Steps[0].Name] += flow.Weight
+		}
+		if got := slices.Sorted(maps.Keys(weights)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%g plays %v, want %v", only, got, want)
+		}
+		if only == 0 && (weights[readHome] != 6*weights[compose] || weights[readUser] != 3*weights[compose]) {
+			t.Errorf("the mix is %v", weights)
+		}
+	}
+	if _, err := scenario(lab.Point{Levels: map[string]float64{Only: 4}}); err == nil {
+		t.Error("there is a fourth operation")
+	}
+}
+
+func TestWays(t *testing.T) {
+	from := lab.Variant{Architecture: architecture.Monolith}
+	stops, steps, err := System{}.Ways(from, lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"cache": "look-aside"}})
+	if err != nil || len(stops) != 3 || len(steps) != 2 || stops[2].Name != architecture.Services || steps[1].Before != stops[1].Name {
+		t.Errorf("stops %+v, steps %+v, %v", stops, steps, err)
+	}
+	if _, _, err := (System{}).Ways(from, from); err == nil {
+		t.Error("there is a way from a variant to itself")
+	}
+}

@@ -1,0 +1,221 @@
+// Package timelines is the components that know which posts stand in whose timelines. That
+// of a user has what the user has posted; the home timeline has what those have posted whom
+// the user follows, and is either filled when they post or gathered when it is read.
+//
+// Entry points: NewUser, NewHome; Collections for their stores.
+package timelines
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+const owner = "owner"
+
+// UserCollection and HomeCollection are where the entries of timelines are kept.
+var (
+	UserCollection = document.Collection{Name: "user_timelines", Indexed: []string{owner}}
+	HomeCollection = document.Collection{Name: "home_timelines", Indexed: []string{owner}}
+)
+
+// entry is one as it is stored. Its id begins with that of the post, so that entries are
+// in the order of time.
+func entry(post, user string) document.Document {
+	body, _ := json.Marshal(map[string]string{owner: user}) // a text cannot fail
+	return document.Document{ID: post + "." + user, Version: 1, Body: body}
+}
+
+// PostOf is the post of an entry.
+func PostOf(id string) string {
+	post, _, _ := strings.Cut(id, ".")
+	return post
+}
+
+// latest are the ids of the latest posts in a user's timeline, the latest first.
+func latest(ctx context.Context, store document.Store, collection, user, before string, limit int) ([]string, error) {
+	entries, err := store.Find(ctx, collection, document.Query{Field: owner, Value: user, After: before, Descending: true, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = PostOf(e.ID)
+	}
+	return ids, nil
+}
+
+// check refuses a request for what no timeline has.
+func check(in *pb.TimelineRequest) error {
+	if err := social.CheckUser(in.GetUser()); err != nil {
+		return err
+	}
+	if in.GetBefore() != "" {
+		if err := social.CheckPost(in.GetBefore()); err != nil {
+			return err
+		}
+	}
+	if in.GetStart() < 0 || in.GetStop() <= in.GetStart() || in.GetStop() > social.MaxPage {
+		return social.Problemf(social.InvalidArgument, "from %d to %d is no part of a timeline: use 0 <= start < stop <= %d, and before= for what lies beyond",
+			in.GetStart(), in.GetStop(), social.MaxPage)
+	}
+	return nil
+}
+
+// reader reads the posts of ids that a timeline has.
+type reader struct {
+	posts parts.Posts
+	users parts.Users
+}
+
+// read returns the posts from start on. Whose timeline is empty may not be there.
+func (r reader) read(ctx context.Context, in *pb.TimelineRequest, ids []string) (*pb.PostList, error) {
+	if len(ids) == 0 {
+		if _, err := r.users.Find(ctx, &pb.FindRequest{Names: []string{in.GetUser()}, All: true}); err != nil {
+			return nil, err
+		}
+	}
+	if len(ids) <= int(in.GetStart()) {
+		return &pb.PostList{}, nil
+	}
+	return r.posts.Read(ctx, &pb.PostIDs{Ids: ids[in.GetStart():]})
+}
+
+// User is the component user-timelines.
+type User struct {
+	store document.Store
+	reader
+}
+
+var _ parts.UserTimelines = (*User)(nil)
+
+// NewUser keeps entries in a store that has their collection.
+func NewUser(store document.Store, posts parts.Posts, users parts.Users) *User {
+	return &User{store, reader{posts, users}}
+}
+
+// Add enters a post of the user. Once more it does nothing.
+func (t *User) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
+	_, err := t.store.Upsert(ctx, UserCollection.Name, entry(in.GetPost(), in.GetUser()))
+	return &pb.Empty{}, err
+}
+
+// Read returns a part of the timeline, the latest first.
+func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, error) {
+	if err := check(in); err != nil {
+		return nil, err
+	}
+	ids, err := latest(ctx, t.store, UserCollection.Name, in.GetUser(), in.GetBefore(), int(in.GetStop()))
+	if err != nil {
+		return nil, err
+	}
+	return t.read(ctx, in, ids)
+}
+
+// Latest are the ids of the latest posts of several users together.
+func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
+	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
+		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use 1 to %d", n, social.MaxPage)
+	}
+	var all []string
+	for _, user := range in.GetUsers() {
+		ids, err := latest(ctx, t.store, UserCollection.Name, user, in.GetBefore(), int(in.GetLimit()))
+		if err != nil {
+			return nil, err
+		}
+		all = newest(append(all, ids...), int(in.GetLimit()))
+	}
+	return &pb.PostIDs{Ids: all}, nil
+}
+
+// newest are the greatest ids, in falling order.
+func newest(ids []string, limit int) []string {
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
+	return ids[:min(len(ids), limit)]
+}
+
+// Home is the component home-timelines.
+type Home struct {
+	store document.Store // nil: timelines are gathered when they are read
+	graph parts.SocialGraph
+	users parts.UserTimelines
+	reader
+}
+
+var _ parts.HomeTimelines = (*Home)(nil)
+
+// NewHome keeps entries in a store that has their collection or, without one, gathers what
+// a user follows from user timelines.
+func NewHome(store document.Store, graph parts.SocialGraph, userTimelines parts.UserTimelines, posts parts.Posts, users parts.Users) *Home {
+	return &Home{store, graph, userTimelines, reader{posts, users}}
+}
+
+// Add enters a post into the home timelines of all who follow the author. Once more it
+// does nothing. When it returns without an error all have it.
+func (t *Home) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
+	if t.store == nil {
+		return &pb.Empty{}, nil
+	}
+	for after := ""; ; {
+		page, err := t.graph.Followers(ctx, &pb.EdgeRequest{User: in.GetUser(), After: after})
+		if err != nil {
+			return nil, err
+		}
+		var entries []document.Document
+		for _, follower := range page.GetIds() {
+			entries = append(entries, entry(in.GetPost(), follower))
+		}
+		if len(entries) > 0 {
+			if _, err := t.store.Upsert(ctx, HomeCollection.Name, entries...); err != nil {
+				return nil, err
+			}
+		}
+		if after = page.GetNext(); after == "" {
+			return &pb.Empty{}, nil
+		}
+	}
+}
+
+// Read returns a part of the timeline, the latest first.
+func (t *Home) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, error) {
+	if err := check(in); err != nil {
+		return nil, err
+	}
+	var ids []string
+	var err error
+	if t.store == nil {
+		ids, err = t.gather(ctx, in)
+	} else {
+		ids, err = latest(ctx, t.store, HomeCollection.Name, in.GetUser(), in.GetBefore(), int(in.GetStop()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.read(ctx, in, ids)
+}
+
+// gather merges the latest posts of all whom a user follows.
+func (t *Home) gather(ctx context.Context, in *pb.TimelineRequest) (all []string, err error) {
+	for after := ""; ; {
+		page, err := t.graph.Following(ctx, &pb.EdgeRequest{User: in.GetUser(), After: after})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.GetIds()) > 0 {
+			ids, err := t.users.Latest(ctx, &pb.LatestRequest{Users: page.GetIds(), Limit: in.GetStop(), Before: in.GetBefore()})
+			if err != nil {
+				return nil, err
+			}
+			all = newest(append(all, ids.GetIds()...), int(in.GetStop()))
+		}
+		if after = page.GetNext(); after == "" {
+			return all, nil
+		}
+	}
+}
