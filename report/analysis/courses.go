@@ -8,9 +8,6 @@ func (e *experiment) courses() []lab.TrialCourse {
 	for _, v := range e.variants() {
 		for _, point := range e.study.Points {
 			for _, trial := range e.counted(v.Name, point.Name) {
-				if len(trial.Course) == 0 {
-					continue
-				}
 				course := lab.TrialCourse{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block}
 				begin := 0.0
 				for _, slice := range trial.Course {
@@ -25,7 +22,9 @@ func (e *experiment) courses() []lab.TrialCourse {
 					course.Median = append(course.Median, significantOrNone(slice.Median))
 					course.P99 = append(course.P99, significantOrNone(slice.P99))
 				}
-				all = append(all, course)
+				if len(course.End) > 0 { // of a load that lasted long enough
+					all = append(all, course)
+				}
 			}
 		}
 	}
