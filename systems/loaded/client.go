@@ -32,7 +32,7 @@ func ClientMetrics() []lab.Metric {
 		service("p50", "median time", 0.5), service("p99", "99th percentile of the time", 0.99),
 		{Name: "transfer_rate", Title: "bytes of answers per second", Unit: "B/s", Better: lab.HigherIsBetter,
 			Kind: lab.KindRate, Quantity: "transfer", Source: lab.FromGenerator},
-		{Name: "bad_status_share", Title: "share of operations answered with a status other than 2xx and 3xx", Unit: "1", Better: lab.LowerIsBetter,
+		{Name: "bad_status_share", Title: "share of operations answered with a status that was not expected", Unit: "1", Better: lab.LowerIsBetter,
 			Kind: lab.KindShare, Quantity: "bad_status", Source: lab.FromGenerator},
 	}
 }

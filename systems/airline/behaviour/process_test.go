@@ -2,6 +2,7 @@ package behaviour
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -47,6 +48,8 @@ type runtime struct {
 	name    string
 	program string
 	args    []string
+	// patience is how long a unit may take to start, and to end; 0: as long as usual.
+	patience time.Duration
 }
 
 // runtimes are those of the project; those that are not built have no file.
@@ -60,9 +63,9 @@ func runtimes(t *testing.T) []runtime {
 		t.Fatal(err)
 	}
 	return []runtime{
-		{"go", own, []string{asUnit}},
-		{"java", filepath.Join(built, "java", "run"), nil},
-		{"node", filepath.Join(built, "node", "run"), nil},
+		{name: "go", program: own, args: []string{asUnit}},
+		{name: "java", program: filepath.Join(built, "java", "run")},
+		{name: "node", program: filepath.Join(built, "node", "run")},
 	}
 }
 
@@ -107,7 +110,8 @@ func (p *process) begin(launcher *launch.Launcher) error {
 	}
 	p.ended = make(chan error, 1)
 	go func(ended chan error, command *exec.Cmd) { ended <- command.Wait() }(p.ended, p.command)
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
+	patience := cmp.Or(p.patience, time.Minute)
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-p.ended:
 			return fmt.Errorf("unit %s ended before it was healthy: %w: %s", p.unit, err, p.complaints.String())
@@ -117,7 +121,7 @@ func (p *process) begin(launcher *launch.Launcher) error {
 			return nil
 		}
 	}
-	return errors.Join(fmt.Errorf("unit %s is not healthy after a minute", p.unit), p.kill())
+	return errors.Join(fmt.Errorf("unit %s is not healthy after %v", p.unit, patience), p.kill())
 }
 
 func healthy(address string) bool {
@@ -148,8 +152,8 @@ func (p *process) terminate() error {
 			return fmt.Errorf("unit %s, told to end: %w", p.unit, err)
 		}
 		return nil
-	case <-time.After(soon):
-		return errors.Join(fmt.Errorf("unit %s did not end within %s", p.unit, soon), p.kill())
+	case <-time.After(cmp.Or(p.patience, soon)):
+		return errors.Join(fmt.Errorf("unit %s did not end within %s", p.unit, cmp.Or(p.patience, soon)), p.kill())
 	}
 }
 

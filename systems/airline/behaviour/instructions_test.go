@@ -1,0 +1,95 @@
+package behaviour
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/airline/api"
+)
+
+const (
+	// requestsVariable is how many requests scripts/airline-instructions.sh wants counted.
+	requestsVariable = "CLEAVE_INSTRUCTIONS"
+	// emulated is how long a unit may take to start and to end under the emulator.
+	emulated = 10 * time.Minute
+)
+
+// TestInstructions counts the instructions of a request, where no processor does: all units
+// run in an emulator that counts them (Valgrind's lackey), and what a load of some requests
+// takes is subtracted from what one of more takes. The rest is the path length of those in
+// between, with what the runtime does beside them: it compiles, and collects garbage.
+func TestInstructions(t *testing.T) {
+	requests, err := strconv.Atoi(os.Getenv(requestsVariable))
+	if err != nil || requests < 1 {
+		t.Skip("instructions are counted by scripts/airline-instructions.sh")
+	}
+	if _, err := exec.LookPath("valgrind"); err != nil {
+		t.Skip("there is no valgrind here: apt-get install valgrind")
+	}
+	eachRuntime(t, func(t *testing.T, r runtime) {
+		for name, units := range architectures() {
+			t.Run(name, func(t *testing.T) {
+				first := count(t, r, units, requests)
+				both := count(t, r, units, 2*requests)
+				t.Logf("%s %s: %.0f instructions of all units per request (%d requests: %.4g, %d: %.4g)",
+					r.name, name, (both-first)/float64(requests), requests, first, 2*requests, both)
+				if both <= first {
+					t.Error("more requests took no more instructions")
+				}
+			})
+		}
+	})
+}
+
+// count plays so many requests and returns the instructions of all units, from start to end.
+func count(t *testing.T, r runtime, units []string, requests int) (instructions float64) {
+	counts := t.TempDir()
+	r.args = append([]string{"--tool=lackey", "--basic-counts=yes", "--trace-children=yes", "--smc-check=all-non-file",
+		"--log-file=" + filepath.Join(counts, "%p"), r.program}, r.args...)
+	r.program, r.patience = "valgrind", emulated
+	t.Run(fmt.Sprint(requests), func(t *testing.T) { // all units end with it
+		a := startProcesses(t, r, units, data())
+		document, err := api.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSession(t, document, a, 0)
+		for i := range requests {
+			path := []string{"/flights?from=AMS&to=ATH&date=2026-02-27", "/customers/" + s.login + "/bookings"}[i%2]
+			if got := s.ask(http.MethodGet, path, ""); got.status != http.StatusOK {
+				t.Fatalf("%s: %s", path, got)
+			}
+		}
+	})
+	files, err := filepath.Glob(filepath.Join(counts, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the emulator has counted nothing: %v", err)
+	}
+	counted := regexp.MustCompile(`guest instrs:\s+([0-9,]+)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := counted.FindSubmatch(text)
+		if found == nil {
+			t.Errorf("the emulator did not end well: %s", bytes.TrimSpace(text))
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instructions += n
+	}
+	return instructions
+}
