@@ -50,7 +50,11 @@ func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Foreign && u.Server == nil && u.Compose == nil }) {
 		return nil, nil
 	}
-	return sampler.Start()
+	sampling, err := sampler.Start()
+	if err != nil {
+		return nil, err // and not a sampling that is nil
+	}
+	return sampling, nil
 }
 
 // Instrument implements lab.Profiler. Programs of other runtimes do not read the variables.

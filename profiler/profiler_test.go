@@ -242,6 +242,27 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	}
 }
 
+// TestAProgramWithoutAModuleIsSampled: its own code is in package main.
+func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
+	s := sampled("shop", []lab.ProgramSamples{{Role: "shop", Stacks: []lab.SampledStack{
+		{Functions: []string{"main.work"}, Count: 2}, {Functions: []string{"net/http.Serve"}, Count: 1},
+	}}}, nil)
+	if s.all[lab.LayerApplication] != 2 || s.all[lab.LayerHTTP] != 1 || s.count != 3 {
+		t.Errorf("%d samples: %v", s.count, s.all)
+	}
+}
+
+// TestWhoMayNotSampleHasNoSampling: a nil one in an interface would be one.
+func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
+	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{Foreign: true}}})
+	if (sampling == nil) != (err != nil) {
+		t.Fatalf("sampling %v, error %v", sampling, err)
+	}
+	if err == nil {
+		sampling.End(nil)
+	}
+}
+
 func TestAProfileOfGoIsRead(t *testing.T) {
 	var profile bytes.Buffer
 	if err := pprof.StartCPUProfile(&profile); err != nil {

@@ -208,10 +208,14 @@ func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 		if program.Role != role {
 			continue
 		}
+		own := own
+		if program.Own != "" { // what was built of single files has no module
+			own = append([]string{program.Own}, own...)
+		}
 		for _, stack := range program.Stacks {
 			layer, native := lab.LayerLibraries, stack.Kernel // without a name: a library in C
 			if len(stack.Functions) > 0 {
-				layer, _ = layerOfGo(stack.Functions, append([]string{program.Own}, own...), rules)
+				layer, _ = layerOfGo(stack.Functions, own, rules)
 			}
 			s.add(layer, float64(stack.Count), native)
 			s.count += stack.Count - 1
