@@ -199,14 +199,8 @@ func (u *Unit) healthy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-			connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-			if err != nil {
-				return err
-			}
-			if err := connection.Close(); err != nil {
-				return err
-			}
+		if err := rpc.Reachable(ctx, addresses); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // scripted is a write side that answers as told.
@@ -175,9 +176,9 @@ func TestSlowClient(t *testing.T) {
 		name, sent, answer string
 		within             time.Duration
 	}{
-		{"half a header", "POST /orders HTTP/1.1\r\nHost:", "", headerTimeout},
+		{"half a header", "POST /orders HTTP/1.1\r\nHost:", "", unit.FrontHeaderTimeout},
 		{"half a body", "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n" +
-			keyHeader + ": k\r\nContent-Length: 100\r\n\r\n{", "request-timeout", readTimeout},
+			keyHeader + ": k\r\nContent-Length: 100\r\n\r\n{", "request-timeout", unit.FrontReadTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 const (
@@ -57,7 +58,7 @@ func unreadable(err error) error {
 	case errors.As(err, &tooLarge):
 		return shop.Problemf(kindTooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return shop.Problemf(kindSlowClient, "the body did not come within %v", readTimeout)
+		return shop.Problemf(kindSlowClient, "the body did not come within %v", unit.FrontReadTimeout)
 	}
 	return shop.Problemf(shop.InvalidArgument, "the body ends too early")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -78,16 +77,7 @@ func (p *peers) connect(instance string) (grpc.ClientConnInterface, error) {
 // reachable is nil when every peer accepts connections.
 func (p *peers) reachable(ctx context.Context) error {
 	for _, address := range p.addresses {
-		network, place := "tcp", address
-		if path, unix := strings.CutPrefix(address, "unix:"); unix {
-			network, place = "unix", path
-		}
-		var dialer net.Dialer
-		connection, err := dialer.DialContext(ctx, network, place)
-		if err != nil {
-			return err
-		}
-		if err := connection.Close(); err != nil {
+		if err := rpc.Reachable(ctx, address); err != nil {
 			return err
 		}
 	}

@@ -236,19 +236,8 @@ func write(w http.ResponseWriter, status int, mediaType string, text []byte) {
 	_, _ = w.Write(text) // a reader who has left is no failure
 }
 
-const (
-	// readTimeout is how long a request may take to come, and idleTimeout how long a
-	// connection is kept without one.
-	readTimeout, idleTimeout = 10 * time.Second, 2 * time.Minute
-	maxHead                  = 16 << 10 // bytes
-)
-
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: readTimeout / 2, ReadTimeout: readTimeout,
-		WriteTimeout: requestTimeout + readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
-	}
-	return unit.ServeHTTP(ctx, listener, server, requestTimeout)
+	return unit.ServeFront(ctx, listener, handler, requestTimeout)
 }
