@@ -90,6 +90,7 @@ func TestContract(t *testing.T) {
 		{"a document is read as it was written", readAsWritten},
 		{"an older version never replaces a newer one", versionsOnlyRise},
 		{"a batch may hold a document twice", twiceInABatch},
+		{"a batch may hold a document new and old", newAndOldInABatch},
 		{"writers of one document leave the newest", newestWins},
 		{"many are read at once, but for those that are not there", manyAtOnce},
 		{"pages cover a field once and in order", pagesCover},
@@ -201,6 +202,16 @@ func twiceInABatch(t *testing.T, open func() Store) {
 	must(t, err)
 	expect(t, store, order("o", 3, "b"))
 	expect(t, store, order("p", 1, "d"))
+}
+
+// newAndOldInABatch writes first and later versions of what is there and of what is not.
+func newAndOldInABatch(t *testing.T, open func() Store) {
+	store := declared(t, open)
+	upsert(t, store, 3, order("a", 1, "old"), order("b", 2, "old"), order("e", 0, "before the first"))
+	upsert(t, store, 5, order("a", 2, "new"), order("b", 1, "stale"), order("c", 1, "first"), order("a", 1, "stale"), order("d", 5, "first"), order("b", 3, "new"), order("e", 1, "first"))
+	for _, want := range []Document{order("a", 2, "new"), order("b", 3, "new"), order("c", 1, "first"), order("d", 5, "first"), order("e", 1, "first")} {
+		expect(t, store, want)
+	}
 }
 
 func newestWins(t *testing.T, open func() Store) {
