@@ -183,6 +183,7 @@ type LoadReport struct {
 	Operations []OperationOutcome
 	Course     []Slice // of one load; none of a search
 	WarmUp     *WarmUp // nil where it was to last a fixed time
+	Network    string  // how a probe has found the one before the system; empty: it has none of its own
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	Notes  []string

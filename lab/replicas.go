@@ -16,16 +16,16 @@ const (
 	AllUnits = "all"
 )
 
-// Scale is a layout with as many replicas, and with the limits, as the variant has. Every
+// Scale is a layout with as many replicas, the limits and the network that the variant has. Every
 // replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
 // orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
 // commas, where it would get one; in the files of a foreign unit a line with the address
 // is repeated for each. All mistakes are named at once.
 func (v Variant) Scale(l Layout) (Layout, error) {
-	if len(v.Replicas) == 0 && len(v.Limits) == 0 {
+	if len(v.Replicas) == 0 && len(v.Limits) == 0 && v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.checkReplicas(l)); err != nil {
+	if err := errors.Join(v.limit(&l), v.networked(&l), v.checkReplicas(l)); err != nil {
 		return l, err
 	}
 	var units []UnitSpec
@@ -47,8 +47,8 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 	return l, nil
 }
 
-// Scaling says which units run several times, and what limits there are: "2 x front; all: 0.2
-// processors". It is empty where neither is.
+// Scaling says which units run several times, what limits there are, and the network: "2 x
+// front; all: 0.2 processors". It is empty where nothing is to be said.
 func (v Variant) Scaling() string {
 	var parts []string
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
@@ -58,6 +58,9 @@ func (v Variant) Scaling() string {
 	}
 	for _, unit := range slices.Sorted(maps.Keys(v.Limits)) {
 		parts = append(parts, unit+": "+v.Limits[unit].String())
+	}
+	if v.Network != (Network{}) {
+		parts = append(parts, "network before it: "+v.Network.String())
 	}
 	return strings.Join(parts, "; ")
 }

@@ -16,7 +16,7 @@ func street() Layout {
 			{Name: "bread", Role: "bread", Scalable: true},
 			{Name: "milk", Role: "milk", Scalable: true},
 			{Name: "till", Role: "till"},
-			{Name: "generator", Peers: []string{"proxy"}},
+			{Name: "generator", Role: RoleGenerator, Peers: []string{"proxy"}},
 		},
 	}
 }
@@ -83,6 +83,27 @@ func TestLimitsOfOneCountBeforeThoseOfAll(t *testing.T) {
 	}
 }
 
+func TestTheGeneratorIsToldOfTheNetworkBeforeTheSystem(t *testing.T) {
+	v := Variant{Network: Network{Delay: 0.002, Rate: 12.5e6}}
+	before := street()
+	l, err := v.Scale(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`CLEAVE_NETWORK={"delay_seconds":0.002,"rate_bytes_per_second":12500000}`}
+	for _, u := range l.Units {
+		if told := slices.Equal(u.Env, want); told != (u.Role == RoleGenerator) {
+			t.Errorf("%s has the environment %q", u.Name, u.Env)
+		}
+	}
+	if got, want := v.Scaling(), "network before it: 2ms later, at most 12.5 MB/s"; got != want {
+		t.Errorf("the scaling is %q, want %q", got, want)
+	}
+	if unitNamed(t, before, "generator").Env != nil {
+		t.Error("the layout has changed")
+	}
+}
+
 func TestScalingIsRefusedByName(t *testing.T) {
 	taken := street()
 	taken.Units = append(taken.Units, UnitSpec{Name: "milk-2"})
@@ -91,13 +112,15 @@ func TestScalingIsRefusedByName(t *testing.T) {
 		layout  Layout
 		want    string
 	}{
-		"of no unit":            {Variant{Replicas: map[string]int{"beer": 2}}, street(), `there is no unit "beer"; what can be replicated: front, bread, milk`},
-		"of one with state":     {Variant{Replicas: map[string]int{"till": 2}}, street(), "the unit till keeps what others"},
-		"too many":              {Variant{Replicas: map[string]int{"milk": 21}}, street(), "milk is 21: use 1 to 20"},
-		"none":                  {Variant{Replicas: map[string]int{"milk": 0}}, street(), "milk is 0: use 1 to 20"},
-		"a name that is taken":  {Variant{Replicas: map[string]int{"milk": 2}}, taken, "would be called milk-2"},
-		"limits of nobody":      {Variant{Limits: map[string]Limits{"beer": {CPU: 1}}}, street(), "no unit or backing service beer"},
-		"nothing can be scaled": {Variant{Replicas: map[string]int{"a": 2}}, Layout{Units: []UnitSpec{{Name: "a"}}}, "no unit of this variant can be replicated"},
+		"of no unit":             {Variant{Replicas: map[string]int{"beer": 2}}, street(), `there is no unit "beer"; what can be replicated: front, bread, milk`},
+		"of one with state":      {Variant{Replicas: map[string]int{"till": 2}}, street(), "the unit till keeps what others"},
+		"too many":               {Variant{Replicas: map[string]int{"milk": 21}}, street(), "milk is 21: use 1 to 20"},
+		"none":                   {Variant{Replicas: map[string]int{"milk": 0}}, street(), "milk is 0: use 1 to 20"},
+		"a name that is taken":   {Variant{Replicas: map[string]int{"milk": 2}}, taken, "would be called milk-2"},
+		"limits of nobody":       {Variant{Limits: map[string]Limits{"beer": {CPU: 1}}}, street(), "no unit or backing service beer"},
+		"a network before a job": {Variant{Network: Network{Delay: 1}}, Layout{Units: []UnitSpec{{Name: "a"}}}, "makes its own load"},
+		"a faster network":       {Variant{Network: Network{Delay: -1}}, street(), "its delay is -1 s"},
+		"nothing can be scaled":  {Variant{Replicas: map[string]int{"a": 2}}, Layout{Units: []UnitSpec{{Name: "a"}}}, "no unit of this variant can be replicated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.variant.Scale(c.layout); err == nil || !strings.Contains(err.Error(), c.want) {

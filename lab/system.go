@@ -97,6 +97,7 @@ type Measured struct {
 	Operations []OperationOutcome
 	Course     []Slice // as the generator saw it
 	WarmUp     *WarmUp // likewise; nil where it lasts a fixed time
+	Network    string  // likewise; empty where there is none
 	// Paths show where the time of single operations went.
 	Paths []Path
 	// Traffic is what units sent each other and to backing services.

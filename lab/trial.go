@@ -54,6 +54,8 @@ type Trial struct {
 	Course []Slice `json:"course,omitempty"`
 	// WarmUp is how the load before it went, where that goes on until it is steady.
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
+	// Network is how a probe has found the one before the system, before the load.
+	Network string `json:"network,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
 	// Faults are what was done to the trial on purpose, in the order of doing.

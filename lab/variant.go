@@ -22,6 +22,8 @@ type Variant struct {
 	// See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty"`
+	// Network is the one between the generator and the system; zero: the deployment's own.
+	Network Network `json:"network,omitzero"`
 	// TwinOf names the variant that this one repeats under a second name. The
 	// pair is the A/A comparison that tests for bias.
 	TwinOf string `json:"twin_of,omitempty"`

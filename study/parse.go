@@ -148,6 +148,9 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
 			"replicas":     func(n *yaml.Node) { v.Replicas = r.replicas(n) },
 			"limits":       func(n *yaml.Node) { v.Limits = r.limits(n) },
+			"network": func(n *yaml.Node) {
+				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay), "rate": r.rate("rate", &v.Network.Rate)})
+			},
 			"optional": func(n *yaml.Node) {
 				var optional bool
 				r.flag("optional", &optional)(n)

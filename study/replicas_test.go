@@ -8,20 +8,20 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-func TestReplicasAndLimitsOfVariants(t *testing.T) {
+func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	with := func(more string) []byte {
 		return []byte(strings.Replace(string(kioskStudy("")), "b: {architecture: stand,", "b: {architecture: stand, "+more+",", 1))
 	}
-	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}")
+	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: {delay: 2ms, rate: 10MB}")
 	file, err := study.Parse("kiosk.yaml", text, kiosk())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := file.Study.Variant("b")
-	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 || b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) {
-		t.Errorf("replicas %v, limits %v", b.Replicas, b.Limits)
+	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 || b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) || b.Network != (lab.Network{Delay: 0.002, Rate: 1e7}) {
+		t.Errorf("replicas %v, limits %v, network %v", b.Replicas, b.Limits, b.Network)
 	}
-	if want := "on a corner; 2 x till; all: 0.2 processors; till: 0.5 processors, 64 MiB"; b.Summary != want {
+	if want := "on a corner; 2 x till; all: 0.2 processors; till: 0.5 processors, 64 MiB; network before it: 2ms later, at most 10 MB/s"; b.Summary != want {
 		t.Errorf("its summary is %q, want %q", b.Summary, want)
 	}
 	for more, want := range map[string]string{
@@ -30,6 +30,8 @@ func TestReplicasAndLimitsOfVariants(t *testing.T) {
 		"limits: {till: {cpu: lots}}":    `cpu is "lots", expected a number`,
 		"limits: {till: {memory: much}}": `memory is "much", expected bytes such as 64MiB`,
 		"limits: {till: {disk: 1}}":      "disk",
+		"network: {rate: fast}":          `rate is "fast", expected bytes per second`,
+		"network: {loss: 1%}":            "loss",
 	} {
 		if _, err := study.Parse("kiosk.yaml", with(more), kiosk()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", more, err, want)

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -104,9 +105,12 @@ func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	return steps
 }
 
-// changes are the deployment and all knobs in which two variants differ.
+// changes are the deployment, the scaling and all knobs in which two variants differ.
 func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	all := f.knobChanges(from, to)
+	if before, after := from.Scaling(), to.Scaling(); before != after {
+		all = append(all, lab.KnobChange{Knob: "scaling", From: cmp.Or(before, "none"), To: cmp.Or(after, "none")})
+	}
 	if from.Deployment != to.Deployment {
 		all = append(all, lab.KnobChange{Knob: "deployment", From: from.Deployment, To: to.Deployment})
 	}

@@ -156,7 +156,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	s := &handed.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Notes: s.Notes,
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Notes: s.Notes,
 	}
 	if len(s.Operations) > 1 {
 		for _, o := range s.Operations {
@@ -203,6 +203,9 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 		set(name+"_mean", times.Mean)
 	}
 	set("transfer_rate", s.TransferRate)
+	set("send_lateness_p99", s.SendLateness.P99)
+	sent := float64(s.Sent)
+	set("requests", &sent)
 	if s.Sent > 0 {
 		bad := float64(s.Errors[record.BadStatus.String()]+s.Errors[record.Rejected.String()]) / float64(s.Sent)
 		set("bad_status_share", &bad)

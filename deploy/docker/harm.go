@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
-	"github.com/cleave-lab/cleave/deploy/relay"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer. Only on a network of its own can a container be cut off.

@@ -91,6 +91,8 @@ type Report struct {
 	Course []lab.Slice `json:"course,omitempty"`
 	// WarmUp is how a warm-up went that was to go on until the load was steady.
 	WarmUp *lab.WarmUp `json:"warm_up,omitempty"`
+	// Network is how a probe has found the one before the system; see lab.Network.
+	Network string `json:"network,omitempty"`
 }
 
 // ReadReport reads what a generator unit handed in.

@@ -52,6 +52,7 @@ type served struct {
 	history *history
 	course  []lab.Slice
 	warm    *lab.WarmUp // of one that goes on until the load is steady
+	network network
 }
 
 // errStopped is why a load ends before its time.
@@ -89,7 +90,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 			return err
 		}
 	}
-	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course, WarmUp: s.warm})
+	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course, WarmUp: s.warm, Network: s.network.proof})
 }
 
 // gone is the error, or that the conductor is gone if that is its cause.
@@ -134,7 +135,7 @@ func (s *served) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.findTarget(); err != nil {
+	if err := s.findTarget(ctx); err != nil {
 		return err
 	}
 	s.Spec.Guard.Made = s.Made
@@ -157,7 +158,7 @@ func (s *served) prepare(ctx context.Context) error {
 
 // findTarget puts the address of a unit into the target. A deployer gave it, so
 // Cleave made the host.
-func (s *served) findTarget() error {
+func (s *served) findTarget(ctx context.Context) error {
 	if s.Unit == "" {
 		return nil
 	}
@@ -165,8 +166,12 @@ func (s *served) findTarget() error {
 	if err != nil {
 		return err
 	}
+	dialed, err := s.network.before(ctx, s.Unit, strings.Split(text, lab.AddressSeparator))
+	if err != nil {
+		return err
+	}
 	var addresses []netip.AddrPort
-	for one := range strings.SplitSeq(text, lab.AddressSeparator) {
+	for _, one := range dialed {
 		address, err := netip.ParseAddrPort(one)
 		if err != nil {
 			return fmt.Errorf("address %q of the unit %s: %w", one, s.Unit, err)
@@ -296,9 +301,9 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 
 // clean removes what the agent made.
 func (s *served) clean() error {
-	var err error
+	err := s.network.close()
 	if s.history != nil {
-		err = s.history.close()
+		err = errors.Join(err, s.history.close())
 	}
 	if s.dir != "" {
 		err = errors.Join(err, os.RemoveAll(s.dir))

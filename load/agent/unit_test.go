@@ -116,6 +116,28 @@ func TestGeneratorUnit(t *testing.T) {
 	}
 }
 
+// TestTheNetworkBeforeASystemIsHeld: requests take the longer way, and a probe says so.
+func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
+	url, _ := counted(t)
+	t.Setenv(lab.PeerVariable("front"), strings.TrimPrefix(url, "http://"))
+	t.Setenv(lab.NetworkVariable, `{"delay_seconds":0.02}`)
+	job := jobFor(t, "http://somewhere.test/")
+	job.Unit = "front"
+	u := serve(t, &job)
+	u.expect(lab.EventReady)
+	u.command(lab.CommandStart)
+	u.expect(lab.EventFinished)
+	u.command(lab.CommandStop)
+	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := report.Outcome.Summary
+	if s.OK == 0 || *s.ServiceTime.P50 < 0.02 || !strings.Contains(report.Network, "1 bytes took 2") {
+		t.Errorf("%d were answered, half of them within %v s; the probe: %q", s.OK, *s.ServiceTime.P50, report.Network)
+	}
+}
+
 func TestGeneratorUnitSearches(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)

@@ -35,6 +35,7 @@ func followed(m lab.Metric) string {
 func (e *experiment) followSteadiness() {
 	e.unsteady = map[cell]lab.Steadiness{}
 	for _, v := range e.variants() {
+		e.noteNetwork(v)
 		for _, point := range e.study.Points {
 			for _, quantity := range quantities {
 				if s := e.steadiness(v.Name, point, quantity); len(s.Courses) > 0 {
@@ -45,6 +46,18 @@ func (e *experiment) followSteadiness() {
 				}
 			}
 			e.followWarmUps(v.Name, point)
+		}
+	}
+}
+
+// noteNetwork says how a probe has found the network before a variant, where that is its own.
+func (e *experiment) noteNetwork(v lab.Variant) {
+	for _, point := range e.study.Points {
+		for _, trial := range e.counted(v.Name, point.Name) {
+			if trial.Network != "" {
+				e.notes = append(e.notes, fmt.Sprintf("Network before %s: %s. A probe before every trial has held it; in the first: %s.", v.Name, v.Network, trial.Network))
+				return
+			}
 		}
 	}
 }

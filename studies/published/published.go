@@ -21,6 +21,9 @@ var rego2021 []byte
 //go:embed costa2022.json
 var costa2022 []byte
 
+//go:embed fama2021.json
+var fama2021 []byte
+
 //go:embed flygare2017.json
 var flygare2017 []byte
 
@@ -104,13 +107,17 @@ const (
 )
 
 // Names lists the studies whose figures are held.
-func Names() []string { return []string{"costa2022", "flygare2017", "rego2021", "ueda2016"} }
+func Names() []string {
+	return []string{"costa2022", "fama2021", "flygare2017", "rego2021", "ueda2016"}
+}
 
 // Load returns the named study, or an error that lists the ones there are.
 func Load(name string) (*Study, error) {
 	switch name {
 	case "costa2022":
 		return Parse(costa2022)
+	case "fama2021":
+		return Parse(fama2021)
 	case "flygare2017":
 		return Parse(flygare2017)
 	case "rego2021":

@@ -30,6 +30,10 @@ func ClientMetrics() []lab.Metric {
 	}
 	return []lab.Metric{
 		service("p50", "median time", 0.5), service("p99", "99th percentile of the time", 0.99),
+		{Name: "requests", Title: "operations sent in the measured load, with which the longest time grows", Unit: "1", Better: lab.HigherIsBetter,
+			Kind: lab.KindCount, Quantity: "requests", Source: lab.FromGenerator},
+		{Name: "send_lateness_p99", Title: "99th percentile of how late the generator itself was", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: "send_lateness", Quantile: 0.99, Source: lab.FromGenerator},
 		{Name: "transfer_rate", Title: "bytes of answers per second", Unit: "B/s", Better: lab.HigherIsBetter,
 			Kind: lab.KindRate, Quantity: "transfer", Source: lab.FromGenerator},
 		{Name: "bad_status_share", Title: "share of operations answered with a status that was not expected", Unit: "1", Better: lab.LowerIsBetter,

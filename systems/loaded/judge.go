@@ -64,7 +64,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 			found.Values[m.Name] = value
 		}
 	}
-	found.WarmUp = load.WarmUp
+	found.WarmUp, found.Network = load.WarmUp, load.Network
 	if Searches(p) {
 		return found
 	}

@@ -251,7 +251,7 @@ func TestLayouts(t *testing.T) {
 			[]string{"compose", "front", "media", "texts"}},
 		"servers": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis", "front": "nginx", "fan_out": "read"}},
 			13, "nginx", []string{"mongo", "redis"},
-			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
+			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout, err := s.Layout(c.variant, point, 1)

@@ -1,0 +1,58 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// NetworkVariable is the environment variable that tells a generator of the network before
+// the system, as JSON.
+const NetworkVariable = "CLEAVE_NETWORK"
+
+// Network is the network between the generator and the system, where it is not that of the
+// deployment alone: a relay in the generator's process passes on what is sent. It stands
+// for the way from users to a cluster.
+type Network struct {
+	Delay float64 `json:"delay_seconds,omitempty"` // by which requests and connections come later
+	// Rate is how much passes at most, in bytes per second and in each direction, over all
+	// connections; 0: no limit.
+	Rate float64 `json:"rate_bytes_per_second,omitempty"`
+}
+
+// String shows the network for people: "1 ms later, at most 12.5 MB/s".
+func (n Network) String() string {
+	var parts []string
+	if n.Delay > 0 {
+		parts = append(parts, time.Duration(n.Delay*float64(time.Second)).String()+" later")
+	}
+	if n.Rate > 0 {
+		parts = append(parts, "at most "+strconv.FormatFloat(n.Rate/1e6, 'g', 3, 64)+" MB/s")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// networked puts the network of the variant before the system.
+func (v Variant) networked(l *Layout) error {
+	if v.Network == (Network{}) {
+		return nil
+	}
+	if v.Network.Delay < 0 || v.Network.Rate < 0 {
+		return fmt.Errorf("network: its delay is %g s and its rate %g bytes per second: neither can be negative", v.Network.Delay, v.Network.Rate)
+	}
+	at := slices.IndexFunc(l.Units, func(u UnitSpec) bool { return u.Role == RoleGenerator })
+	if at < 0 {
+		return errors.New("network: this system makes its own load, so there is no network before it")
+	}
+	text, err := json.Marshal(v.Network)
+	if err != nil {
+		return fmt.Errorf("encode the network: %w", err)
+	}
+	l.Units = slices.Clone(l.Units)
+	l.Units[at].Env = append(slices.Clone(l.Units[at].Env), NetworkVariable+"="+string(text))
+	return nil
+}

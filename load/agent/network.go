@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
+)
+
+// network is the network before the system, where the job has one of its own.
+type network struct {
+	relays []*relay.Relay
+	proof  string // what a probe took
+}
+
+// before puts the network that the environment asks for before each address of a unit, with an
+// even share of its rate: connections are spread evenly, too. It returns what is to be
+// dialed, which is the addresses themselves where no network is asked for.
+func (n *network) before(ctx context.Context, unit string, addresses []string) ([]string, error) {
+	text := os.Getenv(lab.NetworkVariable)
+	if text == "" {
+		return addresses, nil
+	}
+	var asked lab.Network
+	if err := json.Unmarshal([]byte(text), &asked); err != nil {
+		return nil, fmt.Errorf("%s is %q: %w", lab.NetworkVariable, text, err)
+	}
+	slow := lab.Fault{Kind: lab.FaultSlow, Delay: asked.Delay, Rate: asked.Rate / float64(len(addresses))}
+	var dialed []string
+	for _, address := range addresses {
+		made, err := relay.Listen("127.0.0.1", unit, address)
+		if err != nil {
+			return nil, err
+		}
+		n.relays, dialed = append(n.relays, made), append(dialed, made.Address())
+		if n.proof, err = made.Slow(ctx, slow); err != nil {
+			return nil, err
+		}
+	}
+	return dialed, nil
+}
+
+// close ends it.
+func (n *network) close() error {
+	var problems []error
+	for _, relay := range n.relays {
+		problems = append(problems, relay.Close())
+	}
+	return errors.Join(problems...)
+}
