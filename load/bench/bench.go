@@ -37,7 +37,7 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
-	only := flags.String("only", "", "these `scenes`, with commas: closed, features, open, precision, stall, memory, capacity")
+	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, open, precision, stall, memory, capacity")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
 	flags.DurationVar(&p.length, "length", 4*time.Second, "length of one load")
 	flags.DurationVar(&p.stall, "stall", 20*time.Second, "length of the load in which the target stalls for one second at three quarters")
@@ -71,7 +71,7 @@ func bench(arguments []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.scratch)) }()
-	if p.tools, err = gather(p.scratch, p.story); err != nil {
+	if p.tools, err = p.gather(); err != nil {
 		return err
 	}
 	defer favour()()
@@ -91,7 +91,7 @@ func (p *plan) measure() ([]figures.Figure, error) {
 	s := samples{}
 	for round := range p.rounds {
 		fmt.Fprintf(p.story, "round %d of %d\n", round+1, p.rounds)
-		for _, scene := range []string{sceneClosed, sceneFeatures, sceneOpen, scenePrecision, sceneStall} {
+		for _, scene := range rounds() {
 			if err := p.playAll(scene, round, s); err != nil {
 				return nil, err
 			}
@@ -153,10 +153,12 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 	switch scene {
 	case scenePrecision:
 		options = []string{"-stamps", stamps}
+	case sceneGRPC:
+		options = []string{"-grpc"}
 	case sceneStall:
 		options = []string{"-stall-at", (p.stall * 3 / 4).String(), "-stall-for", "1s"}
 	}
-	run, count, err := p.against(options, command, limit)
+	run, count, err := p.against(scene, options, command, limit)
 	if err != nil {
 		return err
 	}
@@ -175,9 +177,10 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 	return nil
 }
 
-// against runs a command against a fresh target with options.
-func (p *plan) against(options, command []string, limit time.Duration) (generated, served, error) {
-	t, err := start(p.self, options)
+// against runs a command against a fresh target with options, or nginx where the
+// scene needs it.
+func (p *plan) against(scene string, options, command []string, limit time.Duration) (generated, served, error) {
+	t, err := p.start(scene, options)
 	if err != nil {
 		return generated{}, served{}, err
 	}
@@ -190,4 +193,12 @@ func (p *plan) against(options, command []string, limit time.Duration) (generate
 		return run, count, errors.New("the target saw no request")
 	}
 	return run, count, nil
+}
+
+// start starts what a scene is played against.
+func (p *plan) start(scene string, options []string) (*running, error) {
+	if _, ok := servedByNginx(scene); ok {
+		return startNginx(scene, p.scratch)
+	}
+	return start(p.self, options)
 }

@@ -103,7 +103,7 @@ func (p *plan) search(stand stand, seed string) (float64, error) {
 		"--pacing", "spin", "--progress", "none", "--json", reportMark,
 	}
 	const most = 200 // loads: twice what a search plays
-	run, _, err := p.against(options, command, most*p.probe+slack)
+	run, _, err := p.against(sceneCapacity, options, command, most*p.probe+slack)
 	if err != nil {
 		return 0, err
 	}

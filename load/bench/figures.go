@@ -84,10 +84,12 @@ func distances(times []float64) []float64 {
 // goals by figure and tool.
 func goals() map[string]figures.Goal {
 	return map[string]figures.Goal{
-		"closed cpu, cleave by wrk": {Must: 0.9, Stretch: 0.76}, "open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
+		"closed cpu, cleave by wrk": {Must: 0.8, Stretch: 0.72}, "open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
 		"precision p50, cleave": {Must: 20, Stretch: 2}, "precision p99, cleave": {Must: 100, Stretch: 70},
 		"precision p50, cleave-spin": {Must: 20, Stretch: 0.5}, "precision p99, cleave-spin": {Must: 100, Stretch: 40},
 		"stall p99 error, cleave": {Must: 0.01, Stretch: 0.003}, "stall p99.9 error, cleave": {Must: 0.01, Stretch: 0.003},
+		"https cpu, cleave by wrk": {Must: 1.3, Stretch: 1}, "grpc cpu, cleave by ghz": {Must: 0.5, Stretch: 0.25},
+		"h2c cpu, cleave by h2load": {Must: 1.5, Stretch: 1}, "h2 cpu, cleave by h2load": {Must: 1.5, Stretch: 1},
 		"features cpu, cleave by wrk": {Must: 2, Stretch: 1.3},
 		"memory peak, cleave":         {Must: 64, Stretch: 16}, "memory growth, cleave": {Must: 1, Stretch: 0.25},
 		"capacity error, M/D/1, cleave": {Must: 0.05, Stretch: 0.02}, "capacity error, M/M/1, cleave": {Must: 0.05, Stretch: 0.02},
@@ -101,6 +103,10 @@ func goals() map[string]figures.Goal {
 // the length: the shortest wait among the longest 1 % is the rest of the second.
 func (s samples) figures(stalled time.Duration) []figures.Figure {
 	s.ratio("closed cpu", "cleave", "closed cpu", "wrk")
+	s.ratio("https cpu", "cleave", "https cpu", "wrk")
+	s.ratio("h2c cpu", "cleave", "h2c cpu", "h2load")
+	s.ratio("h2 cpu", "cleave", "h2 cpu", "h2load")
+	s.ratio("grpc cpu", "cleave", "grpc cpu", "ghz")
 	s.ratio("features cpu", "cleave", "closed cpu", "wrk")
 	s.ratio("open cpu", "cleave-grid", "open cpu", "wrk2")
 	s.errors("stall p99", 1-0.01*stalled.Seconds())

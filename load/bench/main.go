@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load,
-// oha, fortio, hey, vegeta and k6, where they can be had. Generator and target have
+// oha, fortio, hey, vegeta, k6 and ghz, where they can be had, on a target of its
+// own and, over TLS and HTTP/2, on nginx. Generator and target have
 // a processor each, the tools take turns in rotating order, and every figure is a
 // median. It also watches the engine's memory for ten minutes and lets it search
 // for capacities that theory knows.
@@ -14,6 +15,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,6 +54,7 @@ func serve(arguments []string) error {
 	flags.DurationVar(&config.Service.Mean, "service", 0, "mean time of a queue with one server in front of the answers; 0: none")
 	flags.BoolVar(&config.Service.Exponential, "exponential", false, "its times are random, exponentially distributed")
 	flags.Uint64Var(&config.Service.Seed, "seed", 1, "of random times")
+	calls := flags.Bool("grpc", false, "answer unary calls of gRPC instead")
 	stamps := flags.String("stamps", "", "write the receive times of all requests to this file")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -59,6 +62,10 @@ func serve(arguments []string) error {
 	config.Stamps = *stamps != ""
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *calls {
+		count, err := serveGRPC(ctx, func(port int) { fmt.Println(port) })
+		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(count))
+	}
 	count, err := target.Serve(ctx, config, func(port int) { fmt.Println(port) })
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ func peers() []peer {
 		{"hey", "github.com/rakyll/hey@v0.1.4", "", hey},
 		{"vegeta", "github.com/tsenart/vegeta/v12@v12.12.0", "", vegeta},
 		{"k6", "go.k6.io/k6@v1.8.1", "", k6},
+		{"ghz", "github.com/bojand/ghz/cmd/ghz@v0.120.0", "", ghz},
 	}
 }
 
@@ -60,7 +61,7 @@ func rates(scene string) (rate, clients string, known bool) {
 }
 
 func wrk(scene, seconds string) []string {
-	if scene != sceneClosed {
+	if scene != sceneClosed && scene != sceneHTTPS {
 		return nil
 	}
 	return []string{"-t1", "-c64", "-d" + seconds + "s", urlMark}
@@ -88,10 +89,21 @@ func ab(scene, seconds string) []string {
 }
 
 func h2load(scene, seconds string) []string {
-	if scene != sceneClosed {
+	switch scene {
+	case sceneClosed:
+		return []string{"--h1", "-t1", "-c64", "-D", seconds, urlMark}
+	case sceneH2C, sceneH2:
+		return []string{"-t1", "-c", strconv.Itoa(multiplexed), "-m", strconv.Itoa(streams), "-D", seconds, urlMark}
+	}
+	return nil
+}
+
+func ghz(scene, seconds string) []string {
+	if scene != sceneGRPC {
 		return nil
 	}
-	return []string{"--h1", "-t1", "-c64", "-D", seconds, urlMark}
+	return []string{"--insecure", "--call", "grpc.health.v1.Health.Check", "-d", "{}", "-z", seconds + "s",
+		"-c", strconv.Itoa(connections), "--connections", strconv.Itoa(multiplexed), addressMark}
 }
 
 func oha(scene, seconds string) []string {

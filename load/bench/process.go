@@ -39,6 +39,7 @@ type running struct {
 	command *exec.Cmd
 	out     *bufio.Scanner
 	url     string
+	counter string // of nginx: where it says how many requests it answered
 }
 
 // start starts a target on processor 1 and waits until it listens.
@@ -63,6 +64,9 @@ func start(self string, options []string) (*running, error) {
 // stop ends the target and reads what it counted.
 func (t *running) stop() (served, error) {
 	var count served
+	if t.counter != "" {
+		return t.stopNginx()
+	}
 	if err := t.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return count, err
 	}
@@ -71,6 +75,14 @@ func (t *running) stop() (served, error) {
 		err = json.Unmarshal(t.out.Bytes(), &count)
 	}
 	return count, errors.Join(err, t.command.Wait())
+}
+
+// stopNginx is stop for nginx, which counts while it runs.
+func (t *running) stopNginx() (served, error) {
+	requests, err := nginxCount(t.counter)
+	err = errors.Join(err, t.command.Process.Signal(syscall.SIGTERM), t.command.Wait())
+	used := t.command.ProcessState.UserTime() + t.command.ProcessState.SystemTime()
+	return served{requests, used.Seconds()}, err
 }
 
 // generated is what a run of a tool showed.

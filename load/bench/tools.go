@@ -5,10 +5,10 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +23,23 @@ const (
 	sceneStall     = "stall"     // 5,000/s; the target stalls for a second at three quarters
 	sceneMemory    = "memory"    // 10,000/s over 1,000 connections
 	sceneCapacity  = "capacity"  // a search on a queue of known capacity
+
+	sceneHTTPS = "https" // as closed, over TLS
+	sceneH2C   = "h2c"   // as fast as it goes over HTTP/2 in clear text, with streams
+	sceneH2    = "h2"    // the same over TLS
+	sceneGRPC  = "grpc"  // the same with unary calls, in clear text
 )
+
+// scenes are those that tools take turns in: the short ones, which are played in
+// rounds, and the one over many connections.
+func scenes() []string { return append(rounds(), sceneMemory) }
+
+// rounds are the short scenes in their order.
+func rounds() []string {
+	return []string{
+		sceneClosed, sceneHTTPS, sceneH2C, sceneH2, sceneGRPC, sceneFeatures, sceneOpen, scenePrecision, sceneStall,
+	}
+}
 
 // Rates of the scenes, operations per second, and their connections.
 const (
@@ -50,6 +66,7 @@ const (
 	urlMark      = "{url}"
 	reportMark   = "{report}"   // a file of the tool's own
 	scenarioMark = "{features}" // the scenario of sceneFeatures
+	addressMark  = "{address}"  // host and port of the URL
 	k6Mark       = "{k6}"       // k6Program
 )
 
@@ -75,8 +92,10 @@ const (
 
 // replace puts what the marks stand for into a command line.
 func replace(command []string, url, scratch string) []string {
+	_, address, _ := strings.Cut(strings.TrimSuffix(url, "/"), "://")
 	marks := strings.NewReplacer(urlMark, url, reportMark, filepath.Join(scratch, reportFile),
-		scenarioMark, filepath.Join(scratch, featuresFile), k6Mark, filepath.Join(scratch, k6File))
+		scenarioMark, filepath.Join(scratch, featuresFile),
+		addressMark, address, k6Mark, filepath.Join(scratch, k6File))
 	words := make([]string, len(command))
 	for i, word := range command {
 		words[i] = marks.Replace(word)
@@ -84,15 +103,15 @@ func replace(command []string, url, scratch string) []string {
 	return words
 }
 
-// gather builds our own tool and finds or installs the peers. A peer that cannot
-// be had is left out, with the reason.
-func gather(scratch string, story io.Writer) ([]tool, error) {
-	own := filepath.Join(scratch, "cleave")
+// gather builds our own tool and finds or installs the peers that the wanted scenes
+// need. A peer that cannot be had is left out, with the reason.
+func (p *plan) gather() ([]tool, error) {
+	own := filepath.Join(p.scratch, "cleave")
 	if text, err := exec.Command("go", "build", "-o", own, "./cmd/cleave").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build cleave: %w\n%s", err, text)
 	}
 	for name, text := range map[string][]byte{featuresFile: features, k6File: []byte(k6Program)} {
-		if err := os.WriteFile(filepath.Join(scratch, name), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(p.scratch, name), text, 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -100,14 +119,17 @@ func gather(scratch string, story io.Writer) ([]tool, error) {
 		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")}, {"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		path, err := peer.find(scratch)
+		if !slices.ContainsFunc(scenes(), func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
+			continue
+		}
+		path, err := peer.find(p.scratch)
 		if err != nil {
-			fmt.Fprintf(story, "%s is skipped: %v\n", peer.name, err)
+			fmt.Fprintf(p.story, "%s is skipped: %v\n", peer.name, err)
 			continue
 		}
 		tools = append(tools, tool{peer.name, path, peer.args})
 	}
-	fmt.Fprintln(story, "jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
+	fmt.Fprintln(p.story, "jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
 	return tools, nil
 }
 
@@ -118,12 +140,21 @@ func cleave(pacing string) arguments {
 			args := []string{"load", what, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json", reportMark}
 			return append(args, more...)
 		}
+		shared := []string{"-u", strconv.Itoa(connections), "--streams", strconv.Itoa(streams)}
 		exact, spin := pacing == "exact", pacing == "spin"
 		switch {
 		case scene == sceneClosed && exact:
 			return load(urlMark, "-u", strconv.Itoa(connections))
 		case scene == sceneFeatures && exact:
 			return load(scenarioMark, "--target", urlMark, "-u", strconv.Itoa(connections))
+		case scene == sceneHTTPS && exact:
+			return load(urlMark, "-u", strconv.Itoa(connections), "--insecure")
+		case scene == sceneH2C && exact:
+			return load(urlMark, append(shared, "--http2")...)
+		case scene == sceneH2 && exact:
+			return load(urlMark, append(shared, "--http2", "--insecure")...)
+		case scene == sceneGRPC && exact:
+			return load("grpc://"+addressMark+"/grpc.health.v1.Health/Check", shared...)
 		case scene == sceneOpen && !spin:
 			return load(urlMark, "-r", strconv.Itoa(rateOfOpen))
 		case scene == scenePrecision && (exact || spin):

@@ -1,0 +1,194 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// Loads over HTTP/2 and gRPC go over so many connections, with so many streams on
+// each: as many at once as the connections of the other scenes.
+const (
+	multiplexed = 16
+	streams     = connections / multiplexed
+)
+
+// servedByNginx are the scenes that need more than our own target speaks, with the
+// scheme of their URL.
+func servedByNginx(scene string) (scheme string, ok bool) {
+	scheme, ok = map[string]string{sceneHTTPS: "https", sceneH2C: "http", sceneH2: "https"}[scene]
+	return scheme, ok
+}
+
+// nginxText is the configuration: one process, which answers at once and keeps
+// connections. Its places are the ports of clear HTTP/1.1, of each scene, and
+// nothing is written down of requests.
+const nginxText = `daemon off; master_process off; pid nginx.pid; error_log stderr crit;
+events { worker_connections 4096; }
+http {
+  access_log off; keepalive_requests 1000000000; default_type application/json;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  server {
+    listen 127.0.0.1:%d; listen 127.0.0.1:%d ssl; listen 127.0.0.1:%d http2; listen 127.0.0.1:%d ssl http2;
+    ssl_certificate certificate.pem; ssl_certificate_key key.pem;
+    location / { return 200 '{"ok":true,"text":"hello, load engine."}'; }
+    location = /count { stub_status; }
+  }
+}
+`
+
+// startNginx starts nginx on processor 1 and waits until it listens.
+func startNginx(scene, scratch string) (*running, error) {
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		if path, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
+			return nil, errors.New("nginx is not found: apt-get install nginx")
+		}
+	}
+	ports, err := launch.ReservePorts(4)
+	if err != nil {
+		return nil, err
+	}
+	defer ports.Close()
+	n := ports.Numbers
+	if err := writeCertificate(scratch); err != nil {
+		return nil, err
+	}
+	configuration := filepath.Join(scratch, "nginx.conf")
+	if err := os.WriteFile(configuration, fmt.Appendf(nil, nginxText, n[0], n[1], n[2], n[3]), 0o644); err != nil {
+		return nil, err
+	}
+	ports.Close()
+	command := pinned(context.Background(), "1", []string{path, "-p", scratch, "-c", configuration})
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	scheme, _ := servedByNginx(scene)
+	port := map[string]int{sceneHTTPS: n[1], sceneH2C: n[2], sceneH2: n[3]}[scene]
+	t := &running{
+		command: command, url: fmt.Sprintf("%s://127.0.0.1:%d/", scheme, port),
+		counter: fmt.Sprintf("http://127.0.0.1:%d/count", n[0]),
+	}
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		_, err := nginxCount(t.counter)
+		if err == nil {
+			return t, nil
+		}
+		if time.Since(begun) > 10*time.Second {
+			_, stopErr := t.stop()
+			return nil, errors.Join(fmt.Errorf("nginx does not listen: %w", err), stopErr)
+		}
+	}
+}
+
+// nginxCount is how many requests nginx has answered, those for the count
+// included: the last line but one of its status begins with connections accepted
+// and handled, and ends with requests.
+func nginxCount(url string) (int64, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	answer, err := client.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return 0, err
+	}
+	lines := bytes.Split(text, []byte("\n"))
+	if len(lines) < 3 {
+		return 0, fmt.Errorf("the status of nginx reads %q", text)
+	}
+	words := bytes.Fields(lines[2])
+	if len(words) != 3 {
+		return 0, fmt.Errorf("the status of nginx reads %q", text)
+	}
+	return strconv.ParseInt(string(words[2]), 10, 64)
+}
+
+// writeCertificate writes a key and a certificate that nobody trusts.
+func writeCertificate(dir string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for name, block := range map[string]*pem.Block{
+		"certificate.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveGRPC is a target that answers whether it is healthy, and describes itself,
+// until it is asked to end.
+func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return served{}, err
+	}
+	server := grpc.NewServer()
+	counted := &counting{Server: health.NewServer()}
+	healthpb.RegisterHealthServer(server, counted)
+	reflection.Register(server)
+	defer context.AfterFunc(ctx, server.Stop)()
+	tell(listener.Addr().(*net.TCPAddr).Port)
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return served{}, err
+	}
+	var usage syscall.Rusage
+	err = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return served{counted.calls.Load(), cpu.Seconds()}, err
+}
+
+// counting counts calls.
+type counting struct {
+	*health.Server
+	calls atomic.Int64
+}
+
+// Check answers and counts.
+func (c *counting) Check(ctx context.Context, request *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	c.calls.Add(1)
+	return c.Server.Check(ctx, request)
+}
