@@ -276,6 +276,9 @@ func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
+	if c.Low < 0 && c.Kind != lab.ClaimLinear {
+		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent (%s) can be negative", c.ID, c.Low, lab.ClaimLinear)
+	}
 	bounded := need.bounds || c.Kind == lab.ClaimEquivalent && (c.Low != 0 || c.High != 0)
 	if bounded && !(c.Low < c.High) {
 		r.Problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)

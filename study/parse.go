@@ -375,7 +375,7 @@ func (f *File) readClaims(r *reader, node *yaml.Node) {
 			"against_metric": r.text("against_metric", &c.AgainstMetric),
 			"factor":         r.text("factor", &c.Factor),
 			"points":         r.texts("points", &c.Points),
-			"low":            r.number("low", 0, 1e12, &c.Low),
+			"low":            r.number("low", -1e12, 1e12, &c.Low),
 			"high":           r.number("high", 0, 1e12, &c.High),
 			"published":      r.number("published", -1e12, 1e12, &c.Published),
 		}, "id", "text", "kind", "variant")

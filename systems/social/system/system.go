@@ -123,7 +123,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			return lab.Layout{}, err
 		}
 		unit.Listens, unit.Stage, unit.Peers = true, min(i, 1), design.Peers(u) // the front ends first
-		unit.Scalable = scalable(design, u)
+		unit.Scalable = !slices.Contains(u.Parts, parts.UniqueIDsName) // which counts in memory
 		unit.Uses = []lab.Use{}
 		for _, peer := range unit.Peers {
 			unit.Uses = append(unit.Uses, lab.Use{To: peer, How: design.Calls})
@@ -148,13 +148,6 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	generator, err := s.base().Unit(work, p, front)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
-}
-
-// scalable reports whether a unit may run several times: it keeps nothing of its own. Where
-// documents are in files, a second process would wait for the first one's writes.
-func scalable(design architecture.Design, u architecture.Unit) bool {
-	embedded := design.Documents == architecture.SQLite && slices.ContainsFunc(u.Parts, design.Keeps)
-	return !embedded && !slices.Contains(u.Parts, parts.UniqueIDsName)
 }
 
 // process is one process of social.

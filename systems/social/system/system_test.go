@@ -248,7 +248,7 @@ func TestLayouts(t *testing.T) {
 	}{
 		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"}, nil},
 		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront, []string{"sqlite"},
-			[]string{"compose", "front", "media", "texts"}},
+			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
 		"servers": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis", "front": "nginx", "fan_out": "read"}},
 			13, "nginx", []string{"mongo", "redis"},
 			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
