@@ -175,18 +175,23 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
 	}
 	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users), Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
-	for _, name := range slices.Sorted(maps.Keys(f.levels)) {
+	return p, setLevels(p, info, f.levels)
+}
+
+// setLevels adds to a point what --level says.
+func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		parameter, known := info.Parameter(name)
 		if !known {
-			return p, fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
+			return fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
 		}
-		value, err := strconv.ParseFloat(f.levels[name], 64)
+		value, err := strconv.ParseFloat(levels[name], 64)
 		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
-			return p, fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, f.levels[name], parameter.Min, parameter.Max)
+			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min, parameter.Max)
 		}
 		p.Levels[name] = value
 	}
-	return p, nil
+	return nil
 }
 
 // design is how the experiment is played.

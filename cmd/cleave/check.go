@@ -29,6 +29,7 @@ type checkFlags struct {
 	knobs         map[string]string
 	faults        []string
 	replicas      map[string]int
+	levels        map[string]string
 }
 
 func (a app) checkCommand() *cobra.Command {
@@ -70,6 +71,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
 	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
 	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil, "have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
+	command.Flags().StringToStringVar(&flags.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list); may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command
@@ -121,6 +123,11 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	s.Baseline = s.Variants[0].Name
 	if err := f.withFaults(system, &s); err != nil {
 		return lab.Plan{}, err
+	}
+	for _, p := range s.Points {
+		if err := setLevels(p, info, f.levels); err != nil {
+			return lab.Plan{}, err
+		}
 	}
 	return study.Expand(s, "full", time.Now())
 }

@@ -29,6 +29,8 @@ const (
 	KnobCache      = "cache"
 	KnobCacheStore = "cache_store"
 	KnobFanOut     = "fan_out"
+	KnobFanOutBy   = "fan_out_by"
+	KnobBroker     = "broker"
 	KnobDocuments  = "documents"
 	KnobFront      = "front"
 )
@@ -43,6 +45,10 @@ const (
 	LookAside = "look-aside"
 	OnWrite   = "write"
 	OnRead    = "read"
+	ByCalls   = "calls"
+	ByEvents  = "events"
+	NATS      = "nats"
+	RabbitMQ  = "rabbitmq"
 	none      = "none"
 	Nginx     = "nginx"
 	Memory    = "memory"
@@ -68,6 +74,7 @@ type Design struct {
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
 	OnRead     bool   // home timelines are gathered when they are read
+	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
 	Documents  string // kind of the document store
 	Nginx      bool   // nginx is in front
 }
@@ -79,6 +86,8 @@ func knobs() []lab.Knob {
 		{Name: KnobCache, Values: []string{off, LookAside}, Summary: "whether posts that were read are kept in a cache"},
 		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached}, Summary: "the cache: in the unit itself, or a server"},
 		{Name: KnobFanOut, Values: []string{OnWrite, OnRead}, Summary: "home timelines are filled when somebody posts, or gathered when somebody reads"},
+		{Name: KnobFanOutBy, Values: []string{ByCalls, ByEvents}, Summary: "who posts waits until home timelines are filled, or leaves it to a broker"},
+		{Name: KnobBroker, Values: []string{NATS, RabbitMQ}, Summary: "the broker of events"},
 		{Name: KnobDocuments, Values: []string{SQLite, Mongo}, Summary: "what keeps users, links, posts and timelines"},
 		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},
 	}
@@ -116,6 +125,12 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments], Nginx: settings[KnobFront] == Nginx,
+	}
+	if settings[KnobFanOutBy] == ByEvents {
+		if d.OnRead {
+			return Design{}, fmt.Errorf("architecture %s: %s=%s has nothing to announce: with %s=%s no home timeline is filled", name, KnobFanOutBy, ByEvents, KnobFanOut, OnRead)
+		}
+		d.Broker = settings[KnobBroker]
 	}
 	if d.Units, err = place(settings[KnobPlacement]); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
@@ -194,9 +209,19 @@ func (d Design) Needs(part string) []string {
 		}
 		return needs
 	case parts.ComposerName:
-		return []string{parts.UsersName, parts.UniqueIDsName, parts.TextsName, parts.MediaName, parts.PostsName, parts.UserTimelinesName, parts.HomeTimelinesName}
+		needs := []string{parts.UsersName, parts.UniqueIDsName, parts.TextsName, parts.MediaName, parts.PostsName, parts.UserTimelinesName}
+		if d.Broker == "" {
+			needs = append(needs, parts.HomeTimelinesName)
+		}
+		return needs
 	}
 	return nil
+}
+
+// SpeaksToBroker reports whether a unit announces posts, is told of them, or is asked whether
+// all have been taken.
+func (d Design) SpeaksToBroker(unit Unit) bool {
+	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Parts, parts.ComposerName) || slices.Contains(unit.Parts, parts.HomeTimelinesName))
 }
 
 // Peers are the other units that one calls.

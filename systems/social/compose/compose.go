@@ -13,16 +13,24 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
+// FanOut enters a post into the home timelines of followers, now or later.
+type FanOut interface {
+	Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error)
+}
+
 // Composer is the component.
-type Composer struct{ others *parts.All }
+type Composer struct {
+	others *parts.All
+	fanOut FanOut
+}
 
 var _ parts.Composer = (*Composer)(nil)
 
 // New composes with these components.
-func New(others *parts.All) *Composer { return &Composer{others} }
+func New(others *parts.All, fanOut FanOut) *Composer { return &Composer{others, fanOut} }
 
 // Compose makes a post. It is stored before any timeline names it, and acknowledged when
-// all timelines have it.
+// the timeline of its author has it, and those of followers have or will have.
 func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post, error) {
 	var author *pb.FoundUsers
 	var id *pb.PostID
@@ -61,7 +69,7 @@ func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post
 		return err
 	})
 	enters.Go(func() error {
-		_, err := c.others.HomeTimelines.Add(within, entry)
+		_, err := c.fanOut.Add(within, entry)
 		return err
 	})
 	return post, enters.Wait()

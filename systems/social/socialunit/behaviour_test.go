@@ -13,13 +13,26 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
+// TestMain lets the test program also be the process of the embedded broker.
+func TestMain(m *testing.M) {
+	servers.Main(m.Run, map[string]func([]string) error{
+		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
+	})
+}
+
 // network is a whole system that runs in this process.
-type network struct{ base string }
+type network struct{ base, broker string }
 
 // start joins all units of a design and fills its stores.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
@@ -29,6 +42,9 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 		t.Fatal(err)
 	}
 	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Complain: func(err error) { t.Logf("complains: %v", err) }}
+	if design.Broker != "" {
+		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
+	}
 	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +75,7 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 		stop()
 		all.Wait()
 	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String()}
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker}
 }
 
 // ask sends a request and returns status and body.
@@ -93,6 +109,20 @@ func (n network) compose(t *testing.T, author int, text string) string {
 		t.Fatalf("compose: %d %s", status, body)
 	}
 	return post.ID
+}
+
+// settle waits until home timelines have what was posted, where events fill them.
+func (n network) settle(t *testing.T) {
+	t.Helper()
+	for {
+		switch status, body := n.ask(t, "GET", SettledPath, ""); status {
+		case http.StatusNoContent, http.StatusNotFound:
+			return
+		case http.StatusServiceUnavailable: // ask again
+		default:
+			t.Fatalf("settled: %d %s", status, body)
+		}
+	}
 }
 
 // timeline reads the ids of one.
@@ -130,6 +160,9 @@ func TestBehaviour(t *testing.T) {
 		"gathered on read":      {architecture.Services, map[string]string{"fan_out": "read"}},
 		"monolith, on read":     {architecture.Monolith, map[string]string{"fan_out": "read"}},
 		"with a cache":          {architecture.Services, map[string]string{"cache": "look-aside"}},
+		"filled by events":      {architecture.Services, map[string]string{"fan_out_by": "events"}},
+		"monolith, by events":   {architecture.Monolith, map[string]string{"fan_out_by": "events"}},
+		"by events of RabbitMQ": {architecture.Services, map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}},
 		"some components share": {architecture.Services, map[string]string{"placement": "front+compose,posts+media+texts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +189,7 @@ func timelinesHoldWhatWasPosted(t *testing.T, n network, people *population.Popu
 		posted[author] = slices.Insert(posted[author], 0, id)
 		all = slices.Insert(all, 0, id)
 	}
+	n.settle(t)
 	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("ids are not in the order of time: %v", all)
 	}
@@ -234,6 +268,7 @@ func usersFollowUsers(t *testing.T, n network) {
 	if status != http.StatusCreated {
 		t.Fatalf("compose: %d %s", status, body)
 	}
+	n.settle(t)
 	if got := n.timeline(t, "/home-timelines/1001"); len(got) != 1 {
 		t.Errorf("ann, who follows bea, reads %v", got)
 	}
@@ -314,12 +349,44 @@ func TestTheCacheIsAsked(t *testing.T) {
 	defer func() { _ = u.Close() }()
 	server := httptest.NewServer(u.Handler())
 	defer server.Close()
-	n := network{server.URL}
+	n := network{base: server.URL}
 	n.compose(t, 1, "once")
 	for range 3 {
 		n.timeline(t, "/user-timelines/1")
 	}
 	if hits, misses := u.cache.Found(); hits != 2 || misses != 1 {
 		t.Errorf("%d hits and %d misses, want 2 and 1", hits, misses)
+	}
+}
+
+// TestAnAnnouncementThatCannotBeReadHoldsNobodyUp: it becomes a dead letter, and a post that
+// is announced twice is in every home timeline once.
+func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
+	people, err := population.New(12, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, architecture.Monolith, map[string]string{"fan_out_by": "events"}, people)
+	client, err := openBroker(t.Context(), architecture.Design{Broker: architecture.NATS}, n.broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	id := n.compose(t, 1, "once")
+	announced := timelines.Announcer{Broker: client}
+	if err := client.Publish(t.Context(), broker.Message{ID: "nonsense", Type: "post.composed", Key: "1", Body: []byte("\xff\xff")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := announced.Add(t.Context(), &pb.Entry{User: "1", Post: id}); err != nil {
+		t.Fatal(err)
+	}
+	n.settle(t)
+	for _, follower := range people.Friends[1] {
+		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", follower)); !slices.Equal(got, []string{id}) {
+			t.Errorf("the home timeline of user %d is %v, want %s once", follower, got, id)
+		}
+	}
+	if dead, err := client.Depth(t.Context(), broker.DeadLetters(timelines.Queue)); err != nil || dead.Ready != 1 {
+		t.Errorf("%d dead letters, %v; want the one that cannot be read", dead.Ready, err)
 	}
 }

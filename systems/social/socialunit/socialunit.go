@@ -22,6 +22,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/grpcgo"
@@ -55,6 +56,7 @@ type Job struct {
 const (
 	ServiceDocuments = "documents"
 	ServiceCache     = "cache"
+	ServiceBroker    = "broker"
 )
 
 const (
@@ -79,7 +81,8 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)), Cache: os.Getenv(lab.ServiceVariable(ServiceCache)), Peer: unit.PeerAddress}
+	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)), Cache: os.Getenv(lab.ServiceVariable(ServiceCache)),
+		Broker: os.Getenv(lab.ServiceVariable(ServiceBroker)), Peer: unit.PeerAddress}
 	if job.Unit == "" {
 		people, err := population.New(job.Users, job.Links)
 		if err != nil {
@@ -100,7 +103,7 @@ func Run(channel *unit.Channel, argument string) error {
 
 // Place is where a unit finds what it needs.
 type Place struct {
-	Documents, Cache string // addresses
+	Documents, Cache, Broker string // addresses
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
 	// Complain is told what fails inside; nil: standard error is.
@@ -115,6 +118,7 @@ type Unit struct {
 	parts   *parts.All
 	stores  map[string]document.Store // by component
 	cache   *cache.Cache
+	broker  broker.Client
 	clients map[string]rpc.Client // by unit
 }
 
@@ -142,6 +146,11 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	}
 	if design.Cache && slices.Contains(u.unit.Parts, parts.PostsName) {
 		if u.cache, err = cache.Open(ctx, place.Cache, cache.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	if design.SpeaksToBroker(u.unit) {
+		if u.broker, err = openBroker(ctx, design, place.Broker); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +192,11 @@ func (u *Unit) host(part string) {
 	case parts.HomeTimelinesName:
 		all.HomeTimelines = timelines.NewHome(store, all.SocialGraph, all.UserTimelines, all.Posts, all.Users)
 	case parts.ComposerName:
-		all.Composer = compose.New(all)
+		var fanOut compose.FanOut = all.HomeTimelines
+		if u.broker != nil {
+			fanOut = timelines.Announcer{Broker: u.broker}
+		}
+		all.Composer = compose.New(all, fanOut)
 	}
 }
 
@@ -203,7 +216,17 @@ func (u *Unit) connect(name string) (rpc.Client, error) {
 
 // Handler is the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
-	return gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, Complain: u.place.Complain})
+	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, Complain: u.place.Complain})
+	if u.broker == nil {
+		return public
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == SettledPath {
+			u.answerSettled(w, r)
+			return
+		}
+		public.ServeHTTP(w, r)
+	})
 }
 
 // healthy is nil when every unit that this one calls accepts connections: each opens its
@@ -224,6 +247,9 @@ func (u *Unit) healthy(ctx context.Context) error {
 // Serve answers until ctx ends, and then what is under way: clients in front, else other
 // units.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
+	if u.broker != nil && slices.Contains(u.unit.Parts, parts.HomeTimelinesName) {
+		defer u.takeAnnounced(ctx)()
+	}
 	if u.unit.Name == u.design.Front().Name {
 		return gateway.Serve(ctx, listener, u.Handler())
 	}
@@ -251,6 +277,9 @@ func (u *Unit) Close() error {
 	}
 	if u.cache != nil {
 		errs = append(errs, u.cache.Close())
+	}
+	if u.broker != nil {
+		errs = append(errs, u.broker.Close())
 	}
 	for _, c := range u.clients {
 		if c != nil {

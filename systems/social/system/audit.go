@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ const (
 	countMadeUp    = "made_up"   // stored, or in a timeline, and never asked for, or refused
 	countWrong     = "wrong"     // reads whose posts are not those of the timeline, or not in its order
 	countShort     = "short"     // reads that lack posts which were acknowledged before
+	countStale     = "stale"     // the same of home timelines, where events fill them
 	countRead      = "read"      // timelines that were read
 	countRefused   = "refused"   // the client knows that it was not posted
 	countUnknown   = "unknown"   // the client does not know
@@ -60,11 +62,11 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err != nil {
 		return loaded.Unknown(err)
 	}
-	j := newJudge(people)
+	j := newJudge(people, design)
 	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
 		return loaded.Unknown(err)
 	}
-	if err := j.readStores(ctx, design, left.Addresses[socialunit.ServiceDocuments]); err != nil {
+	if err := j.readStores(ctx, left.Addresses[socialunit.ServiceDocuments]); err != nil {
 		return loaded.Unknown(err)
 	}
 	j.judgeReads()
@@ -87,6 +89,7 @@ type noted struct {
 
 // post is one that is stored, or was acknowledged.
 type post struct {
+	id               string
 	author           int
 	sent, finished   int64 // nanoseconds since 1970, of the client; 0: no client was told of it
 	acknowledged     bool
@@ -106,14 +109,18 @@ type read struct {
 // judge gathers what it finds.
 type judge struct {
 	loaded.Findings
+	design architecture.Design
 	people *population.Population
 	posts  map[string]*post
 	open   map[int]int // by author, attempts of which nobody knows what became
 	reads  []read
+	// behind is by how many seconds, at least, each read of a home timeline was behind what had
+	// been acknowledged.
+	behind []float64
 }
 
-func newJudge(people *population.Population) *judge {
-	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, people: people, posts: map[string]*post{}, open: map[int]int{}}
+func newJudge(people *population.Population, design architecture.Design) *judge {
+	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people, posts: map[string]*post{}, open: map[int]int{}}
 }
 
 // take takes a line of the history in.
@@ -130,7 +137,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 			if j.posts[a.Noted.ID] != nil {
 				j.Breach(countMadeUp, "line %d of the history: two clients were told of the post %s", a.Line, a.Noted.ID)
 			}
-			j.posts[a.Noted.ID] = &post{author: user, sent: sent, finished: finished, acknowledged: true, home: map[int]bool{}}
+			j.posts[a.Noted.ID] = &post{id: a.Noted.ID, author: user, sent: sent, finished: finished, acknowledged: true, home: map[int]bool{}}
 		case loaded.EndedInfo:
 			j.open[user]++
 		}
@@ -150,12 +157,12 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 }
 
 // readStores reads all posts and all timelines.
-func (j *judge) readStores(ctx context.Context, design architecture.Design, address string) error {
+func (j *judge) readStores(ctx context.Context, address string) error {
 	for _, of := range []struct {
 		part string
 		take func(document.Document) error
 	}{{parts.PostsName, j.stored}, {parts.UserTimelinesName, j.inUserTimeline}, {parts.HomeTimelinesName, j.inHomeTimeline}} {
-		if !design.Keeps(of.part) {
+		if !j.design.Keeps(of.part) {
 			continue
 		}
 		if err := eachDocument(ctx, address, of.part, of.take); err != nil {
@@ -163,7 +170,7 @@ func (j *judge) readStores(ctx context.Context, design architecture.Design, addr
 		}
 	}
 	for id, p := range j.posts {
-		j.whole(id, p, design)
+		j.whole(id, p)
 	}
 	return nil
 }
@@ -207,11 +214,11 @@ func (j *judge) stored(d document.Document) error {
 	case p == nil && j.open[author] > 0:
 		j.open[author]--
 		j.Counts[countRecovered]++
-		j.posts[d.ID] = &post{author: author, stored: true, home: map[int]bool{}}
+		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
 		return nil
 	case p == nil:
 		j.Breach(countMadeUp, "nobody was told of the post %s of user %d", d.ID, author)
-		j.posts[d.ID] = &post{author: author, stored: true, home: map[int]bool{}}
+		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
 		return nil
 	case p.author != author:
 		j.Breach(countMisplaced, "the post %s of user %d is stored as one of user %d", d.ID, p.author, author)
@@ -261,7 +268,7 @@ func (j *judge) inHomeTimeline(d document.Document) error {
 }
 
 // whole holds that an acknowledged post is everywhere where it belongs.
-func (j *judge) whole(id string, p *post, design architecture.Design) {
+func (j *judge) whole(id string, p *post) {
 	if !p.acknowledged {
 		return
 	}
@@ -271,7 +278,7 @@ func (j *judge) whole(id string, p *post, design architecture.Design) {
 	if !p.ownEntry {
 		j.Breach(countLost, "the post %s is not in the timeline of its author, user %d", id, p.author)
 	}
-	if !design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from the others
+	if !j.design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from the others
 		return
 	}
 	for _, follower := range j.people.Friends[p.author] {
@@ -311,21 +318,56 @@ func (j *judge) judgeReads() {
 				j.Breach(countWrong, "line %d of the history: user %d read the post %s before it was sent", r.line, r.user, id)
 			}
 		}
-		known := 0
-		for _, author := range authors {
-			before, _ := slices.BinarySearchFunc(byAuthor[author], r.sent, func(p *post, sent int64) int {
-				if p.finished < sent {
-					return -1
-				}
-				return 1
-			})
-			known += before
-		}
-		if must := min(pageSize, known-r.start); len(r.ids) < must {
-			j.Breach(countShort, "line %d of the history: user %d read %d posts from %d on, %d had been acknowledged", r.line, r.user, len(r.ids), r.start, known)
-		}
+		j.fresh(r, authors, byAuthor)
 		if len(r.ids) > pageSize {
 			j.Breach(countWrong, "line %d of the history: user %d read %d posts, at most %d were asked for", r.line, r.user, len(r.ids), pageSize)
 		}
 	}
+}
+
+// fresh holds that a read has what had been acknowledged when it was sent: before the first
+// post that it has, the timeline has as many others as were to be left out (start), and no
+// newer ones. Where events fill home timelines, one that lacks some is stale, and no breach.
+func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
+	var newer []int64 // when those were acknowledged that are newer than the first
+	known := 0
+	for _, author := range authors {
+		all := byAuthor[author]
+		before, _ := slices.BinarySearchFunc(all, r.sent, func(p *post, sent int64) int { return cmp.Or(cmp.Compare(p.finished, sent), 1) })
+		known += before
+		if len(r.ids) == 0 {
+			for _, p := range all[:before] {
+				newer = append(newer, p.finished)
+			}
+			continue
+		}
+		first := j.posts[slices.Max(r.ids)]
+		if first == nil || !first.acknowledged {
+			continue // when it was made, no client can tell
+		}
+		// What is newer was acknowledged after the first was asked for.
+		for i := before - 1; i >= 0 && all[i].finished > first.sent; i-- {
+			if all[i].id > first.id {
+				newer = append(newer, all[i].finished)
+			}
+		}
+	}
+	lacking := max(len(newer)-r.start, 0)
+	short := len(r.ids) < min(pageSize, known-r.start)
+	if j.design.Broker == "" || !r.home {
+		if lacking > 0 || short {
+			j.Breach(countShort, "line %d of the history: user %d read %d posts from %d on and lacks %d or more of the %d that had been acknowledged",
+				r.line, r.user, len(r.ids), r.start, max(lacking, 1), known)
+		}
+		return
+	}
+	behind := 0.0
+	if lacking > 0 { // the latest ones, at the least
+		slices.Sort(newer)
+		behind = float64(r.sent-newer[len(newer)-lacking]) / 1e9
+	}
+	if lacking > 0 || short {
+		j.Counts[countStale]++
+	}
+	j.behind = append(j.behind, behind)
 }

@@ -2,9 +2,12 @@ package system
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
 )
 
 // metrics of social, the headline first. docs/social.md defines them.
@@ -31,12 +34,19 @@ func metrics() []lab.Metric {
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
 	}
 	all = append(all, loaded.ClientMetrics()...)
+	all = append(all,
+		lab.Metric{Name: "stale_share", Title: "share of home timelines read that lacked an acknowledged post, where events fill them", Unit: "1",
+			Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "stale", Source: lab.FromSystem},
+		lab.Metric{Name: "staleness_p99", Title: "99th percentile of how far, at least, such a read was behind", Unit: "s",
+			Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 0.99, Source: lab.FromSystem},
+		lab.Metric{Name: "staleness_max", Title: "longest time by which one was behind, at least", Unit: "s",
+			Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 1, Source: lab.FromSystem})
 	return append(all, lab.Metric{Name: "peak_memory", Title: "peak memory of units and servers, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
 		Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 }
 
 // Measure implements lab.Measurer. All but the generator is the system's cost.
-func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+func (s System) Measure(_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err
@@ -53,5 +63,28 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	if load.OK > 0 {
 		found.Values["cpu_per_operation"] = cpu / float64(load.OK)
 	}
-	return found, nil
+	return found, measureStaleness(found.Values, v, p, left)
+}
+
+// measureStaleness adds what readers of home timelines have missed, where events fill these.
+func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, left lab.Leftover) error {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil || design.Broker == "" {
+		return err
+	}
+	people, err := sizeOf(p)
+	if err != nil {
+		return err
+	}
+	j := newJudge(people, design)
+	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
+		return err
+	}
+	j.judgeReads()
+	if n := len(j.behind); n > 0 {
+		slices.Sort(j.behind)
+		values["stale_share"] = float64(j.Counts[countStale]) / float64(n)
+		values["staleness_p99"], values["staleness_max"] = j.behind[(n-1)*99/100], j.behind[n-1]
+	}
+	return nil
 }

@@ -77,6 +77,8 @@ func (s System) Describe() lab.SystemInfo {
 const (
 	// readyTimeout is how long the units may take to be ready, in seconds.
 	readyTimeout = 60
+	// settleTimeout is how long announced posts may wait after the last answer, in seconds.
+	settleTimeout = 300
 	// descriptors are open in one process at most.
 	descriptors = 8192
 	// answerTimeout is how long nginx waits for an answer, in seconds.
@@ -108,6 +110,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if design.Cache {
 		layout.Services = append(layout.Services, lab.ServiceSpec{Name: socialunit.ServiceCache, Kind: design.CacheStore})
 	}
+	if design.Broker != "" {
+		layout.Services = append(layout.Services, lab.ServiceSpec{Name: socialunit.ServiceBroker, Kind: design.Broker})
+	}
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
 	filling.Users, filling.Links = populationOf(p)
@@ -122,7 +127,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		if err != nil {
 			return lab.Layout{}, err
 		}
-		unit.Listens, unit.Stage, unit.Peers = true, min(i, 1), design.Peers(u) // the front ends first
+		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
 		unit.Scalable = !slices.Contains(u.Parts, parts.UniqueIDsName) // which counts in memory
 		unit.Uses = []lab.Use{}
 		for _, peer := range unit.Peers {
@@ -133,6 +138,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		if design.Cache && slices.Contains(u.Parts, parts.PostsName) {
 			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceCache})
+		}
+		if design.SpeaksToBroker(u) {
+			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceBroker, How: "events"})
 		}
 		layout.Units = append(layout.Units, unit)
 	}
@@ -145,9 +153,24 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
+	if design.Broker != "" {
+		work.Settle = lab.ReadyCheck{Path: socialunit.SettledPath, Timeout: settleTimeout}
+	}
 	generator, err := s.base().Unit(work, p, front)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
+}
+
+// stage is when a unit of a design ends: the one in front first and, where announced posts may
+// wait for home timelines, those before what they call.
+func stage(design architecture.Design, unit int) int {
+	switch {
+	case unit == 0:
+		return 0
+	case design.Broker == "" || slices.Contains(design.Units[unit].Parts, parts.HomeTimelinesName):
+		return 1
+	}
+	return 2
 }
 
 // process is one process of social.
@@ -190,17 +213,21 @@ func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, er
 	for _, kind := range kinds {
 		knob := map[string]string{
 			architecture.SQLite: architecture.KnobDocuments, architecture.Mongo: architecture.KnobDocuments,
+			architecture.NATS: architecture.KnobBroker, architecture.RabbitMQ: architecture.KnobBroker,
 			architecture.Memory: architecture.KnobCacheStore, architecture.Redis: architecture.KnobCacheStore, architecture.Memcached: architecture.KnobCacheStore,
 		}[kind]
 		if knob == "" {
-			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s or %s", kind, architecture.Mongo, architecture.Redis, architecture.Memcached)
+			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s, %s or %s", kind, architecture.Mongo, architecture.Redis, architecture.Memcached, architecture.RabbitMQ)
 		}
 		if other := cmp.Or(turned[knob], kind); other != kind {
 			return nil, fmt.Errorf("%s and %s are both for %s: choose one", other, kind, knob)
 		}
 		turned[knob] = kind
-		if knob == architecture.KnobCacheStore {
+		switch knob {
+		case architecture.KnobCacheStore:
 			turned[architecture.KnobCache] = architecture.LookAside
+		case architecture.KnobBroker:
+			turned[architecture.KnobFanOutBy] = architecture.ByEvents
 		}
 	}
 	_, err := architecture.Settings(v.Architecture, v.Knobs)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,7 @@ type trial struct {
 	point   lab.Point
 	address string
 	left    lab.Leftover
+	knobs   map[string]string
 	lines   []string
 	now     int
 }
@@ -115,7 +117,7 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 	if err := os.WriteFile(filepath.Join(tr.left.Dir, loaded.History), []byte(strings.Join(tr.lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return System{Generator: generator{}}.AuditLive(context.Background(), lab.Variant{Architecture: architecture.Monolith}, tr.point, tr.left)
+	return System{Generator: generator{}}.AuditLive(context.Background(), lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
 
 // TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
@@ -181,6 +183,15 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			acknowledged(tr, 1)
 			tr.reads(readHome, follower)
 		}, countShort},
+		"a full read of old posts": {func(t *testing.T, tr *trial, follower, _ int) {
+			var ids []string
+			for n := 1; n <= pageSize+1; n++ {
+				tr.posts(t, idOf(n), author, nil)
+				acknowledged(tr, n)
+				ids = append([]string{idOf(n)}, ids...)
+			}
+			tr.reads(readHome, follower, ids[1:]...)
+		}, countShort},
 		"a read out of order": {func(t *testing.T, tr *trial, follower, _ int) {
 			tr.posts(t, idOf(1), author, nil)
 			tr.posts(t, idOf(2), author, nil)
@@ -229,6 +240,37 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
+// TestReadsMayBeStaleWhereEventsFillTimelines: that is measured and breaks no rule; a post that
+// never comes does.
+func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
+	tr := newTrial(t)
+	tr.knobs = map[string]string{"fan_out_by": "events"}
+	follower := tr.people.Friends[1][0]
+	for n := 1; n <= 2; n++ {
+		tr.posts(t, idOf(n), 1, nil)
+		tr.note(compose, loaded.EndedOK, map[string]string{"user": "1", "id": idOf(n)})
+	}
+	tr.reads(readHome, follower, idOf(1))
+	tr.reads(readHome, follower, idOf(2), idOf(1))
+	audit := tr.audit(t)
+	if audit.Verdict != lab.AuditValid || audit.Counts[countStale] != 1 || audit.Counts[countShort] != 0 {
+		t.Errorf("%s, %d stale, %d short: %q; want valid and one stale", audit.Verdict, audit.Counts[countStale], audit.Counts[countShort], audit.Problems)
+	}
+	values := map[string]float64{}
+	if err := measureStaleness(values, lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left); err != nil {
+		t.Fatal(err)
+	}
+	// The second post was acknowledged 5 ns before the first read was sent.
+	if values["stale_share"] != 0.5 || math.Abs(values["staleness_max"]-5e-9) > 1e-12 {
+		t.Errorf("measured %v, want a half of the reads stale by 5 ns", values)
+	}
+	tr.posts(t, idOf(3), 1, func(_, home map[string]string) { delete(home, entryID(idOf(3), follower)) })
+	tr.note(compose, loaded.EndedOK, map[string]string{"user": "1", "id": idOf(3)})
+	if audit := tr.audit(t); audit.Counts[countLost] != 1 {
+		t.Errorf("an event that was lost: %s, %d lost", audit.Verdict, audit.Counts[countLost])
+	}
+}
+
 func TestNothingReadIsNothingKnown(t *testing.T) {
 	if audit := newTrial(t).audit(t); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("the audit of nothing is %+v", audit)
@@ -248,6 +290,8 @@ func TestLayouts(t *testing.T) {
 	}{
 		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"}, nil},
 		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront, []string{"sqlite"},
+			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
+		"by events": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 12, architecture.UnitFront, []string{"sqlite", "rabbitmq"},
 			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
 		"servers": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis", "front": "nginx", "fan_out": "read"}},
 			13, "nginx", []string{"mongo", "redis"},
