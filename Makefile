@@ -147,6 +147,10 @@ bench-load: ## compare the load engine with its peers (35 minutes, two idle core
 bench-people: ## compare people with its own statements, and time its encryption (a minute, two idle cores)
 	go run ./systems/people/bench -out results/bench/people.json
 
+.PHONY: bench-social
+bench-social: ## compare reading timelines of social with its own statements, and services with the monolith (two minutes, two idle cores)
+	go run ./systems/social/bench -out results/bench/social.json
+
 .PHONY: bench-shop
 bench-shop: build ## compare the shop's architectures and bindings with what sets the mark (12 minutes, two idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json

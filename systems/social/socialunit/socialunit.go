@@ -214,6 +214,9 @@ func (u *Unit) connect(name string) (rpc.Client, error) {
 	})
 }
 
+// Parts are the components as this unit sees them.
+func (u *Unit) Parts() *parts.All { return u.parts }
+
 // Handler is the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
 	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, Complain: u.place.Complain})

@@ -1,0 +1,190 @@
+// Command bench measures what reading a timeline of social costs beside the least that it
+// could: home timelines read over HTTP at the monolith against the same documents read by
+// MongoDB's bare driver, or by the client of the embedded store, with the same concurrency; and
+// one home timeline whose posts are cached, read by one client at services and at the
+// monolith, with what the difference consists of.
+//
+// All units run in this process, so services pay for calls and what carries them, and not for
+// switches between processes. Each row is played in rounds, in each of which every side runs once, in
+// random order; a ratio is that of the rounds, with its 95 % interval. It prints all figures
+// and writes them as JSON to the file named by -out.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+)
+
+// settings are those of a run.
+type settings struct {
+	out                    string
+	rounds, reads, clients int
+	posts                  int
+	seed                   uint64
+}
+
+func main() {
+	if play := trials.Part(os.Args[1:]); play != nil {
+		exitOn(play())
+		return
+	}
+	var o settings
+	flag.StringVar(&o.out, "out", "results/bench/social.json", "`file` for the figures as JSON")
+	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
+	flag.IntVar(&o.reads, "reads", 4000, "home timelines that are read per trial")
+	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
+	flag.IntVar(&o.posts, "posts", 500, "posts that are there")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exitOn(bench(ctx, o))
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-social:", err)
+		os.Exit(1)
+	}
+}
+
+// bench plays all rows, prints their figures and writes the file.
+func bench(ctx context.Context, o settings) error {
+	if o.rounds < 2 || o.reads < 1 || o.clients < 1 || o.posts < 1 {
+		return errors.New("give at least 2 -rounds, 1 read, 1 client and 1 post")
+	}
+	var all []figures.Figure
+	for _, store := range []string{architecture.SQLite, architecture.Mongo} {
+		some, err := playStore(ctx, store, o)
+		if err != nil && store != architecture.SQLite && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s (seed %d): %w", store, o.seed, err)
+		}
+		all = append(all, some...)
+	}
+	return figures.Publish(os.Stdout, o.out, all)
+}
+
+// playStore compares the monolith with its statements and, on the embedded store, services
+// with the monolith.
+func playStore(ctx context.Context, store string, o settings) (all []figures.Figure, err error) {
+	dir, err := os.MkdirTemp("", "cleave-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
+		return nil, err
+	}
+	address, name := "sqlite://"+filepath.Join(dir, "files"), store
+	if store == architecture.SQLite {
+		if err := os.Mkdir(filepath.Join(dir, "files"), 0o755); err != nil {
+			return nil, err
+		}
+	} else {
+		instance, err := servers.Start(ctx, server.Mongo, filepath.Join(dir, "server"), server.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, instance.Stop()) }()
+		address, name = instance.URL(), instance.About()
+	}
+	w, err := prepare(ctx, o, address, map[string]string{architecture.KnobDocuments: store})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	statements := w.statements
+	if store == architecture.Mongo {
+		statements = w.driver
+	}
+	says := func(rate float64) string { return fmt.Sprintf("%.0f home timelines per second", rate) }
+	rounds := figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr}
+	played, err := figures.Play(ctx, rounds,
+		figures.Side[float64]{Name: "monolith on " + name, Play: w.monolith, Says: says},
+		figures.Side[float64]{Name: "statements on " + name, Play: statements, Says: says})
+	if err != nil {
+		return nil, err
+	}
+	ratio, err := figures.Ratio("monolith / its statements on "+name+", home timelines per second", lab.HigherIsBetter, played[0], played[1])
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, figures.Median("monolith on "+name, "1/s", lab.HigherIsBetter, played[0]),
+		figures.Median("statements on "+name, "1/s", lab.HigherIsBetter, played[1]))
+	if store != architecture.SQLite {
+		return append(all, ratio.To(figures.Goal{Must: 0.7, Stretch: 0.9})), nil
+	}
+	all = append(all, ratio) // statements of the embedded store are calls: no front can come near them
+	split, err := playSplit(ctx, rounds, o, address)
+	return append(all, split...), err
+}
+
+// playSplit reads one home timeline whose posts are cached, by one client, at each side: the
+// median of its times, whole and by what it consists of.
+func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address string) (all []figures.Figure, err error) {
+	cached := map[string]string{architecture.KnobCache: architecture.LookAside}
+	var sides []figures.Side[float64]
+	says := func(seconds float64) string { return fmt.Sprintf("%.0f us", 1e6*seconds) }
+	for _, c := range []struct{ name, architecture, calls string }{
+		{"monolith", architecture.Monolith, architecture.GRPC},
+		{"services over gRPC", architecture.Services, architecture.GRPC},
+		{"services over HTTP", architecture.Services, architecture.HTTP},
+	} {
+		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: cached[architecture.KnobCache], architecture.KnobCalls: c.calls}, address)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, n.stop()) }()
+		sides = append(sides, figures.Side[float64]{Name: c.name + ", p50 of a cached home timeline", Says: says,
+			Play: func(ctx context.Context, _ uint64) (float64, error) { return n.median(ctx, o.reads/4) }})
+	}
+	p, err := openParts(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for _, one := range []struct {
+		name string
+		do   func(ctx context.Context) error
+	}{
+		{"of it: the components themselves, called", p.components},
+		{"of that: the store", p.store},
+		{"answer of ten posts, to protobuf and back", p.protobuf},
+		{"answer of ten posts, to JSON and back", p.json},
+	} {
+		sides = append(sides, figures.Side[float64]{Name: one.name, Says: says,
+			Play: func(ctx context.Context, _ uint64) (float64, error) { return median(ctx, o.reads/4, one.do) }})
+	}
+	played, err := figures.Play(ctx, rounds, sides...)
+	if err != nil {
+		return nil, err
+	}
+	for i, side := range sides {
+		all = append(all, figures.Median(side.Name, "s", lab.LowerIsBetter, played[i]))
+	}
+	for i, calls := range []string{"gRPC", "HTTP"} {
+		ratio, err := figures.Ratio("services over "+calls+" / monolith, p50 of a cached home timeline", lab.LowerIsBetter, played[i+1], played[0])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ratio)
+	}
+	return all, nil
+}

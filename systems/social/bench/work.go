@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/posts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+	"github.com/cleave-lab/cleave/systems/social/socialunit"
+	"github.com/cleave-lab/cleave/systems/social/timelines"
+)
+
+const (
+	// users and links of the network whose timelines are read.
+	users, links = 100, 1955
+	// page is how many posts a read asks for.
+	page = 10
+	// connections is how many a client keeps.
+	connections = 64
+)
+
+// network is a design whose units serve, all in this process.
+type network struct {
+	base   string
+	client *http.Client
+	stop   func() error
+}
+
+// start joins and serves all units of a design over stores that are filled.
+func start(ctx context.Context, name string, turned map[string]string, address string) (*network, error) {
+	design, err := architecture.New(name, turned)
+	if err != nil {
+		return nil, err
+	}
+	listeners := map[string]net.Listener{}
+	for _, u := range design.Units {
+		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return nil, err
+		}
+	}
+	place := socialunit.Place{Documents: address, Cache: "memory://", Peer: func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	errs := make([]error, len(design.Units))
+	var all sync.WaitGroup
+	for i, u := range design.Units {
+		unit, err := socialunit.Open(ctx, design, u.Name, place)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		all.Go(func() { errs[i] = errors.Join(unit.Serve(serving, listeners[u.Name]), unit.Close()) })
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
+	return &network{base: "http://" + listeners[design.Front().Name].Addr().String(), client: client, stop: func() error {
+		client.CloseIdleConnections()
+		end()
+		all.Wait()
+		return errors.Join(errs...)
+	}}, nil
+}
+
+// ask sends a request and reads the answer to its end.
+func (n *network) ask(ctx context.Context, method, path string, body io.Reader) error {
+	request, err := http.NewRequestWithContext(ctx, method, n.base+path, body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := n.client.Do(request)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err == nil && answer.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s %.200s", method, path, answer.Status, text)
+	}
+	return err
+}
+
+func home(user int) string { return fmt.Sprintf("/home-timelines/%d?count=%d", user, page) }
+
+// median is that of the times of one client who reads the same home timeline.
+func (n *network) median(ctx context.Context, reads int) (float64, error) {
+	return median(ctx, reads, func(ctx context.Context) error { return n.ask(ctx, http.MethodGet, home(1), nil) })
+}
+
+// median is that of the times of something done over and over, in seconds.
+func median(ctx context.Context, times int, do func(context.Context) error) (float64, error) {
+	took := make([]float64, 0, times)
+	for range max(times, 1) {
+		began := time.Now()
+		if err := do(ctx); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(began).Seconds())
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// work is what the monolith and its statements both do: home timelines are read by several
+// at once.
+type work struct {
+	settings
+	address string
+	network *network
+}
+
+// prepare fills the stores, has users post, and serves the monolith.
+func prepare(ctx context.Context, o settings, address string, turned map[string]string) (*work, error) {
+	design, err := architecture.New(architecture.Monolith, turned)
+	if err != nil {
+		return nil, err
+	}
+	people, err := population.New(users, links)
+	if err != nil {
+		return nil, err
+	}
+	if err := socialunit.Fill(ctx, design, address, people); err != nil {
+		return nil, err
+	}
+	n, err := start(ctx, architecture.Monolith, turned, address)
+	if err != nil {
+		return nil, err
+	}
+	for i := range o.posts {
+		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", 1+i%users), "text": fmt.Sprintf("%0256d", i)}) // texts cannot fail
+		if err := n.ask(ctx, http.MethodPost, "/posts", bytes.NewReader(text)); err != nil {
+			return nil, errors.Join(err, n.stop())
+		}
+	}
+	return &work{o, address, n}, nil
+}
+
+func (w *work) close() error { return w.network.stop() }
+
+// rate has clients read home timelines of all users in turn, and returns how many per second.
+func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int) error) (float64, error) {
+	var next atomic.Int64
+	errs := make([]error, w.clients)
+	var clients sync.WaitGroup
+	began := time.Now()
+	for c := range w.clients {
+		clients.Go(func() {
+			for n := next.Add(1); errs[c] == nil && n <= int64(w.reads); n = next.Add(1) {
+				errs[c] = read(ctx, 1+int(n)%users)
+			}
+		})
+	}
+	clients.Wait()
+	return float64(w.reads) / time.Since(began).Seconds(), errors.Join(errs...)
+}
+
+// monolith reads over HTTP.
+func (w *work) monolith(ctx context.Context, _ uint64) (float64, error) {
+	return w.rate(ctx, func(ctx context.Context, user int) error { return w.network.ask(ctx, http.MethodGet, home(user), nil) })
+}
+
+// query is what a home timeline reads first: its latest entries.
+func query(user int) document.Query {
+	return document.Query{Field: "owner", Value: fmt.Sprint(user), Descending: true, Limit: page}
+}
+
+// stores opens those that a home timeline is read from.
+func stores(ctx context.Context, address string) (entries, texts document.Store, err error) {
+	if entries, err = socialunit.OpenStore(ctx, address, parts.HomeTimelinesName); err != nil {
+		return nil, nil, err
+	}
+	if texts, err = socialunit.OpenStore(ctx, address, parts.PostsName); err != nil {
+		return nil, nil, errors.Join(err, entries.Close())
+	}
+	return entries, texts, nil
+}
+
+// statements reads the same documents at the client of the store.
+func (w *work) statements(ctx context.Context, _ uint64) (rate float64, err error) {
+	entries, texts, err := stores(ctx, w.address)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, entries.Close(), texts.Close()) }()
+	return w.rate(ctx, func(ctx context.Context, user int) error {
+		found, err := entries.Find(ctx, timelines.HomeCollection.Name, query(user))
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(found))
+		for i, e := range found {
+			ids[i] = timelines.PostOf(e.ID)
+		}
+		_, err = texts.GetMany(ctx, posts.Collection.Name, ids...)
+		return err
+	})
+}
+
+// driver reads the same documents straight at MongoDB's driver.
+func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(w.address))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, client.Disconnect(ctx)) }()
+	entries := client.Database("social_home_timelines").Collection(timelines.HomeCollection.Name)
+	texts := client.Database("social_posts").Collection(posts.Collection.Name)
+	latest := options.Find().SetSort(bson.D{{Key: "body.owner", Value: -1}, {Key: "_id", Value: -1}}).SetLimit(page)
+	return w.rate(ctx, func(ctx context.Context, user int) error {
+		cursor, err := entries.Find(ctx, bson.D{{Key: "body.owner", Value: fmt.Sprint(user)}}, latest)
+		if err != nil {
+			return err
+		}
+		var found []struct {
+			ID string `bson:"_id"`
+		}
+		if err := cursor.All(ctx, &found); err != nil {
+			return err
+		}
+		ids := make([]string, len(found))
+		for i, e := range found {
+			ids[i] = timelines.PostOf(e.ID)
+		}
+		if cursor, err = texts.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
+			return err
+		}
+		var read []bson.Raw
+		return cursor.All(ctx, &read)
+	})
+}
+
+// pieces are what a home timeline whose posts are cached consists of.
+type pieces struct {
+	unit    *socialunit.Unit
+	entries document.Store
+	answer  *pb.PostList
+}
+
+// openParts opens them over stores that are filled.
+func openParts(ctx context.Context, address string) (*pieces, error) {
+	design, err := architecture.New(architecture.Monolith, map[string]string{architecture.KnobCache: architecture.LookAside})
+	if err != nil {
+		return nil, err
+	}
+	unit, err := socialunit.Open(ctx, design, design.Front().Name, socialunit.Place{Documents: address, Cache: "memory://"})
+	if err != nil {
+		return nil, err
+	}
+	p := &pieces{unit: unit}
+	if p.entries, err = socialunit.OpenStore(ctx, address, parts.HomeTimelinesName); err != nil {
+		return nil, errors.Join(err, unit.Close())
+	}
+	if p.answer, err = p.read(ctx); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+func (p *pieces) close() error { return errors.Join(p.entries.Close(), p.unit.Close()) }
+
+func (p *pieces) read(ctx context.Context) (*pb.PostList, error) {
+	return p.unit.Parts().HomeTimelines.Read(ctx, &pb.TimelineRequest{User: "1", Stop: page})
+}
+
+func (p *pieces) components(ctx context.Context) error {
+	_, err := p.read(ctx)
+	return err
+}
+
+func (p *pieces) store(ctx context.Context) error {
+	_, err := p.entries.Find(ctx, timelines.HomeCollection.Name, query(1))
+	return err
+}
+
+func (p *pieces) protobuf(context.Context) error {
+	text, err := proto.Marshal(p.answer)
+	if err != nil {
+		return err
+	}
+	return proto.Unmarshal(text, &pb.PostList{})
+}
+
+func (p *pieces) json(context.Context) error {
+	text, err := protojson.Marshal(p.answer)
+	if err != nil {
+		return err
+	}
+	return protojson.Unmarshal(text, &pb.PostList{})
+}
