@@ -1,4 +1,4 @@
-// Package stream sends load over protocols that need a library: HTTP/1.1 over TLS,
+// Package stream sends load over what the event loop does not speak: HTTP/1.1 over TLS,
 // HTTP/2 (over TLS, or in clear text by prior knowledge) and unary gRPC calls. It
 // plays the same scenarios by the same schedules into the same recorder as package
 // engine, with a goroutine for every flow in progress.

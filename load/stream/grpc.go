@@ -194,6 +194,8 @@ func (trailers) HandleConn(context.Context, stats.ConnStats) {}
 
 // exchange makes a call.
 func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
+	ctx, cancel := context.WithTimeout(ctx, x.limit)
+	defer cancel()
 	call := x.session.Call()
 	method := l.maker.methods[call.GRPC]
 	if method == nil {
@@ -257,4 +259,15 @@ func (l *grpcLink) abort() {
 	if conn != nil {
 		_ = conn.Close() // it only says when it was closed before
 	}
+}
+
+// lines writes headers as package oracle reads them.
+func lines(header map[string][]string) []byte {
+	var out []byte
+	for name, values := range header {
+		for _, value := range values {
+			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
+		}
+	}
+	return out
 }

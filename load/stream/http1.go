@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -91,13 +92,12 @@ func (l *http1Link) stale() bool {
 }
 
 // exchange writes the request and reads until the answer is whole.
-func (l *http1Link) exchange(ctx context.Context, x *exchange) {
+func (l *http1Link) exchange(_ context.Context, x *exchange) {
 	header, body := x.session.Needs()
 	request := x.session.HTTP1()
 	l.answer.Begin(x.session.Bodiless(), header, body)
-	deadline, _ := ctx.Deadline()
 	received, written := l.wire.received.Load(), l.wire.written.Load()
-	err := l.conn.SetDeadline(deadline)
+	err := l.conn.SetDeadline(time.Now().Add(x.limit))
 	x.sent = x.clock()
 	if err == nil {
 		_, err = l.conn.Write(request)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -17,7 +18,8 @@ type link interface {
 	stands() bool
 	// connect makes one where there is none.
 	connect(ctx context.Context) error
-	// exchange sends the step of the exchange's session and receives its answer.
+	// exchange sends the step of the exchange's session and receives its answer, within
+	// the exchange's limit. The context is that of the whole load.
 	exchange(ctx context.Context, x *exchange)
 	// hangUp ends the connection, as a client does who needs it no more.
 	hangUp()
@@ -29,7 +31,9 @@ type link interface {
 type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load
-	body    []byte               // memory for the answer's body
+	limit   time.Duration        // of the step, connecting apart
+	body    []byte               // memory for a message
+	h2      *http2.Exchange      // memory for an exchange of HTTP/2
 
 	// What the link fills in. Times are since the beginning of the load.
 
@@ -50,7 +54,7 @@ func (x *exchange) begin() {
 	if cap(x.body) > maxRetained {
 		x.body = nil
 	}
-	*x = exchange{session: x.session, clock: x.clock, body: x.body[:0], sent: x.clock()}
+	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, body: x.body[:0], h2: x.h2, sent: x.clock()}
 }
 
 // fail ends an exchange without an answer.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cleave-lab/cleave/load/http1"
+	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -26,7 +27,7 @@ func outcomeOf(err error) record.Outcome {
 	switch {
 	case errors.Is(err, http1.ErrTooLarge):
 		return record.TooLarge
-	case errors.Is(err, http1.ErrMalformed), errors.Is(err, errNotHTTP2):
+	case errors.Is(err, http1.ErrMalformed), errors.Is(err, http2.ErrMalformed), errors.Is(err, errNotHTTP2):
 		return record.Malformed
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return record.Timeout
@@ -85,64 +86,33 @@ func unreached(o record.Outcome) bool {
 	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
 }
 
-// streamError has the shape of net/http's error for a stream that was reset,
-// which lets itself be converted to it.
-type streamError struct {
-	StreamID uint32
-	Code     uint32
-	Cause    error
-}
-
-// Error makes it an error.
-func (s streamError) Error() string { return "stream reset" }
-
-// Codes of HTTP/2 by which a server says that it is too busy (RFC 9113, 7).
-const (
-	refusedStream   = 7
-	enhanceYourCalm = 11
-)
-
-// unseen reports whether a server cannot have acted on a request: its connection
-// took none, or the server said so when it ended the connection (RFC 9113, 6.8).
-// The library has no other name for it than these words.
-func unseen(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "client conn not usable") || strings.Contains(text, "Server's graceful shutdown GOAWAY")
-}
-
-// outcomeOfHTTP2 names why there is no answer on HTTP/2. The connection below
-// knows best how it ended; the rest are words of the library.
+// outcomeOfHTTP2 names why there is no answer on HTTP/2. What the connection below
+// saw of its end is more exact than what is known above it.
 func outcomeOfHTTP2(err error, w *wire) record.Outcome {
-	if outcome := outcomeOf(err); outcome == record.Timeout {
-		return outcome
-	}
-	var reset streamError
-	text := err.Error()
+	var (
+		reset  http2.ResetError
+		goAway http2.GoAwayError
+	)
 	switch {
-	case strings.Contains(text, "header list larger"):
+	case errors.Is(err, http2.ErrTimeout):
+		return record.Timeout
+	case errors.Is(err, http2.ErrTooLarge):
 		return record.TooLarge
+	case errors.Is(err, http2.ErrMalformed):
+		return record.Malformed
 	case errors.As(err, &reset):
-		return outcomeOfReset(reset)
-	case strings.Contains(text, "ENHANCE_YOUR_CALM"):
+		if reset.Code == http2.RefusedStream || reset.Code == http2.EnhanceYourCalm {
+			return record.Rejected
+		}
+		return record.Reset
+	case errors.As(err, &goAway) && goAway.Code == http2.EnhanceYourCalm:
 		return record.Rejected
 	case w.outcome() != record.OK:
 		return w.outcome()
-	case strings.Contains(text, "GOAWAY"), strings.Contains(text, "connection lost"), strings.Contains(text, "closed"):
+	case errors.As(err, &goAway), errors.Is(err, http2.ErrUnseen), errors.Is(err, http2.ErrClosed):
 		return record.Closed
 	}
-	return record.Malformed
-}
-
-// outcomeOfReset names why a single stream ended: by the server's wish, or on this
-// side because of what came on it.
-func outcomeOfReset(reset streamError) record.Outcome {
-	switch {
-	case reset.Cause == nil || !strings.Contains(reset.Cause.Error(), "received from peer"):
-		return record.Malformed
-	case reset.Code == refusedStream, reset.Code == enhanceYourCalm:
-		return record.Rejected
-	}
-	return record.Reset
+	return outcomeOf(err)
 }
 
 // outcomeOfGRPC names why there is no status of the server.

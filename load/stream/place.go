@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -35,7 +36,8 @@ type tally struct {
 // newPlace makes a place on a link.
 func newPlace(l *loop, link link, number int) *place {
 	p := &place{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
-	p.x.session, p.x.clock = &p.session, l.clock
+	p.x.session, p.x.clock, p.x.h2 = &p.session, l.clock, &http2.Exchange{Clock: l.clock}
+	p.x.limit = l.config.Timeout
 	p.statuses = make(map[int]int64)
 	return p
 }
@@ -151,9 +153,7 @@ func (p *place) send() (connected time.Duration) {
 		p.free = p.loop.clock()
 		connected = p.free - x.sent
 	}
-	ctx, cancel := context.WithTimeout(p.loop.ctx, p.loop.config.Timeout)
-	defer cancel()
-	p.link.exchange(ctx, x)
+	p.link.exchange(p.loop.ctx, x)
 	return connected
 }
 

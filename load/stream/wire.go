@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -48,9 +47,7 @@ func (d *dialer) dial(ctx context.Context) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: conn, dialer: d, begun: make(chan struct{})}
-	w.expect(settingsAnswered)
-	return w, nil
+	return &wire{Conn: conn, dialer: d}, nil
 }
 
 // secure makes a connection speak TLS and one of the protocols; it closes the
@@ -66,7 +63,6 @@ func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls
 	if err != nil {
 		return nil, errors.Join(&handshakeError{err, w.outcome()}, w.Close())
 	}
-	w.expect(settingsAnswered)
 	return conn, nil
 }
 
@@ -96,20 +92,7 @@ type wire struct {
 	received atomic.Int64
 	written  atomic.Int64
 	end      atomic.Uint32 // a record.Outcome; OK while it goes on
-	// begun is closed when writes have come to a number, or the connection ended.
-	begun  chan struct{}
-	once   sync.Once
-	writes atomic.Int64
-	number int64
 }
-
-// settingsAnswered is the write, after the handshake, by which a client of HTTP/2
-// acknowledges the server's settings: then it knows how many streams it may have.
-// The first is its own preface.
-const settingsAnswered = 2
-
-// expect sets which write from now on closes begun.
-func (w *wire) expect(number int64) { w.number = w.writes.Load() + number }
 
 // Read reads, counts and remembers.
 func (w *wire) Read(p []byte) (int, error) {
@@ -124,9 +107,6 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
 	w.written.Add(int64(n))
-	if w.writes.Add(1) == w.number {
-		w.once.Do(func() { close(w.begun) })
-	}
 	w.remember(err)
 	return n, err
 }
@@ -141,13 +121,6 @@ func (w *wire) remember(err error) {
 		outcome = outcomeOf(err)
 	}
 	w.end.CompareAndSwap(uint32(record.OK), uint32(outcome))
-	w.once.Do(func() { close(w.begun) })
-}
-
-// Close closes.
-func (w *wire) Close() error {
-	w.once.Do(func() { close(w.begun) })
-	return w.Conn.Close()
 }
 
 // noHTTP2 is why a connection that stood did not begin HTTP/2.

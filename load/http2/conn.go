@@ -1,0 +1,366 @@
+package http2
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+const (
+	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	// maxFrame is the most that a frame may hold, ours and the server's, in bytes:
+	// what everybody must take (RFC 9113, 4.2).
+	maxFrame = 16 << 10
+	// streamWindow and connWindow are what the server may send before it hears that
+	// it was read. It is always read at once.
+	streamWindow = 1 << 20
+	connWindow   = 16 << 20
+	usualWindow  = 65_535 // of everything, before anything is said
+	// maxControl bounds answers to the server's questions that it does not read.
+	maxControl = 1 << 20
+	maxID      = math.MaxInt32
+)
+
+// Conn is a connection. Its exchanges share one reader, and their frames leave
+// together: who finds nobody writing writes for all.
+type Conn struct {
+	conn  net.Conn
+	limit time.Duration // of an exchange
+	begun chan struct{} // closed when the server's settings are there, or all is over
+
+	mu        sync.Mutex // guards what follows
+	exchanges map[uint32]*Exchange
+	waiting   []*Exchange // for a stream, in their order
+	blocked   []*Exchange // for the server's window
+	next      uint32      // number of the next stream
+	permitted uint32      // streams at the same time
+	window    int64       // what the server lets us send on the connection
+	initial   int64       // and on a new stream
+	out       []byte      // what is to be written
+	spare     []byte      // memory for the next
+	writing   time.Time   // since when somebody writes; zero: nobody does
+	leaving   bool        // the server takes no new streams
+	err       error       // why all is over
+	watching  bool        // the watchdog is set
+	dog       *time.Timer
+	heard     time.Time // when something came
+	asked     bool      // a sign of life was asked for since
+
+	reader
+}
+
+// Open begins HTTP/2 on a connection, which it owns from then on, and waits for the
+// server's settings: streams beyond what it permits would be refused. limit is the
+// time limit of every exchange.
+func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error) {
+	c := &Conn{
+		conn: conn, limit: limit, begun: make(chan struct{}), exchanges: make(map[uint32]*Exchange), heard: time.Now(),
+		next: 1, permitted: math.MaxUint32, window: usualWindow, initial: usualWindow,
+	}
+	c.reader.decoder = hpack.NewDecoder(4096, c.reader.take)
+	c.reader.decoder.SetMaxStringLength(maxHead)
+	c.dog = time.AfterFunc(time.Hour, c.watch)
+	c.dog.Stop()
+	hello := []byte(preface)
+	hello = appendFrame(hello, frameSettings, 0, 0, settings(pair{settingPush, 0}, pair{settingWindow, streamWindow}, pair{settingHeader, maxHead}))
+	hello = appendFrame(hello, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, connWindow-usualWindow))
+	stop := context.AfterFunc(ctx, func() { c.shut(ctx.Err()) })
+	defer stop()
+	if _, err := conn.Write(hello); err != nil {
+		c.shut(err)
+		return nil, err
+	}
+	go c.read()
+	<-c.begun
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c, nil
+}
+
+// Usable reports whether the connection takes requests.
+func (c *Conn) Usable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && !c.leaving && (c.permitted > 0 || len(c.exchanges) > 0)
+}
+
+// Ended reports whether all is over.
+func (c *Conn) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// Close ends the connection with what is in flight.
+func (c *Conn) Close() { c.shut(ErrClosed) }
+
+// Leave lets what is in flight end, and then the connection.
+func (c *Conn) Leave() {
+	c.mu.Lock()
+	c.leaving = true
+	last := len(c.exchanges) == 0
+	c.mu.Unlock()
+	if last {
+		c.Close()
+	}
+}
+
+// RoundTrip sends a request and waits for its answer.
+func (c *Conn) RoundTrip(x *Exchange) error {
+	x.begin()
+	x.Sent = x.Clock()
+	c.mu.Lock()
+	switch {
+	case c.err != nil || c.leaving || c.next > maxID:
+		err := c.err
+		c.mu.Unlock()
+		return errors.Join(ErrUnseen, err)
+	case uint32(len(c.exchanges)) >= c.permitted || len(c.waiting) > 0:
+		x.Waited = true
+		c.waiting = append(c.waiting, x)
+	default:
+		c.start(x)
+	}
+	c.setWatch()
+	c.flush(true)
+	c.mu.Unlock()
+	<-x.done
+	return x.err
+}
+
+// start gives an exchange a stream and sends its request. The caller holds mu.
+func (c *Conn) start(x *Exchange) {
+	if x.Waited {
+		x.Sent = x.Clock()
+	}
+	x.id, x.window, x.begun = c.next, c.initial, time.Now()
+	c.next += 2
+	c.exchanges[x.id] = x
+	flags := byte(0)
+	if len(x.upload) == 0 {
+		flags = flagEndStream
+	}
+	kind := byte(frameHeaders)
+	for rest := x.request; ; kind, flags = frameContinuation, 0 {
+		part := rest[:min(len(rest), maxFrame)]
+		if rest = rest[len(part):]; len(rest) == 0 {
+			flags |= flagEndHeaders
+		}
+		c.out = appendFrame(c.out, kind, flags, x.id, part)
+		if len(rest) == 0 {
+			break
+		}
+	}
+	if len(x.upload) > 0 {
+		c.push(x)
+	}
+}
+
+// push sends what the server takes of a body. The caller holds mu.
+func (c *Conn) push(x *Exchange) {
+	for len(x.upload) > 0 {
+		n := int(min(int64(len(x.upload)), int64(maxFrame), c.window, x.window))
+		if n <= 0 {
+			if !x.blocked {
+				x.blocked = true
+				c.blocked = append(c.blocked, x)
+			}
+			return
+		}
+		flags := byte(0)
+		if n == len(x.upload) {
+			flags = flagEndStream
+		}
+		c.out = appendFrame(c.out, frameData, flags, x.id, x.upload[:n])
+		x.upload = x.upload[n:]
+		c.window -= int64(n)
+		x.window -= int64(n)
+	}
+}
+
+// pushAll goes on with the bodies that waited. The caller holds mu.
+func (c *Conn) pushAll() {
+	waiting := c.blocked
+	c.blocked = nil
+	for _, x := range waiting {
+		if x.blocked = false; x.id != 0 {
+			c.push(x)
+		}
+	}
+}
+
+// end ends an exchange and begins the one that waited for its stream. The caller
+// holds mu.
+func (c *Conn) end(x *Exchange, err error) {
+	delete(c.exchanges, x.id)
+	if len(x.upload) > 0 && c.err == nil { // the answer came before the whole request was sent
+		c.reset(x.id, cancel)
+	}
+	x.id, x.upload, x.err = 0, nil, err
+	if x.blocked {
+		x.blocked = false
+		c.blocked = slices.DeleteFunc(c.blocked, func(other *Exchange) bool { return other == x })
+	}
+	x.done <- struct{}{} // never blocks: an exchange ends once
+	c.admit()
+	if c.leaving && len(c.exchanges) == 0 && c.err == nil {
+		c.over(ErrClosed)
+	}
+}
+
+// admit begins exchanges that waited for a stream. The caller holds mu.
+func (c *Conn) admit() {
+	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.leaving && c.err == nil {
+		next := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.start(next)
+	}
+}
+
+// reset ends a stream by our wish. The caller holds mu.
+func (c *Conn) reset(id uint32, code Code) {
+	c.out = appendFrame(c.out, frameReset, 0, id, binary.BigEndian.AppendUint32(nil, uint32(code)))
+}
+
+// flush writes what is there, unless somebody does already and will find it. The
+// caller holds mu. patient: others who are about to send are let go before, so that
+// their frames leave in the same write.
+func (c *Conn) flush(patient bool) {
+	if !c.writing.IsZero() || len(c.out) == 0 || c.err != nil {
+		return
+	}
+	c.writing = time.Now()
+	if patient {
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
+	for len(c.out) > 0 && c.err == nil {
+		data := c.out
+		c.out = c.spare[:0]
+		c.mu.Unlock()
+		_, err := c.conn.Write(data)
+		c.mu.Lock()
+		if c.spare = data[:0]; cap(data) > maxRetained {
+			c.spare = nil
+		}
+		if err != nil {
+			c.deaf(err)
+		}
+	}
+	c.writing = time.Time{}
+}
+
+// deaf deals with a server that takes nothing any more. What it said before is still
+// read: its end comes behind that. The caller holds mu.
+func (c *Conn) deaf(err error) {
+	c.leaving, c.out = true, nil
+	c.turnAway(err)
+	if len(c.exchanges) == 0 {
+		c.over(err)
+	}
+}
+
+// shut ends the connection and everything on it.
+func (c *Conn) shut(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over(err)
+}
+
+// over is shut for who holds mu. The first reason counts.
+func (c *Conn) over(err error) {
+	if c.err != nil {
+		return
+	}
+	c.err = err
+	c.dog.Stop()
+	if !c.settled {
+		c.settled = true
+		close(c.begun)
+	}
+	// Closing may wait for a write to end; whoever holds mu must not.
+	go func() { _ = c.conn.Close() }()
+	for _, x := range c.exchanges {
+		c.end(x, err)
+	}
+	c.turnAway(err)
+}
+
+// turnAway ends the exchanges that wait for a stream. The caller holds mu.
+func (c *Conn) turnAway(err error) {
+	for _, x := range c.waiting {
+		x.err = errors.Join(ErrUnseen, err)
+		x.done <- struct{}{}
+	}
+	c.waiting = nil
+}
+
+// setWatch sets the watchdog for the exchange that ends first. The caller holds mu.
+func (c *Conn) setWatch() {
+	if !c.watching && c.err == nil {
+		c.watching = true
+		c.dog.Reset(c.limit)
+	}
+}
+
+// watch ends exchanges that took too long. All have the same limit, so looking when
+// the oldest could be over is enough. A connection on which nothing came for a whole
+// limit is asked for a sign of life, and given up without one; so is one that takes
+// nothing.
+func (c *Conn) watch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watching = false
+	now, next := time.Now(), time.Duration(math.MaxInt64)
+	expired := false
+	for _, x := range c.exchanges {
+		if left := c.limit - now.Sub(x.begun); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		expired = true
+		c.reset(x.id, cancel)
+		c.end(x, ErrTimeout)
+	}
+	c.waiting = slices.DeleteFunc(c.waiting, func(x *Exchange) bool {
+		left := c.limit - now.Sub(x.begun)
+		if left > 0 {
+			next = min(next, left)
+			return false
+		}
+		x.err = ErrTimeout
+		x.done <- struct{}{}
+		return true
+	})
+	silent := (expired || c.asked) && now.Sub(c.heard) >= c.limit
+	stuck := !c.writing.IsZero() && now.Sub(c.writing) >= c.limit
+	switch {
+	case c.err != nil:
+		return
+	case stuck || silent && c.asked:
+		c.over(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
+		return
+	case silent:
+		c.asked = true
+		c.out = appendFrame(c.out, framePing, 0, 0, make([]byte, 8))
+		next = min(next, c.limit)
+	}
+	if next < math.MaxInt64 {
+		c.watching = true
+		c.dog.Reset(next)
+	}
+	c.flush(false)
+}

@@ -1,0 +1,420 @@
+package http2
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+// said is a frame that the client sent.
+type said struct {
+	kind, flags byte
+	stream      uint32
+	payload     []byte
+}
+
+// peer is the server's side of a connection, played by a test.
+type peer struct {
+	t    *testing.T
+	conn net.Conn
+	said chan said
+}
+
+// meet opens a connection to a peer that begins with settings.
+func meet(t *testing.T, limit time.Duration, first ...pair) (*Conn, *peer) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	go p.listen()
+	go p.say(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
+	c, err := Open(t.Context(), ours, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, p
+}
+
+// listen reads what the client says until the end.
+func (p *peer) listen() {
+	defer close(p.said)
+	in := bufio.NewReader(p.conn)
+	if _, err := in.Discard(len(preface)); err != nil {
+		return
+	}
+	for {
+		var head [frameHead]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return
+		}
+		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(in, payload); err != nil {
+			return
+		}
+		p.said <- said{head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload}
+	}
+}
+
+// say sends frames; that the client hung up meanwhile is its own affair.
+func (p *peer) say(frames ...[]byte) { _, _ = p.conn.Write(bytes.Join(frames, nil)) }
+
+// hear waits for a frame of a kind; acknowledgements of settings are let go.
+func (p *peer) hear(kind byte) said {
+	p.t.Helper()
+	for f := range p.said {
+		if f.kind == kind && (kind != frameSettings || f.flags&flagAck == 0) {
+			return f
+		}
+	}
+	p.t.Fatalf("the client hung up and sent no frame of kind %d", kind)
+	return said{}
+}
+
+// fields is a header block.
+func fields(pairs ...string) []byte {
+	var out bytes.Buffer
+	encoder := hpack.NewEncoder(&out)
+	for i := 0; i < len(pairs); i += 2 {
+		_ = encoder.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]}) // into memory
+	}
+	return out.Bytes()
+}
+
+// answer is a whole answer without a body.
+func answer(stream uint32) []byte {
+	return appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, stream, fields(":status", "204"))
+}
+
+// ask begins an exchange and returns how it will end.
+func ask(c *Conn, x *Exchange, body string) <-chan error {
+	begin := time.Now()
+	x.Clock = func() time.Duration { return time.Since(begin) }
+	x.KeepBody, x.KeepHeader = true, true
+	x.Request("POST", "http", "shop.test", "/")
+	x.Send("POST", []byte(body))
+	ended := make(chan error, 1)
+	go func() { ended <- c.RoundTrip(x) }()
+	return ended
+}
+
+// TestAgainstNetHTTP sends and takes bodies far above every window, several at a
+// time.
+func TestAgainstNetHTTP(t *testing.T) {
+	const size = 24 << 20
+	server := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sum := sha256.New()
+		n, err := io.Copy(sum, r.Body)
+		w.Header().Set("X-Sum", fmt.Sprintf("%x %d %v %s", sum.Sum(nil), n, err, r.Header.Get("X-Name")))
+		for range size / 4096 {
+			_, _ = w.Write(make([]byte, 4096))
+		}
+	})}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	defer func() { _ = server.Close() }()
+	below, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), below, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			x := &Exchange{Clock: func() time.Duration { return 1 }, KeepHeader: true, KeepBody: true}
+			body := bytes.Repeat([]byte{byte(i)}, 3<<20)
+			for range 2 { // its memory is used again
+				name := strings.Repeat("n", 20_000) // more than a frame holds
+				x.Request("PUT", "http", "shop.test", "/a?b=c")
+				x.Field("X-Name", name)
+				x.Send("PUT", body)
+				want := fmt.Sprintf("x-sum: %x %d <nil> %s\r\n", sha256.Sum256(body), len(body), name)
+				if err := c.RoundTrip(x); err != nil || x.Status != 200 || !strings.Contains(string(x.Header), want) {
+					t.Errorf("error %v, status %d", err, x.Status)
+				}
+				if x.Received != size || len(x.Body) != maxInspected || !x.Truncated {
+					t.Errorf("%d bytes, of which %d were kept, truncated: %v", x.Received, len(x.Body), x.Truncated)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestAnswersAreRead: right ones, whatever their framing, and what is wrong with
+// others. Long because it is a table.
+func TestAnswersAreRead(t *testing.T) {
+	const end, headers = flagEndStream, flagEndHeaders
+	head := func(flags byte, pairs ...string) []byte {
+		return appendFrame(nil, frameHeaders, flags, 1, fields(pairs...))
+	}
+	data := func(flags byte, text string) []byte { return appendFrame(nil, frameData, flags, 1, []byte(text)) }
+	block := fields(":status", "200", "x-long", "value")
+	for _, c := range []struct {
+		name   string
+		frames [][]byte
+		want   error
+		header string
+		body   string
+	}{
+		{"plain", [][]byte{head(headers, ":status", "200", "a", "b"), data(0, "te"), data(end, "a")}, nil, "a: b\r\n", "tea"},
+		{"interim", [][]byte{head(headers, ":status", "103", "a", "b"), head(headers, ":status", "200"), data(end, "tea")}, nil, "", "tea"},
+		{"trailers", [][]byte{head(headers, ":status", "200"), data(0, "tea"), head(headers|end, "c", "d")}, nil, "c: d\r\n", "tea"},
+		{"in pieces", [][]byte{
+			appendFrame(nil, frameHeaders, end, 1, block[:3]), appendFrame(nil, frameContinuation, 0, 1, block[3:5]),
+			appendFrame(nil, frameContinuation, headers, 1, block[5:]),
+		}, nil, "x-long: value\r\n", ""},
+		{"padded", [][]byte{
+			appendFrame(nil, frameHeaders, headers|flagPadded|flagPriority, 1, append(append([]byte{2, 0, 0, 0, 0, 1}, block...), 0, 0)),
+			appendFrame(nil, frameData, end|flagPadded, 1, []byte("\x03tea\x00\x00\x00")),
+		}, nil, "x-long: value\r\n", "tea"},
+		{"the right length", [][]byte{head(headers, ":status", "200", "content-length", "3"), data(end, "tea")}, nil, "content-length: 3\r\n", "tea"},
+		{"unknown frames", [][]byte{appendFrame(nil, 99, 0, 1, nil), answer(1)}, nil, "", ""},
+		{"too short", [][]byte{head(headers, ":status", "200", "content-length", "4"), data(end, "tea")}, ErrMalformed, "", ""},
+		{"two lengths", [][]byte{head(headers|end, ":status", "200", "content-length", "0", "content-length", "1")}, ErrMalformed, "", ""},
+		{"no status", [][]byte{head(headers|end, "a", "b")}, ErrMalformed, "", ""},
+		{"two statuses", [][]byte{head(headers|end, ":status", "200", ":status", "200")}, ErrMalformed, "", ""},
+		{"a status of two digits", [][]byte{head(headers|end, ":status", "20")}, ErrMalformed, "", ""},
+		{"switching", [][]byte{head(headers, ":status", "101")}, ErrMalformed, "", ""},
+		{"a field of two lines", [][]byte{head(headers|end, ":status", "200", "a", "b\r\nc: d")}, ErrMalformed, "", ""},
+		{"upper case", [][]byte{head(headers|end, ":status", "200", "A", "b")}, ErrMalformed, "", ""},
+		{"trailers that go on", [][]byte{head(headers, ":status", "200"), head(headers, "c", "d")}, ErrMalformed, "", ""},
+		{"interim and over", [][]byte{head(headers|end, ":status", "100")}, ErrMalformed, "", ""},
+		{"too many fields", [][]byte{head(headers|end, append([]string{":status", "200"}, slices.Repeat([]string{"a", strings.Repeat("x", 2000)}, 40)...)...)}, ErrTooLarge, "", ""},
+		{"a block interrupted", [][]byte{head(0, ":status", "200"), data(end, "tea")}, ErrMalformed, "", ""},
+		{"a stream of the server's", [][]byte{appendFrame(nil, frameHeaders, headers, 2, block)}, ErrMalformed, "", ""},
+		{"a stream to come", [][]byte{answer(3)}, ErrMalformed, "", ""},
+		{"a push", [][]byte{appendFrame(nil, 5, headers, 1, block)}, ErrMalformed, "", ""},
+		{"a window without end", [][]byte{appendFrame(nil, frameWindow, 0, 0, []byte{0x7f, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
+		{"a window not greater", [][]byte{appendFrame(nil, frameWindow, 0, 1, make([]byte, 4))}, ErrMalformed, "", ""},
+		{"a long frame", [][]byte{{0, 0x40, 1, frameData, 0, 0, 0, 0, 1}}, ErrMalformed, "", ""},
+		{"a block that is none", [][]byte{appendFrame(nil, frameHeaders, headers, 1, []byte{0xff, 0xff, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
+		{"reset", [][]byte{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 7})}, ResetError{RefusedStream}, "", ""},
+		{"away", [][]byte{appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8))}, ErrUnseen, "", ""},
+		{"away in anger", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 11})}, GoAwayError{EnhanceYourCalm}, "", ""},
+		{"away after this one", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 1, 0, 0, 0, 0}), answer(1)}, nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn, p := meet(t, time.Minute)
+			x := &Exchange{}
+			ended := ask(conn, x, "")
+			p.hear(frameHeaders)
+			p.say(c.frames...)
+			if err := <-ended; !errors.Is(err, c.want) || err == nil && (string(x.Header) != c.header || string(x.Body) != c.body) {
+				t.Errorf("error %v, header %q, body %q; want %v, %q, %q", err, x.Header, x.Body, c.want, c.header, c.body)
+			}
+		})
+	}
+}
+
+// TestTheServersWindowsAreKept: not a byte more than it permits leaves, on the stream,
+// on the connection, and when it changes its mind.
+func TestTheServersWindowsAreKept(t *testing.T) {
+	c, p := meet(t, time.Minute, pair{settingWindow, 10})
+	x := &Exchange{}
+	ended := ask(c, x, strings.Repeat("x", 30))
+	p.hear(frameHeaders)
+	expect := func(n int, flags byte) {
+		t.Helper()
+		if f := p.hear(frameData); len(f.payload) != n || f.flags != flags || f.stream != 1 {
+			t.Errorf("%d bytes with flags %d on stream %d, want %d and %d", len(f.payload), f.flags, f.stream, n, flags)
+		}
+	}
+	expect(10, 0)
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 4}))) // it has had 6 too many
+	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 7}))
+	expect(1, 0)
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 6})))
+	expect(2, 0)
+	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 100}))
+	expect(17, flagEndStream)
+	p.say(answer(1))
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	// The connection's own window has 30 bytes less than at its beginning.
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 20})))
+	p.say(appendFrame(nil, framePing, 0, 0, []byte("followed")))
+	if f := p.hear(framePing); f.flags != flagAck || string(f.payload) != "followed" {
+		t.Errorf("a ping was answered by %q with flags %d", f.payload, f.flags)
+	}
+	ended = ask(c, x, strings.Repeat("y", usualWindow))
+	got := 0
+	for got < usualWindow-30 {
+		got += len(p.hear(frameData).payload)
+	}
+	// The answer comes before the rest was permitted: the stream is given up.
+	p.say(answer(3))
+	if f := p.hear(frameReset); got != usualWindow-30 || f.stream != 3 {
+		t.Errorf("%d bytes left before the window was greater, want %d; then stream %d was reset", got, usualWindow-30, f.stream)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStreamsWait: for one that the server permits, in their order.
+func TestStreamsWait(t *testing.T) {
+	c, p := meet(t, time.Minute, pair{settingStreams, 1})
+	var all [3]Exchange
+	var ended [3]<-chan error
+	for i := range all {
+		ended[i] = ask(c, &all[i], "")
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			c.mu.Lock()
+			known := len(c.exchanges) + len(c.waiting)
+			c.mu.Unlock()
+			if known == i+1 || time.Now().After(deadline) {
+				break
+			}
+		}
+	}
+	for i := range all {
+		if f := p.hear(frameHeaders); f.stream != uint32(2*i+1) {
+			t.Errorf("stream %d, want %d", f.stream, 2*i+1)
+		}
+		p.say(answer(uint32(2*i + 1)))
+		if err := <-ended[i]; err != nil || all[i].Waited != (i > 0) {
+			t.Errorf("exchange %d: error %v, it waited: %v", i, err, all[i].Waited)
+		}
+	}
+}
+
+// TestTimeLimits: a stream that is late is reset and its connection stays; one that
+// says nothing at all is asked for a sign of life, and given up.
+func TestTimeLimits(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	c, p := meet(t, limit)
+	x := &Exchange{}
+	ended := ask(c, x, "")
+	if f := p.hear(frameReset); f.stream != 1 || f.payload[3] != byte(cancel) {
+		t.Errorf("stream %d was reset with %d", f.stream, f.payload)
+	}
+	if err := <-ended; !errors.Is(err, ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+	f := p.hear(framePing)
+	p.say(appendFrame(nil, framePing, flagAck, 0, f.payload), answer(1)) // late, for nobody
+	ended = ask(c, x, "")
+	p.hear(frameHeaders)
+	p.say(answer(3))
+	if err := <-ended; err != nil || !c.Usable() {
+		t.Errorf("error %v of an exchange after one that was late", err)
+	}
+	if err := <-ask(c, x, ""); !errors.Is(err, ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+	for range p.said { // until it hangs up
+	}
+	if !c.Ended() {
+		t.Error("a connection without a sign of life goes on")
+	}
+}
+
+// TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
+func TestAnEndIsTold(t *testing.T) {
+	c, p := meet(t, time.Minute, pair{settingStreams, 1})
+	var first, second Exchange
+	one := ask(c, &first, "")
+	p.hear(frameHeaders)
+	two := ask(c, &second, "")
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		waits = len(c.waiting) == 1
+		c.mu.Unlock()
+	}
+	if err := p.conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
+		t.Errorf("error %v of what was in flight", err)
+	}
+	if err := <-two; !errors.Is(err, ErrUnseen) {
+		t.Errorf("error %v of what waited", err)
+	}
+	if err := <-ask(c, &first, ""); !errors.Is(err, ErrUnseen) || c.Usable() {
+		t.Errorf("error %v of what came after", err)
+	}
+}
+
+// half is a connection that takes nothing any more once it is told so.
+type half struct {
+	net.Conn
+	mute atomic.Bool
+}
+
+// Write fails when it is told so.
+func (h *half) Write(p []byte) (int, error) {
+	if h.mute.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return h.Conn.Write(p)
+}
+
+// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and hang up while we
+// still write.
+func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
+	ours, theirs := net.Pipe()
+	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	go p.listen()
+	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
+	below := &half{Conn: ours}
+	c, err := Open(t.Context(), below, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x := &Exchange{}
+	ended := ask(c, x, "")
+	p.hear(frameHeaders)
+	below.mute.Store(true)
+	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
+	for c.Usable() {
+		time.Sleep(time.Millisecond)
+	}
+	p.say(answer(1))
+	if err := <-ended; err != nil {
+		t.Errorf("error %v of an answer that came", err)
+	}
+	if !c.Ended() {
+		t.Error("a connection that takes nothing goes on after its last answer")
+	}
+}
+
+// TestNoHTTP2 opens connections to servers that speak something else or nothing.
+func TestNoHTTP2(t *testing.T) {
+	for name, text := range map[string]string{
+		"HTTP/1.1": "HTTP/1.1 400 Bad Request\r\n\r\n", "no settings first": string(appendFrame(nil, framePing, 0, 0, make([]byte, 8))),
+		"a push": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingPush, 1}))),
+		"frames": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingFrame, 1}))),
+		"window": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 31}))),
+	} {
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		go func() { _, _ = io.WriteString(theirs, text) }()
+		if _, err := Open(t.Context(), ours, time.Minute); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

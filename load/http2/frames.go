@@ -1,0 +1,369 @@
+package http2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+// Kinds of frames and their flags (RFC 9113, 6).
+const (
+	frameData         = 0
+	frameHeaders      = 1
+	framePriority     = 2
+	frameReset        = 3
+	frameSettings     = 4
+	framePing         = 6
+	frameGoAway       = 7
+	frameWindow       = 8
+	frameContinuation = 9
+
+	frameHead = 9 // bytes before a payload
+
+	flagEndStream  = 1
+	flagAck        = 1
+	flagEndHeaders = 4
+	flagPadded     = 8
+	flagPriority   = 32
+)
+
+// Settings.
+const (
+	settingPush    = 2
+	settingStreams = 3
+	settingWindow  = 4
+	settingFrame   = 5
+	settingHeader  = 6
+)
+
+// pair is a setting with its value.
+type pair struct {
+	name  uint16
+	value uint32
+}
+
+// settings is the payload of a frame with settings.
+func settings(all ...pair) []byte {
+	var out []byte
+	for _, p := range all {
+		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(out, p.name), p.value)
+	}
+	return out
+}
+
+// appendFrame writes a frame.
+func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []byte {
+	n := len(payload)
+	out = append(out, byte(n>>16), byte(n>>8), byte(n), kind, flags)
+	return append(binary.BigEndian.AppendUint32(out, stream), payload...)
+}
+
+// reader is what belongs to the goroutine that reads, under the connection's lock.
+type reader struct {
+	decoder *hpack.Decoder
+	block   uint32    // stream of the header block that is not whole yet; 0: none
+	last    bool      // it ends its stream
+	length  int       // of the block so far, bytes
+	heading *Exchange // whose it is; nil: nobody's any more
+	settled bool      // the server's first settings are there
+	credit  int64     // what came and was not given back to the connection's window
+}
+
+// take takes a field from the decoder.
+func (r *reader) take(f hpack.HeaderField) {
+	if r.heading != nil {
+		r.heading.field(f.Name, f.Value)
+	}
+}
+
+// read reads until the end.
+func (c *Conn) read() {
+	input := make([]byte, 4<<10)
+	kept := 0 // bytes of a frame that is not whole
+	for {
+		n, err := c.conn.Read(input[kept:])
+		if n > 0 {
+			whole, mistake := c.receive(input[:kept+n])
+			if mistake != nil {
+				c.shut(mistake)
+				return
+			}
+			full := kept+n == len(input)
+			kept = copy(input, input[whole:kept+n])
+			if full && len(input) < 4*maxFrame {
+				input = append(bytes.Clone(input[:kept]), make([]byte, 2*len(input)-kept)...)
+			}
+		}
+		if err != nil {
+			c.shut(err)
+			return
+		}
+	}
+}
+
+// receive deals with the frames that are whole and returns how many bytes they have.
+func (c *Conn) receive(data []byte) (taken int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard, c.asked = time.Now(), false
+	for len(data)-taken >= frameHead && c.err == nil {
+		head := data[taken : taken+frameHead]
+		n := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
+		if n > maxFrame {
+			return taken, malformed("a frame has %d bytes", n)
+		}
+		if len(data)-taken < frameHead+n {
+			break
+		}
+		payload := data[taken+frameHead : taken+frameHead+n]
+		taken += frameHead + n
+		if err := c.dispatch(head[3], head[4], binary.BigEndian.Uint32(head[5:])&maxID, payload); err != nil {
+			return taken, err
+		}
+	}
+	if len(c.out) > maxControl && !c.writing.IsZero() && time.Since(c.writing) > time.Second {
+		return taken, malformed("it asks and does not read what it is told")
+	}
+	if len(c.out) > 0 && c.writing.IsZero() {
+		// This goroutine must go on reading: the server may write before it reads.
+		go func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.flush(false)
+		}()
+	}
+	return taken, nil
+}
+
+// dispatch deals with a frame. An error ends the connection.
+func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
+	switch {
+	case !c.settled && (kind != frameSettings || flags&flagAck != 0):
+		return malformed("it does not begin with settings")
+	case (c.block != 0) != (kind == frameContinuation) || c.block != 0 && c.block != stream:
+		return malformed("a header block is interrupted")
+	}
+	switch kind {
+	case frameData, frameHeaders, frameReset, frameContinuation:
+		if stream == 0 || stream%2 == 0 || stream >= c.next {
+			return malformed("a frame of kind %d is about stream %d, which is not ours", kind, stream)
+		}
+		return c.ofStream(kind, flags, stream, payload)
+	case frameWindow:
+		return c.more(stream, payload)
+	case frameSettings, framePing, frameGoAway:
+		if stream != 0 {
+			return malformed("a frame of kind %d is about stream %d", kind, stream)
+		}
+		return c.ofConnection(kind, flags, payload)
+	case framePriority:
+		return nil
+	case 5:
+		return malformed("it pushes, which it was asked not to")
+	}
+	return nil // kinds that others invented
+}
+
+// ofStream deals with a frame of a stream that was begun.
+func (c *Conn) ofStream(kind, flags byte, stream uint32, payload []byte) (err error) {
+	x := c.exchanges[stream] // nil where it has ended
+	switch kind {
+	case frameReset:
+		if len(payload) != 4 {
+			return malformed("a reset has %d bytes", len(payload))
+		}
+		if x != nil {
+			x.upload = nil
+			c.end(x, ResetError{Code(binary.BigEndian.Uint32(payload))})
+		}
+		return nil
+	case frameContinuation:
+		return c.fragment(payload, flags)
+	}
+	whole := int64(len(payload))
+	if payload, err = unpad(kind, flags, payload); err != nil {
+		return err
+	}
+	if kind == frameHeaders {
+		c.block, c.last, c.length, c.heading = stream, flags&flagEndStream != 0, 0, x
+		return c.fragment(payload, flags)
+	}
+	return c.data(x, payload, whole, flags&flagEndStream != 0)
+}
+
+// unpad takes from a payload what only fills it, and priorities.
+func unpad(kind, flags byte, payload []byte) ([]byte, error) {
+	padding, priority := 0, 0
+	if flags&flagPadded != 0 {
+		if len(payload) == 0 {
+			return nil, malformed("a frame has no room for its padding")
+		}
+		padding, payload = int(payload[0]), payload[1:]
+	}
+	if kind == frameHeaders && flags&flagPriority != 0 {
+		priority = 5
+	}
+	if len(payload) < padding+priority {
+		return nil, malformed("a frame has more padding than bytes")
+	}
+	return payload[priority : len(payload)-padding], nil
+}
+
+// fragment reads a part of a header block. Its fields change the table of all later
+// ones, so it is read whoever it is for.
+func (c *Conn) fragment(part []byte, flags byte) error {
+	if c.length += len(part); c.length > maxHead {
+		return ErrTooLarge
+	}
+	if c.heading != nil && c.heading.First == 0 {
+		c.heading.First = c.heading.Clock()
+	}
+	_, err := c.decoder.Write(part)
+	if err == nil && flags&flagEndHeaders == 0 {
+		return nil
+	}
+	if err = errors.Join(err, c.decoder.Close()); err != nil {
+		if errors.Is(err, hpack.ErrStringLength) {
+			return ErrTooLarge
+		}
+		return malformed("its header: %v", err)
+	}
+	x, last := c.heading, c.last
+	c.block, c.heading = 0, nil
+	if x == nil {
+		return nil
+	}
+	switch err := x.endOfBlock(last); {
+	case err != nil:
+		c.reset(x.id, protocolError)
+		c.end(x, err)
+	case last:
+		c.end(x, nil)
+	}
+	return nil
+}
+
+// data takes a part of a body and gives the server its window back.
+func (c *Conn) data(x *Exchange, part []byte, whole int64, last bool) error {
+	if c.credit += whole; c.credit >= connWindow/2 {
+		c.out = appendFrame(c.out, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, uint32(c.credit)))
+		c.credit = 0
+	}
+	if x == nil {
+		return nil
+	}
+	err := x.data(part)
+	if err == nil && last {
+		err = x.end()
+	}
+	switch {
+	case err != nil:
+		c.reset(x.id, protocolError)
+		c.end(x, err)
+	case last:
+		c.end(x, nil)
+	default:
+		if x.credit += whole; x.credit >= streamWindow/2 {
+			c.out = appendFrame(c.out, frameWindow, 0, x.id, binary.BigEndian.AppendUint32(nil, uint32(x.credit)))
+			x.credit = 0
+		}
+	}
+	return nil
+}
+
+// more is a greater window for what we send.
+func (c *Conn) more(stream uint32, payload []byte) error {
+	if len(payload) != 4 || stream >= c.next {
+		return malformed("a window of %d bytes for stream %d", len(payload), stream)
+	}
+	n := int64(binary.BigEndian.Uint32(payload) & maxID)
+	x, window := c.exchanges[stream], &c.window
+	if x != nil {
+		window = &x.window
+	}
+	if stream != 0 && x == nil {
+		return nil
+	}
+	if n == 0 || *window+n > math.MaxInt32 {
+		return malformed("it makes a window of %d greater by %d", *window, n)
+	}
+	*window += n
+	c.pushAll()
+	return nil
+}
+
+// ofConnection deals with a frame that is about the connection.
+func (c *Conn) ofConnection(kind, flags byte, payload []byte) error {
+	switch {
+	case kind == frameSettings && flags&flagAck == 0:
+		return c.settings(payload)
+	case kind == frameSettings && len(payload) > 0, kind == framePing && len(payload) != 8, kind == frameGoAway && len(payload) < 8:
+		return malformed("a frame of kind %d has %d bytes", kind, len(payload))
+	case kind == framePing && flags&flagAck == 0:
+		c.out = appendFrame(c.out, framePing, flagAck, 0, payload)
+	case kind == frameGoAway:
+		c.goAway(binary.BigEndian.Uint32(payload)&maxID, Code(binary.BigEndian.Uint32(payload[4:])))
+	}
+	return nil
+}
+
+// settings takes what the server says of itself and acknowledges it.
+func (c *Conn) settings(payload []byte) error {
+	if len(payload)%6 != 0 {
+		return malformed("settings have %d bytes", len(payload))
+	}
+	for ; len(payload) > 0; payload = payload[6:] {
+		value := binary.BigEndian.Uint32(payload[2:])
+		switch binary.BigEndian.Uint16(payload) {
+		case settingPush:
+			if value != 0 {
+				return malformed("a server cannot be pushed to")
+			}
+		case settingStreams:
+			c.permitted = value
+		case settingWindow:
+			if value > math.MaxInt32 {
+				return malformed("a window of %d", value)
+			}
+			for _, x := range c.exchanges {
+				x.window += int64(value) - c.initial
+			}
+			c.initial = int64(value)
+		case settingFrame:
+			if value < maxFrame || value >= 1<<24 {
+				return malformed("frames of %d bytes", value)
+			}
+		}
+	}
+	c.out = appendFrame(c.out, frameSettings, flagAck, 0, nil)
+	c.pushAll()
+	c.admit()
+	if !c.settled {
+		c.settled = true
+		close(c.begun)
+	}
+	return nil
+}
+
+// goAway ends the exchanges that the server did not take, and lets the others end.
+func (c *Conn) goAway(last uint32, code Code) {
+	c.leaving = true
+	var err error = GoAwayError{code}
+	if code == noError {
+		err = ErrUnseen
+	}
+	c.turnAway(nil)
+	for id, x := range c.exchanges {
+		if id > last {
+			x.upload = nil
+			c.end(x, err)
+		}
+	}
+	if len(c.exchanges) == 0 {
+		c.over(ErrClosed)
+	}
+}
