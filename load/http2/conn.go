@@ -209,6 +209,9 @@ func (c *Conn) end(x *Exchange, err error) {
 		c.reset(x.id, cancel)
 	}
 	x.id, x.upload, x.err = 0, nil, err
+	if c.heading == x { // the rest of its header block is nobody's
+		c.heading = nil
+	}
 	if x.blocked {
 		x.blocked = false
 		c.blocked = slices.DeleteFunc(c.blocked, func(other *Exchange) bool { return other == x })

@@ -332,6 +332,28 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
+// TestTheRestOfALateHeaderIsNobodys: an exchange that ran out of time within its
+// header block is used again, and the rest of the block still belongs to the old
+// stream.
+func TestTheRestOfALateHeaderIsNobodys(t *testing.T) {
+	c, p := meet(t, 200*time.Millisecond)
+	x := &Exchange{}
+	ended := ask(c, x, "")
+	p.hear(frameHeaders)
+	block := fields(":status", "500", "old", "yes")
+	p.say(appendFrame(nil, frameHeaders, flagEndStream, 1, block[:len(block)-2]))
+	p.hear(frameReset)
+	if err := <-ended; !errors.Is(err, ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+	ended = ask(c, x, "")
+	p.hear(frameHeaders)
+	p.say(appendFrame(nil, frameContinuation, flagEndHeaders, 1, block[len(block)-2:]), answer(3))
+	if err := <-ended; err != nil || x.Status != 204 || len(x.Header) > 0 {
+		t.Errorf("error %v, status %d, header %q", err, x.Status, x.Header)
+	}
+}
+
 // TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
 func TestAnEndIsTold(t *testing.T) {
 	c, p := meet(t, time.Minute, pair{settingStreams, 1})
