@@ -180,15 +180,18 @@ func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, e
 
 // search looks for the capacity.
 func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
-	quest := trial.Quest{Objective: r.limit, Resolution: r.flags.resolution, Probed: func(rate float64, probe record.Probe) {
+	quest := trial.Quest{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true, Probed: func(probe record.Probe) {
 		if r.flags.outputs.progress == "none" {
 			return
 		}
-		verdict := "passes"
+		verdict, longer := "passes", ""
 		if !probe.Pass {
 			verdict = "fails: " + strings.Join(probe.Reasons, "; ")
 		}
-		fmt.Fprintf(r.story, "%g/s %s\n", rate, verdict)
+		if probe.Confirms {
+			longer = fmt.Sprintf("%d times as long ", trial.Longer)
+		}
+		fmt.Fprintf(r.story, "%g/s %s%s\n", probe.Rate, longer, verdict)
 	}}
 	if r.flags.rate == "" && r.spec.Load.Users > 0 {
 		if err := r.findFirstRate(ctx); err != nil {
@@ -196,9 +199,9 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		}
 	}
 	if r.crew != nil {
-		quest.Play = func(ctx context.Context, rate float64, seed uint64) (trial.Outcome, error) {
+		quest.Play = func(ctx context.Context, load scenario.Load, seed uint64) (trial.Outcome, error) {
 			crew := *r.crew
-			crew.Job.Spec.Load = trial.AtRate(r.crew.Job.Spec.Load, rate)
+			crew.Job.Spec.Load = load
 			crew.Job.Spec.Scenario.Seed = seed
 			return crew.Play(ctx, agent.Listeners{})
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -184,16 +185,52 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 		fmt.Fprintf(w, ", %.4g/s fails", *c.High)
 	}
 	fmt.Fprintf(w, "; objective %s, %d trials\n", c.Objective, len(c.Probes))
-	for _, probe := range slices.Backward(c.Probes) {
-		if c.High != nil && !probe.Pass && probe.Rate == *c.High {
-			fmt.Fprintf(w, "             failed at %.4g/s: %s\n", probe.Rate, strings.Join(probe.Reasons, "; "))
-			break
-		}
-	}
+	showProbes(w, c.Probes)
 	if c.Rate != nil {
-		fmt.Fprintf(w, "             the table above is of a load at %.4g/s, which passed\n", *c.Rate)
+		fmt.Fprintf(w, "             the times further up are of a load at %.4g/s, which passed\n", *c.Rate)
 	}
 	if c.Reason != "" {
 		fmt.Fprintf(w, "             %s\n", c.Reason)
+	}
+}
+
+// showProbes writes a line for every rate of a search, and for its longer loads: how often
+// it passed, the times of its last trial that decided so, and why it failed.
+func showProbes(w io.Writer, probes []record.Probe) {
+	type key struct {
+		rate     float64
+		confirms bool
+	}
+	passed, played := map[key]int{}, map[key]int{}
+	failed, last := map[key]record.Probe{}, map[key]record.Probe{}
+	for _, probe := range probes {
+		k := key{probe.Rate, probe.Confirms}
+		played[k]++
+		if probe.Pass {
+			passed[k]++
+		} else {
+			failed[k] = probe
+		}
+		last[k] = probe
+	}
+	keys := slices.SortedFunc(maps.Keys(played), func(a, b key) int {
+		if a.rate == b.rate && b.confirms {
+			return -1
+		}
+		return cmp.Compare(a.rate, b.rate)
+	})
+	fmt.Fprintf(w, "\n%-13s %-9s %10s %10s %10s  %s\n", "rate", "passed", "p50", "p99", "max", "why it failed")
+	for _, k := range keys {
+		shown, note := last[k], ""
+		if bad, some := failed[k]; some && 2*passed[k] <= played[k] {
+			shown = bad
+		}
+		if k.confirms {
+			note = fmt.Sprintf("%d times as long; ", trial.Longer)
+		}
+		times := shown.ResponseTime
+		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", fmt.Sprintf("%.4g/s", k.rate), fmt.Sprintf("%d of %d", passed[k], played[k]),
+			timeCell(times.P50), timeCell(times.P99), timeCell(times.Max), note, strings.Join(failed[k].Reasons, "; "))
+		fmt.Fprintln(w, strings.TrimRight(line, "; "))
 	}
 }

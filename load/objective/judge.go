@@ -178,6 +178,21 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
+// SlowWithout reports whether a limit of the times is missed even if every operation had
+// been answered sooner by a delay, in seconds.
+func (o Objective) SlowWithout(s *record.Summary, delay float64) bool {
+	for _, t := range o.Terms {
+		m, known := find(t.Metric)
+		if !known || m.unit != inSeconds || !strings.HasPrefix(t.Op, "<") {
+			continue
+		}
+		if got := m.of(s); got != nil && *got-delay > t.Limit {
+			return true
+		}
+	}
+	return false
+}
+
 // missed says why a summary misses the condition, or nothing.
 func (t Term) missed(s *record.Summary) string {
 	m, known := find(t.Metric)

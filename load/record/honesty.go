@@ -22,6 +22,8 @@ type Generator struct {
 	// describe the target.
 	Limited   bool     `json:"limited"`
 	LimitedBy []string `json:"limited_by,omitempty"`
+	// OnlyLate: all that limited the client is that it sent late, of its own fault.
+	OnlyLate bool `json:"-"`
 }
 
 // ClosedLoop compares a closed loop with Little's law: N = X (R + Z).
@@ -49,6 +51,7 @@ const (
 //	pacing   lateness that the user's pacing permits by itself; zero for exact
 func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 	var by []string
+	late := 0
 	if busy := CPULimit(s.Generator.CPUSeconds, cores, elapsed); busy != "" {
 		by = append(by, busy)
 	}
@@ -58,6 +61,7 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 			limit = max(limit, maxLagShare**s.ResponseTime.P50)
 		}
 		if *lag >= limit {
+			late = 1
 			by = append(by, fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault; the limit is %.3g ms", 1e3**lag, 1e3*limit))
 		}
 	}
@@ -67,7 +71,7 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 	if c := s.Closed; c != nil && c.Error > maxLittleError {
 		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users, c.Implied))
 	}
-	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
+	s.Generator.Limited, s.Generator.LimitedBy, s.Generator.OnlyLate = len(by) > 0, by, len(by) == late && late > 0
 }
 
 // CPULimit says that a generator used up the processors that it may use, or

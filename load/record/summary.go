@@ -114,6 +114,8 @@ type Probe struct {
 	Rate     float64 `json:"rate"`     // offered, operations per second
 	Achieved float64 `json:"achieved"` // sent, operations per second
 	Pass     bool    `json:"pass"`
+	// Confirms: a longer trial, at the rate that the others had found.
+	Confirms bool `json:"confirms,omitempty"`
 	// Reasons say which parts of the objective were missed, and by how much.
 	Reasons      []string    `json:"reasons,omitempty"`
 	ResponseTime Percentiles `json:"response_time"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -27,6 +28,9 @@ type Options struct {
 	// Votes is how many trials decide near the bracket, by the median; zero: 3. With
 	// 1 the capacity is not confirmed a little below and above it.
 	Votes int
+	// Confirm, if given, plays a longer trial at the capacity. Where that fails the
+	// search steps down until one passes.
+	Confirm Prober
 	// Objective in words, for the result.
 	Objective string
 }
@@ -41,6 +45,10 @@ const (
 
 	// The capacity is confirmed a little below and a little above it.
 	below, above = 0.95, 1.10
+
+	// longerTrials is how many longer ones are played. Each step down is twice as
+	// large as the one before, so that they reach half the rate of a fine search.
+	longerTrials = 5
 )
 
 // check fills in what is left out.
@@ -113,6 +121,12 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	if err == nil && o.Votes > 1 {
 		c.Reason, err = s.confirm()
 		c.Monotone = c.Reason == ""
+	}
+	if err == nil && o.Confirm != nil && s.low > 0 {
+		var short string
+		if short, err = s.hold(); short != "" {
+			c.Reason, c.Monotone = strings.TrimPrefix(c.Reason+"; "+short, "; "), false
+		}
 	}
 	if errors.Is(err, errTooMany) {
 		c.Reason, err = fmt.Sprintf("gave up after %d probes: %s", len(s.all), s.grid), nil
@@ -242,20 +256,54 @@ func (s *search) decide(rate float64, n int) (bool, error) {
 
 // play plays one trial.
 func (s *search) play(rate float64) error {
-	if err := s.ctx.Err(); err != nil {
-		return fmt.Errorf("search stopped after %d probes: %w", len(s.all), err)
-	}
 	if len(s.all) >= s.MaxProbes {
 		return errTooMany
 	}
-	p, err := s.probe(s.ctx, rate)
+	p, err := s.ask(s.probe, rate)
+	if err == nil {
+		s.grid.add(rate, p.Pass)
+	}
+	return err
+}
+
+// ask plays one trial and keeps it.
+func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
+	if err := s.ctx.Err(); err != nil {
+		return record.Probe{}, fmt.Errorf("search stopped after %d probes: %w", len(s.all), err)
+	}
+	p, err := probe(s.ctx, rate)
 	if err != nil {
-		return fmt.Errorf("probe %d of the search, at %g operations per second: %w", len(s.all)+1, rate, err)
+		return p, fmt.Errorf("probe %d of the search, at %g operations per second: %w", len(s.all)+1, rate, err)
 	}
 	p.Rate = rate
 	s.all = append(s.all, p)
-	s.grid.add(rate, p.Pass)
-	return nil
+	return p, nil
+}
+
+// hold plays a longer trial at the capacity and steps down until one passes: what
+// fills up slowly does not show in a short one. It returns what the steps were for.
+func (s *search) hold() (string, error) {
+	found, step := s.low, s.Resolution
+	for range longerTrials {
+		p, err := s.ask(s.Confirm, s.low)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case p.Pass && s.low == found:
+			return "", nil
+		case p.Pass:
+			return fmt.Sprintf("%g/s passed, but did not hold in a longer load; %g/s did", found, s.low), nil
+		}
+		s.high = s.low
+		s.low = max(tidy(s.low/step), s.Min)
+		step = min(step*step, CoarsestResolution)
+		if s.low >= s.high {
+			break
+		}
+	}
+	s.low = 0
+	return fmt.Sprintf("%g/s passed, but no longer load held, down to %g/s", found, s.high), nil
 }
 
 // confirm tries the capacity a little below and above and returns what is wrong

@@ -274,3 +274,44 @@ func TestOneVoteEndsSoon(t *testing.T) {
 		}
 	}
 }
+
+// TestAShortTrialIsConfirmed steps down from a rate that does not hold for long.
+func TestAShortTrialIsConfirmed(t *testing.T) {
+	cases := map[string]struct {
+		holds    float64 // the highest rate that a longer trial holds
+		from, to float64
+		longer   int
+		reason   string
+	}{
+		"holds":           {777, 740, 777, 1, ""},
+		"one step down":   {735, 700, 735, 2, "passed, but did not hold in a longer load; 7"},
+		"some steps":      {500, 340, 500, longerTrials, "did not hold in a longer load; 3"},
+		"nothing is left": {5, none, none, longerTrials, "no longer load held"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Run(t.Context(), Options{Start: 10, Confirm: func(_ context.Context, rate float64) (record.Probe, error) {
+				return record.Probe{Pass: rate <= c.holds, Confirms: true}, nil
+			}}, upTo(777))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rate, longer := 0.0, 0
+			if got.Rate != nil {
+				rate = *got.Rate
+			}
+			for _, p := range got.Probes {
+				if p.Confirms {
+					longer++
+				}
+			}
+			if rate < c.from || rate > c.to || longer != c.longer || !strings.Contains(got.Reason, c.reason) || got.Monotone != (c.reason == "") {
+				t.Errorf("%g/s after %d longer trials, monotone %v, reason %q; want %g..%g after %d, %q",
+					rate, longer, got.Monotone, got.Reason, c.from, c.to, c.longer, c.reason)
+			}
+			if got.Low != nil && got.High != nil && *got.Low >= *got.High {
+				t.Errorf("bracket %g..%g/s", *got.Low, *got.High)
+			}
+		})
+	}
+}

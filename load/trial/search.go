@@ -3,11 +3,13 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/search"
 )
 
@@ -37,15 +39,21 @@ type Quest struct {
 	Votes int
 	// Hooks are those of every trial that is played here.
 	Hooks Hooks
-	// Play plays one trial at a rate, with arrivals of its own seed; nil: here.
-	Play func(ctx context.Context, rate float64, seed uint64) (Outcome, error)
+	// Confirm asks for a longer trial at the rate that is found, and to step down where
+	// it does not hold.
+	Confirm bool
+	// Play plays one trial of a load, with arrivals of its own seed; nil: here.
+	Play func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error)
 	// Settle, if given, is called after every trial: it waits until the target has
 	// done its work and returns how long that took after the last answer. A trial
 	// fails when it took longer than the objective lets any operation take.
 	Settle func(ctx context.Context) (time.Duration, error)
 	// Probed, if given, is told of every trial.
-	Probed func(rate float64, probe record.Probe)
+	Probed func(probe record.Probe)
 }
+
+// Longer is how many times as long as the others the trial is that confirms a search.
+const Longer = 3
 
 // Search finds the highest open rate that meets the objective, beginning at the
 // trial's own. The outcome is that of the last trial at the capacity, or of the
@@ -55,8 +63,8 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s", t.model.words)
 	}
 	if q.Play == nil {
-		q.Play = func(ctx context.Context, rate float64, seed uint64) (Outcome, error) {
-			at, err := t.atRate(rate, seed)
+		q.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
+			at, err := t.withLoad(load, seed)
 			if err != nil {
 				return Outcome{}, err
 			}
@@ -67,10 +75,31 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	q.Objective = q.Objective.WithDefaults()
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
-	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution, Votes: q.Votes}
-	capacity, err := search.Run(ctx, options, func(ctx context.Context, rate float64) (record.Probe, error) {
+	play := func(ctx context.Context, load scenario.Load, rate float64) (Outcome, record.Probe, error) {
 		seed++ // a fresh trial has its own arrivals
-		outcome, probe, err := q.probe(ctx, rate, seed)
+		return q.probe(ctx, AtRate(load, rate), rate, seed)
+	}
+	tell := func(probe record.Probe) (record.Probe, error) {
+		if q.Probed != nil {
+			q.Probed(probe)
+		}
+		return probe, nil
+	}
+	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution, Votes: q.Votes}
+	if q.Confirm {
+		options.Confirm = func(ctx context.Context, rate float64) (record.Probe, error) {
+			longer := t.spec.Load
+			longer.Duration = scenario.Duration(Longer * t.model.duration)
+			outcome, probe, err := play(ctx, longer, rate)
+			if err != nil {
+				return probe, err
+			}
+			best, probe.Confirms = outcome, true // those of the last one are shown
+			return tell(probe)
+		}
+	}
+	capacity, err := search.Run(ctx, options, func(ctx context.Context, rate float64) (record.Probe, error) {
+		outcome, probe, err := play(ctx, t.spec.Load, rate)
 		if err != nil {
 			return probe, err
 		}
@@ -80,10 +109,7 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		if probe.Pass {
 			bestRate = max(bestRate, rate)
 		}
-		if q.Probed != nil {
-			q.Probed(rate, probe)
-		}
-		return probe, nil
+		return tell(probe)
 	})
 	best.Summary.Capacity = &capacity
 	return best, err
@@ -91,11 +117,19 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 
 // probe plays a trial at a rate and judges it. A target that piles up work fails,
 // whatever the percentiles of what did end.
-func (q *Quest) probe(ctx context.Context, rate float64, seed uint64) (Outcome, record.Probe, error) {
-	o, settled, err := q.unlimited(ctx, rate, seed)
+func (q *Quest) probe(ctx context.Context, load scenario.Load, rate float64, seed uint64) (Outcome, record.Probe, error) {
+	o, settled, err := q.telling(ctx, load, rate, seed)
 	if err != nil {
 		return o, record.Probe{}, err
 	}
+	reasons := q.missed(&o, settled)
+	return o, record.Probe{
+		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons, ResponseTime: o.Summary.ResponseTime,
+	}, nil
+}
+
+// missed says which parts of the objective a trial missed.
+func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
 		reasons = append(reasons, fmt.Sprintf("the backlog grows by %.3g operations per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
@@ -103,20 +137,19 @@ func (q *Quest) probe(ctx context.Context, rate float64, seed uint64) (Outcome, 
 	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
 		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may take longer than %v", settled.Round(time.Millisecond), limit))
 	}
-	return o, record.Probe{
-		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons, ResponseTime: o.Summary.ResponseTime,
-	}, nil
+	return reasons
 }
 
 // longestSettle is how long a target may work after its last answer where the
 // objective limits no time.
 const longestSettle = time.Second
 
-// unlimited plays a trial until the client is not the limit. settled is how long
-// the target worked after its last answer.
-func (q *Quest) unlimited(ctx context.Context, rate float64, seed uint64) (o Outcome, settled time.Duration, err error) {
+// telling plays a trial until it tells whether the rate passes: the client was not the
+// limit, or could not have turned the answer. settled is how long the target worked
+// after its last answer.
+func (q *Quest) telling(ctx context.Context, load scenario.Load, rate float64, seed uint64) (o Outcome, settled time.Duration, err error) {
 	for range attempts {
-		if o, err = q.Play(ctx, rate, seed); err != nil {
+		if o, err = q.Play(ctx, load, seed); err != nil {
 			return o, 0, err
 		}
 		if q.Settle != nil {
@@ -124,9 +157,33 @@ func (q *Quest) unlimited(ctx context.Context, rate float64, seed uint64) (o Out
 				return o, 0, err
 			}
 		}
-		if !o.Summary.Generator.Limited {
+		g := &o.Summary.Generator
+		if !g.Limited {
+			return o, settled, nil
+		}
+		if !q.turned(&o, settled) {
+			o.Summary.Notes = append(o.Summary.Notes, "the client, though this could not turn the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
+			g.Limited, g.LimitedBy = false, nil
 			return o, settled, nil
 		}
 	}
 	return o, 0, &ClientLimitError{rate, o.Summary.Generator.LimitedBy}
+}
+
+// turned reports whether a client at its limit may have turned what a trial says of its
+// rate. One that sends late makes times longer, since they count from when an operation
+// was due: a rate that passed in spite of that passed. One that failed did so if its
+// times are too long without the longest delay of the client, too. Times from the actual
+// sending do not hold what was late, and a client that was short of processors or files
+// says nothing either way.
+func (q *Quest) turned(o *Outcome, settled time.Duration) bool {
+	s := o.Summary
+	fromSending := slices.ContainsFunc(q.Objective.Terms, func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") })
+	if !s.Generator.OnlyLate || fromSending || s.SendLateness.Max == nil {
+		return true
+	}
+	if len(q.missed(o, settled)) == 0 {
+		return false
+	}
+	return !q.Objective.SlowWithout(&s, *s.SendLateness.Max)
 }

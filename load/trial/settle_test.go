@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // TestSettleWaitsForTheAnswer asks targets that are done at once, later, or never.
@@ -91,18 +94,55 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 		q := Quest{Objective: limit, Settle: func(context.Context) (time.Duration, error) {
 			settled++
 			return c.took, nil
-		}, Play: func(context.Context, float64, uint64) (Outcome, error) {
+		}, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 			var o Outcome
 			short := 0.001
 			o.Summary.ResponseTime.P99 = &short
 			return o, nil
 		}}
-		_, probe, err := q.probe(t.Context(), 10, 1)
+		_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if probe.Pass != c.want || settled != 1 {
 			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled, c.want)
 		}
+	}
+}
+
+// TestAVerdictThatTheClientCouldNotTurnStands: late sends make times longer, never shorter.
+func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
+	limit, err := objective.Parse("p99<100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		p99, late float64
+		onlyLate  bool
+		pass, any bool // any: the trial says something
+	}{
+		"passes in spite of it":   {0.050, 0.010, true, true, true},
+		"fails without it":        {0.150, 0.010, true, false, true},
+		"may fail because of it":  {0.105, 0.010, true, false, false},
+		"the client had no cores": {0.050, 0.010, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plays := 0
+			q := Quest{Objective: limit, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
+				plays++
+				var o Outcome
+				o.Summary.ResponseTime.P99, o.Summary.SendLateness.Max = &c.p99, &c.late
+				o.Summary.Generator = record.Generator{Limited: true, OnlyLate: c.onlyLate, LimitedBy: []string{"late"}}
+				return o, nil
+			}}
+			o, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
+			var limited *ClientLimitError
+			if said := !errors.As(err, &limited); said != c.any || probe.Pass != c.pass {
+				t.Fatalf("pass %v, error %v, want %v, and a verdict: %v", probe.Pass, err, c.pass, c.any)
+			}
+			if c.any && (plays != 1 || o.Summary.Generator.Limited || len(o.Summary.Notes) != 1) {
+				t.Errorf("%d plays, generator %+v, notes %q, want one play with a note", plays, o.Summary.Generator, o.Summary.Notes)
+			}
+		})
 	}
 }

@@ -296,10 +296,10 @@ func (t *Trial) maxRate() float64 {
 	return t.ticket.MaxRate / float64(t.longest)
 }
 
-// atRate is the trial at another rate of an open loop.
-func (t *Trial) atRate(rate float64, seed uint64) (*Trial, error) {
+// withLoad is the trial with another load.
+func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	other := *t
-	other.spec.Load = AtRate(t.spec.Load, rate)
+	other.spec.Load = load
 	var err error
 	other.model, err = newModel(other.spec.Load, seed, t.spec.Dir)
 	return &other, err

@@ -214,7 +214,7 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := 0
-	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(float64, record.Probe) { told++ }})
+	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(record.Probe) { told++ }})
 	var limited *ClientLimitError
 	if err != nil && !errors.As(err, &limited) { // on a busy host
 		t.Fatal(err)
