@@ -78,7 +78,7 @@ KUBERNETES = scripts/kubernetes.sh
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
-	$(KUBERNETES) || echo "test-cluster: the tests on Kubernetes will be skipped" >&2
+	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
 	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m ./deploy/swarm ./deploy/kubernetes/...
 	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave # one after another: they look for what is left
 

@@ -58,6 +58,8 @@ type RoleUsage struct {
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
 	// NetworkPerOperation is what a container received and sent, in bytes; 0: not known.
 	NetworkPerOperation float64 `json:"network_per_operation,omitempty"`
+	// Platform is what the deployment's platform itself said; nil: nothing.
+	Platform *PlatformUsage `json:"platform,omitempty"`
 }
 
 // OperationTimes are what one operation of a load gave at a point, all trials together but

@@ -1,6 +1,9 @@
 package lab
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Meter reads what units use. Its own cost is part of every reading.
 type Meter interface {
@@ -43,8 +46,36 @@ type Metered struct {
 	OwnShare            float64 `json:"own_share"`
 	// Sources say by role where the figures come from, and what cannot be told from there.
 	Sources map[string]string `json:"sources,omitempty"`
+	// Platform is what the deployment's platform itself said of its units meanwhile.
+	Platform []PlatformUsage `json:"platform,omitempty"`
 	// Notes say what the figures do not hold.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Accounted is what a deployment is whose platform meters its units, too.
+type Accounted interface {
+	// Accounts are what the platform has said until now of what units used between two
+	// moments. note says why it said nothing, or less than there was.
+	Accounts(from, to time.Time) (said []PlatformUsage, note string)
+}
+
+// PlatformUsage is what a platform said of the processors that a unit used, or all of a
+// role, beside what its control group counted in the same windows.
+type PlatformUsage struct {
+	Unit   string `json:"unit,omitempty"` // empty: all of the role
+	Role   string `json:"role"`
+	Source string `json:"source"` // who said it
+	// Samples is how often it said something new, and WindowSeconds the mean time over
+	// which it then had taken the average.
+	Samples       int     `json:"samples"`
+	WindowSeconds float64 `json:"window_seconds"`
+	// Millicores is the mean of what it said, MostMillicores the largest, and
+	// GroupMillicores the mean of what the control group counted in these windows.
+	Millicores      float64 `json:"millicores"`
+	MostMillicores  float64 `json:"most_millicores"`
+	GroupMillicores float64 `json:"group_millicores"`
+	// LagSeconds is the mean time from the middle of a window until it was said.
+	LagSeconds float64 `json:"lag_seconds"`
 }
 
 // Usage is what a group of units used between two marks.

@@ -155,6 +155,6 @@ func (v view) usageSection() section {
 		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor", "memory": "Peak memory"}[kind]
 		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at, Title: title, Label: title + " by unit at " + v.at(at) + ". " + s.Finding, Whole: kind == "cpu"})
 	}
-	s.Folded = append([]table{v.usageTable(at)}, v.otherUsages(at)...)
+	s.Folded = append([]table{v.usageTable(at), v.platformTable(at)}, v.otherUsages(at)...)
 	return s
 }

@@ -31,7 +31,7 @@ func (v view) loadTables(full bool) []table {
 	}
 	tables = append(tables, v.operationsTable(v.sideBySide()))
 	if at := v.sideBySide(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
-		tables = append(tables, v.usageTable(at))
+		tables = append(tables, v.usageTable(at), v.platformTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {
 		tables = append(tables, v.layersTable(at))
@@ -340,7 +340,7 @@ func (v view) otherUsages(shown string) []table {
 	var tables []table
 	for _, p := range v.Points {
 		if p.Name != shown {
-			tables = append(tables, v.usageTable(p.Name))
+			tables = append(tables, v.usageTable(p.Name), v.platformTable(p.Name))
 		}
 	}
 	return tables

@@ -53,6 +53,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 		err = played.profile.begin(j)
 		defer played.profile.close(nil) // of a trial that fails
 	}
+	begun := time.Now()
 	if err == nil {
 		played.Finished, played.Faults, err = j.run(ctx, metering)
 	}
@@ -68,6 +69,13 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 		return played, fmt.Errorf("meter: %w", stopped)
 	}
 	played.Used = used
+	if accounted, is := j.Deployment.(lab.Accounted); is {
+		said, note := accounted.Accounts(begun, time.Now())
+		played.Used.Platform = said
+		if note != "" {
+			played.Used.Notes = append(played.Used.Notes, note)
+		}
+	}
 	after, err := readClocks(ctx, j.Deployment)
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, err)

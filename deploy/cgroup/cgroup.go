@@ -241,6 +241,30 @@ func First(root, path string) int {
 	return 0
 }
 
+// CPU is what all processes of a group have used of processors, also those that have
+// ended. path is that of the group below every controller.
+func CPU(root, path string) (time.Duration, error) {
+	if !unified(root) {
+		text, err := os.ReadFile(filepath.Join(root, "cpuacct", path, "cpuacct.usage"))
+		if err != nil {
+			return 0, err
+		}
+		nanoseconds, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		return time.Duration(nanoseconds), err
+	}
+	text, err := os.ReadFile(filepath.Join(root, path, "cpu.stat"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "usage_usec" {
+			microseconds, err := strconv.ParseInt(words[1], 10, 64)
+			return time.Duration(microseconds) * time.Microsecond, err
+		}
+	}
+	return 0, fmt.Errorf("%s does not count processor time", path)
+}
+
 // leads reports whether a process is the first of its PID namespace, or of none but ours.
 func leads(number string) bool {
 	text, _ := os.ReadFile(filepath.Join("/proc", number, "status")) // it may have ended

@@ -38,6 +38,7 @@ type deployment struct {
 	placed   map[string]string // nodes of the cluster by the names that units give them
 	memory   string            // path of the file that is the units' memory, or ""
 	told     *told
+	accounts *accounts
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
@@ -63,7 +64,7 @@ func newDeployment(d *Deployer, cluster *private.Cluster, images map[string]stri
 	supervisor.NewsTake(newsPatience)
 	return &deployment{
 		Supervisor: supervisor, deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
-		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{},
+		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{},
 	}
 }
 

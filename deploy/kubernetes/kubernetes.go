@@ -49,6 +49,7 @@ var (
 	_ lab.Deployer  = (*Deployer)(nil)
 	_ lab.Clustered = (*Deployer)(nil)
 	_ lab.Harmer    = (*deployment)(nil)
+	_ lab.Accounted = (*deployment)(nil)
 )
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.
@@ -140,6 +141,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	go running.watch()
+	go running.account()
 	if err := running.connect(ctx, all); err != nil {
 		return nil, err
 	}

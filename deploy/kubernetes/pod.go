@@ -103,8 +103,10 @@ func (p *pod) run(ctx context.Context) (address, token string, err error) {
 		return "", "", err
 	}
 	status := state.Status.ContainerStatuses[0]
+	d.mu.Lock() // who follows accounts looks at any time
 	p.node = d.cluster.Named(state.Spec.NodeName)
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
+	d.mu.Unlock()
 	if status.State.Terminated == nil {
 		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
 	}

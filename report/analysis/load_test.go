@@ -153,6 +153,28 @@ func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 	}
 }
 
+func TestWhatThePlatformSaysOfARoleIsAddedUp(t *testing.T) {
+	point := at("p", lab.FactorRate, 10)
+	in := underLoad(point)
+	for i, millicores := range []float64{100, 200, 600} {
+		trial := in.trial("one", point, i+1, map[string]float64{"cpu_per_operation": 0.004})
+		trial.Metered.Roles = map[string]lab.Usage{"front": {CPUSeconds: 1}, "other": {CPUSeconds: 1}}
+		for _, unit := range []string{"front-1", "front-2"} {
+			trial.Metered.Platform = append(trial.Metered.Platform, lab.PlatformUsage{Unit: unit, Role: "front", Source: "metrics-server", Samples: 3,
+				WindowSeconds: 10, Millicores: millicores, MostMillicores: 2 * millicores, GroupMillicores: millicores + 1, LagSeconds: 12})
+		}
+	}
+	usages := Analyse(in).Usages
+	want := lab.PlatformUsage{Role: "front", Source: "metrics-server", Samples: 18, WindowSeconds: 10, Millicores: 400, MostMillicores: 800,
+		GroupMillicores: 402, LagSeconds: 12}
+	if p := usages[0].Platform; usages[0].Role != "front" || p == nil || *p != want {
+		t.Errorf("front is %+v (%+v), want %+v", usages[0], p, want)
+	}
+	if usages[1].Platform != nil {
+		t.Errorf("nobody said anything of %s, and it has %+v", usages[1].Role, usages[1].Platform)
+	}
+}
+
 func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)

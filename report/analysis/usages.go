@@ -69,7 +69,39 @@ func (e *experiment) roleUsage(variant string, point lab.Point, role string, tri
 		}
 	}
 	return lab.RoleUsage{Variant: variant, Point: point, Role: role,
-		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory)}
+		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory), Platform: platformUsage(role, trials)}
+}
+
+// platformUsage is what the platform said of a role, its units together: medians over the
+// trials. nil where it said nothing in any of them.
+func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
+	var said, most, counted, lag, window []float64
+	all := lab.PlatformUsage{Role: role}
+	for _, trial := range trials {
+		var sum lab.PlatformUsage
+		units := 0.0
+		for _, u := range trial.Metered.Platform {
+			if u.Role != role {
+				continue
+			}
+			units++
+			all.Source, all.Samples = u.Source, all.Samples+u.Samples
+			sum.Millicores, sum.MostMillicores = sum.Millicores+u.Millicores, sum.MostMillicores+u.MostMillicores
+			sum.GroupMillicores += u.GroupMillicores
+			sum.LagSeconds, sum.WindowSeconds = sum.LagSeconds+u.LagSeconds, sum.WindowSeconds+u.WindowSeconds
+		}
+		if units == 0 {
+			continue
+		}
+		said, most, counted = append(said, sum.Millicores), append(most, sum.MostMillicores), append(counted, sum.GroupMillicores)
+		lag, window = append(lag, sum.LagSeconds/units), append(window, sum.WindowSeconds/units)
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	all.Millicores, all.MostMillicores, all.GroupMillicores = medianOrNone(said), medianOrNone(most), medianOrNone(counted)
+	all.LagSeconds, all.WindowSeconds = medianOrNone(lag), medianOrNone(window)
+	return &all
 }
 
 // medianOrNone is the median, 0 of nothing.

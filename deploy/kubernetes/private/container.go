@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 )
@@ -24,12 +25,18 @@ type Container struct {
 func (c Container) id() string { return strings.TrimPrefix(c.ID, "containerd://") }
 
 // PID is the number of the container's first process, as this host has it; 0: it has none.
-func (n *Node) PID(c Container) int {
+func (n *Node) PID(c Container) int { return cgroup.First(cgroup.Root, n.groupOf(c)) }
+
+// CPU is what the container has used of processors, all its processes together.
+func (n *Node) CPU(c Container) (time.Duration, error) { return cgroup.CPU(cgroup.Root, n.groupOf(c)) }
+
+// groupOf is the container's control group, below every controller.
+func (n *Node) groupOf(c Container) string {
 	pods := filepath.Join(n.group, "kubepods", strings.ToLower(c.Class))
 	if c.Class == "Guaranteed" {
 		pods = filepath.Join(n.group, "kubepods")
 	}
-	return cgroup.First(cgroup.Root, filepath.Join(pods, "pod"+c.Pod, c.id()))
+	return filepath.Join(pods, "pod"+c.Pod, c.id())
 }
 
 // Pause freezes all processes of a container, and Resume lets them go on.

@@ -68,6 +68,15 @@ func (c *Cluster) startServer() error {
 		"--kubelet-certificate-authority="+key("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key("accounts.pub"),
 		"--service-account-signing-key-file="+key("accounts.key"), "--authorization-mode=Node,RBAC", "--anonymous-auth=false",
+		// Calls for metrics-server are handed on with the name of who has made them.
+		"--proxy-client-cert-file="+key("to-metrics.crt"), "--proxy-client-key-file="+key("to-metrics.key"),
+		"--requestheader-client-ca-file="+key("ca.crt"), "--requestheader-allowed-names="+aggregator,
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--enable-aggregator-routing",
 		// A pod need not wait for the account of a namespace that was just made: it gets none.
 		"--disable-admission-plugins=ServiceAccount")
 }
+
+// aggregator is the API server where it hands on calls, the only one whose word on who has
+// made them is taken.
+const aggregator = "front-proxy-client"

@@ -49,7 +49,8 @@ func newAuthority(folder string) (*authority, error) {
 	return a, errors.Join(a.writeKey("accounts.key", accounts), a.write("accounts.pub", "PUBLIC KEY", public))
 }
 
-// issue makes a certificate for a part, which is of a group and reached at addresses.
+// issue makes a certificate for a part, which is of a group and reached at addresses,
+// or names.
 func (a *authority) issue(file, name, group string, addresses ...string) error {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
@@ -59,7 +60,11 @@ func (a *authority) issue(file, name, group string, addresses ...string) error {
 		template.Subject.Organization = []string{group}
 	}
 	for _, address := range addresses {
-		template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
+		if ip := net.ParseIP(address); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, address)
+		}
 	}
 	return a.sign(file, template)
 }

@@ -116,7 +116,13 @@ func Up(ctx context.Context, dir, label string) (_ *Cluster, err error) {
 	for _, node := range c.Nodes {
 		group.Go(func() error { return node.join(together) })
 	}
-	return c, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if MissingMetrics() == nil {
+		return c, c.startMetrics(ctx)
+	}
+	return c, nil
 }
 
 // control is the host of the control plane.
@@ -148,6 +154,8 @@ func (c *Cluster) prepare() error {
 		c.authority.issue("controllers", "system:kube-controller-manager", ""),
 		c.authority.issue("scheduler", "system:kube-scheduler", ""),
 		c.authority.issue("proxy", "system:kube-proxy", ""),
+		c.authority.issue("to-metrics", aggregator, ""),
+		c.authority.issue("metrics", "metrics-server", "system:masters", metricsName),
 	)
 }
 

@@ -1,0 +1,113 @@
+package kubernetes
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// A pod that is limited to three tenths of a processor and wants more uses them, and
+// metrics-server says so as the control group does, later.
+func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
+	d, _ := newDeployer(t)
+	if err := private.MissingMetrics(); err != nil {
+		t.Skip(err)
+	}
+	begun := time.Now()
+	running, err := d.Deploy(t.Context(), lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
+		{Name: "lead", Role: "lead", Args: []string{"lead"}},
+		{Name: "burner", Role: "fire", Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true, Limits: lab.Limits{CPU: 0.3}},
+	}}, filepath.Join(t.TempDir(), "trial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := running.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // two looks take 30 s on a quiet host
+	defer cancel()
+	for ctx.Err() == nil {
+		said, note := running.(lab.Accounted).Accounts(begun, time.Now())
+		if len(said) == 0 && !strings.HasPrefix(note, "metrics-server said nothing of the load while it lasted") {
+			t.Fatalf("it says nothing, and why not: %q", note)
+		}
+		for _, u := range said {
+			if u.Unit != "burner" || u.Samples < 2 {
+				continue
+			}
+			if t.Logf("%+v", u); u.Role != "fire" || u.Source != "metrics-server" || note != "" {
+				t.Errorf("the burner is %+v (%q)", u, note)
+			}
+			// A busy host may give it less.
+			if u.GroupMillicores < 100 || u.GroupMillicores > 330 || math.Abs(u.Millicores-u.GroupMillicores) > 60 {
+				t.Errorf("metrics-server says %.0fm and its control group %.0fm, of 300m that it may use", u.Millicores, u.GroupMillicores)
+			}
+			if u.LagSeconds < u.WindowSeconds/2 || u.LagSeconds > 60 {
+				t.Errorf("it was said %.1f s after the middle of a window of %.1f s", u.LagSeconds, u.WindowSeconds)
+			}
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	t.Error("metrics-server did not say anything twice within two minutes")
+}
+
+func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
+	zero := time.Unix(1_000_000, 0)
+	after := func(seconds float64) time.Time { return zero.Add(time.Duration(seconds * float64(time.Second))) }
+	a := newAccounts()
+	a.byPod["p"] = &account{unit: "u"}
+	for i := range 41 { // idle for 10 s, then half of a processor
+		a.byPod["p"].counted = append(a.byPod["p"].counted, count{after(float64(i)), time.Duration(max(0, i-10)) * time.Second / 2})
+	}
+	said := func(end float64, cpu string) []api.PodMetrics {
+		var m api.PodMetrics
+		m.Metadata.Name, m.Timestamp, m.Window = "p", after(end), "10s"
+		m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{cpu}})
+		return []api.PodMetrics{m}
+	}
+	a.hear(said(10.5, "25m"), nil, after(14))
+	a.hear(said(20.5, "480000000n"), nil, after(24))
+	a.hear(said(20.5, "480000000n"), nil, after(25)) // nothing new
+	a.hear(said(30.5, "0.52"), nil, after(36.5))
+	a.hear(said(45, "1"), nil, after(46)) // nobody has read the group then
+	for name, c := range map[string]struct {
+		from, to float64
+		want     lab.PlatformUsage
+	}{
+		"all":    {0, 50, lab.PlatformUsage{Samples: 3, WindowSeconds: 30, Millicores: 1025, MostMillicores: 520, GroupMillicores: 1025, LagSeconds: 8.5 + 8.5 + 11}},
+		"part":   {11, 25, lab.PlatformUsage{Samples: 1, WindowSeconds: 10, Millicores: 480, MostMillicores: 480, GroupMillicores: 500, LagSeconds: 8.5}},
+		"before": {-9, 5, lab.PlatformUsage{}},
+	} {
+		byUnit := map[string]lab.PlatformUsage{}
+		a.byPod["p"].add(byUnit, after(c.from), after(c.to))
+		got := byUnit["u"]
+		for _, pair := range [][2]float64{{got.WindowSeconds, c.want.WindowSeconds}, {got.Millicores, c.want.Millicores}, {got.MostMillicores, c.want.MostMillicores},
+			{got.GroupMillicores, c.want.GroupMillicores}, {got.LagSeconds, c.want.LagSeconds}} {
+			if math.Abs(pair[0]-pair[1]) > 1e-6 || got.Samples != c.want.Samples {
+				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+func TestWhatIsNoNumberIsToldFrom(t *testing.T) {
+	var m api.PodMetrics
+	m.Metadata.Name, m.Window = "p", "10s"
+	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2Ki"}})
+	a := newAccounts()
+	a.byPod["p"] = &account{unit: "u"}
+	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil || !strings.Contains(a.asking.Error(), `"2Ki"`) || len(a.byPod["p"].said) > 0 {
+		t.Errorf("heard: %v, %+v", a.asking, a.byPod["p"].said)
+	}
+}

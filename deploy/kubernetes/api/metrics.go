@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What metrics-server answers for.
+const (
+	MetricsGroup   = "metrics.k8s.io"
+	MetricsVersion = "v1beta1"
+)
+
+// PodMetrics is what metrics-server says of a pod.
+type PodMetrics struct {
+	Object
+	Timestamp  time.Time // of the end of the window, in whole seconds
+	Window     string    // such as "10.012s"
+	Containers []struct {
+		Usage struct{ CPU string } // such as "11140167n"
+	}
+}
+
+// CPU is what the pod used of processors on average over the window.
+func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
+	for _, c := range m.Containers {
+		used, err := quantity(c.Usage.CPU)
+		if err != nil {
+			return 0, 0, err
+		}
+		cores += used
+	}
+	window, err = time.ParseDuration(m.Window)
+	return cores, window, err
+}
+
+// quantity reads a number of processors as Kubernetes writes it, with its suffix.
+func quantity(text string) (float64, error) {
+	digits := strings.TrimRight(text, "num")
+	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}[text[len(digits):]]
+	value, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !known {
+		return 0, fmt.Errorf("metrics-server says that a pod uses %q of the processors, which is no number", text)
+	}
+	return value * scale, nil
+}
+
+// Metrics are what metrics-server says of the pods of a namespace that have a label.
+func (c *Client) Metrics(ctx context.Context, namespace, label string) ([]PodMetrics, error) {
+	var list struct{ Items []PodMetrics }
+	err := c.Do(ctx, http.MethodGet, "/apis/"+MetricsGroup+"/"+MetricsVersion+"/namespaces/"+namespace+"/pods?labelSelector="+url.QueryEscape(label), nil, &list)
+	return list.Items, err
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func TestWhatThePlatformSaysIsBesideTheControlGroups(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	v := newView(a)
+	at := v.sideBySide()
+	if rows := v.platformTable(at).Rows; len(rows) > 0 {
+		t.Errorf("of what nobody has said there is %v", rows)
+	}
+	for i, u := range a.Usages {
+		if u.Point.Name == at && u.Role != lab.RoleGenerator {
+			a.Usages[i].Platform = &lab.PlatformUsage{Role: u.Role, Source: "metrics-server", Samples: 2, WindowSeconds: 10.2,
+				Millicores: 270, MostMillicores: 301, GroupMillicores: 300, LagSeconds: 12.4}
+			break
+		}
+	}
+	rows := newView(a).platformTable(at).Rows
+	if len(rows) != 1 {
+		t.Fatalf("it has %d rows, want one", len(rows))
+	}
+	shown := fmt.Sprint(rows[0])
+	for _, want := range []string{"270m", "301m", "300m", "-10.0 %", "12 s"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the row %s has no %s", shown, want)
+		}
+	}
+}
