@@ -1,8 +1,10 @@
 // Package relay passes TCP connections on to a unit, and slows them down when it is told
 // to: what is sent to the unit comes later, and no more of it passes than a rate allows.
-// It stands in for a slow network where the kernel cannot make one for a single unit.
+// It stands in for a slow network where the kernel cannot make one for a single unit, and for
+// the way from users to a system.
 //
-// It has a price of its own, for the whole trial: a hop through the conductor's process.
+// It has a price of its own, for the whole trial: a hop through the process that it is in, which
+// is the conductor's or the generator's.
 // And whoever dials a unit that is gone is not refused, but closed on after a while.
 //
 // Entry points: Before, for the units of a layout that are to be slowed; Listen.
