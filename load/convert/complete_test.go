@@ -113,9 +113,11 @@ func planMutations(n *node, try func(what string)) {
 }
 
 // isUnsetDefault tells the path of the request defaults, which every sampler of
-// the fixture overrides.
+// the fixture overrides, and the raw body of a sampler whose arguments have no names:
+// it is one anyway.
 func isUnsetDefault(of *node, name string) bool {
-	return of.tag == "ConfigTestElement" && name == "HTTPSampler.path"
+	return of.tag == "ConfigTestElement" && name == "HTTPSampler.path" ||
+		of.attrs["testname"] == "Order" && name == "HTTPSampler.postBodyRaw"
 }
 
 // otherText is another value of the same kind.

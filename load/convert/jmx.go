@@ -17,6 +17,7 @@ type testPlan struct {
 	settled   map[string][]piece // those resolved
 	redirects []string           // samplers that follow redirects
 	cookieJar bool               // some sampler has a cookie manager
+	unknown   string             // the server that the user has to name, as the plan writes it
 }
 
 // jmx converts a test plan.

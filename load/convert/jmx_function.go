@@ -95,14 +95,14 @@ func (p *testPlan) threadNumber(e *element, call string, depth int) []piece {
 
 // property is the default of a property of JMeter's command line.
 func (p *testPlan) property(e *element, call, name string, args []string, at int) []piece {
-	value := "1" // JMeter's own default of __P
+	value, unset := "1", true // JMeter's own default of __P
 	if at < len(args) {
-		value = args[at]
+		value, unset = args[at], false
 	} else if at > 1 {
 		value = name
 	}
 	p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+strconv.Quote(value)+" is used")
-	return []piece{{text: value}}
+	return []piece{{text: value, unset: unset}}
 }
 
 // splitCall takes a call apart at the commas that stand outside of references

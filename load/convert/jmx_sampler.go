@@ -3,6 +3,7 @@ package convert
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,10 +122,14 @@ func method(settings []*element) string {
 
 // address finds the server and returns the path, resolved.
 func (p *testPlan) address(e *element, settings []*element, s *plannedStep) (path string, ok bool) {
-	read := func(name string) (string, bool) { return p.constant(e, setting(settings, name)) }
-	domain, domainFixed := read("HTTPSampler.domain")
-	port, portFixed := read("HTTPSampler.port")
-	protocol, protocolFixed := read("HTTPSampler.protocol")
+	fixed := true
+	read := func(name string) string {
+		pieces := p.pieces(e, setting(settings, name), 0)
+		text, isConstant := joinConstant(pieces)
+		fixed = fixed && isConstant && !slices.ContainsFunc(pieces, func(part piece) bool { return part.unset })
+		return text
+	}
+	domain, port, protocol := read("HTTPSampler.domain"), read("HTTPSampler.port"), read("HTTPSampler.protocol")
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
 	if scheme, rest, isURL := strings.Cut(path, "://"); isURL && (scheme == "http" || scheme == "https") {
 		end := strings.IndexAny(rest+"/", "/?")
@@ -134,19 +139,32 @@ func (p *testPlan) address(e *element, settings []*element, s *plannedStep) (pat
 		}
 		return "/" + strings.TrimPrefix(rest[end:], "/"), true
 	}
-	if !domainFixed || !portFixed || !protocolFixed {
-		p.skip(e, "its server depends on a value that is not known beforehand")
-		return "", false
+	if !fixed {
+		return "/" + strings.TrimPrefix(path, "/"), p.elsewhere(e, settings)
 	}
 	s.origin, ok = origin(strings.ToLower(protocol), strings.TrimSpace(domain), strings.TrimSpace(port))
 	if !ok {
 		p.skip(e, "its server is not one for HTTP: "+protocol+" "+domain+" "+port)
 		return "", false
 	}
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+	return "/" + strings.TrimPrefix(path, "/"), true
+}
+
+// elsewhere takes a server that is not known beforehand, from a data file or a property of
+// the command line, for the target that the user gives: one such server, so that no
+// request goes where its plan did not mean it to go.
+func (p *testPlan) elsewhere(e *element, settings []*element) bool {
+	written := setting(settings, "HTTPSampler.protocol") + " " + setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port")
+	written = strings.TrimSpace(written)
+	if p.unknown == "" {
+		p.unknown = written
 	}
-	return path, true
+	if written != p.unknown {
+		p.skip(e, "its server, "+written+", is not known beforehand, and is another than "+p.unknown)
+		return false
+	}
+	p.note(e.where(), "server "+written, "not known beforehand: give it with --target")
+	return true
 }
 
 // origin is scheme and host; "" without a domain.
@@ -174,16 +192,24 @@ func origin(protocol, domain, port string) (string, bool) {
 // request sets method, path, query and body.
 func (p *testPlan) request(e *element, settings []*element, step *scenario.Step, path string) {
 	m := method(settings)
-	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true"
-	var fields []string
+	inQuery := m == "GET" || m == "DELETE" || m == "HEAD" || m == "OPTIONS"
+	var arguments []*property
 	for _, from := range settings {
-		for _, argument := range collection(collection(from.props, "HTTPsampler.Arguments"), "Arguments.arguments") {
-			argument.used = true
-			fields = append(fields, p.argument(e, argument, raw))
+		arguments = append(arguments, collection(collection(from.props, "HTTPsampler.Arguments"), "Arguments.arguments")...)
+	}
+	named := slices.ContainsFunc(arguments, func(a *property) bool { return text(a.sub, "Argument.name") != "" })
+	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true" || !named && !inQuery
+	var fields []string
+	for _, argument := range arguments {
+		argument.used = true
+		if !raw && text(argument.sub, "Argument.name") == "" {
+			p.note(e.where(), "argument "+text(argument.sub, "Argument.value"), "has no name; left out, as JMeter does")
+			argument.eachLeaf(func(leaf *property) { leaf.used = true })
+			continue
 		}
+		fields = append(fields, p.argument(e, argument, raw))
 	}
 	target := requestTarget(path)
-	inQuery := m == "GET" || m == "DELETE" || m == "HEAD" || m == "OPTIONS"
 	switch {
 	case raw:
 		step.Body = strings.Join(fields, "")

@@ -63,10 +63,31 @@ func whyNot(e *element) string {
 		return "answers are not checked for this"
 	case strings.HasSuffix(e.class, "Timer"):
 		return "this timer has no counterpart, or no converted request is in its scope"
+	case otherProtocol(e.class) != "":
+		return "speaks " + otherProtocol(e.class) + "; a scenario speaks HTTP and gRPC"
 	case strings.HasSuffix(e.class, "Sampler") || strings.HasSuffix(e.class, "SamplerProxy"):
 		return "not a request over HTTP, or not reached"
 	}
 	return "has no counterpart, or no converted request is in its scope"
+}
+
+// otherProtocol is what a sampler speaks that is not of HTTP; "" where that is not known.
+func otherProtocol(class string) string {
+	switch class {
+	case "FTPSampler":
+		return "FTP"
+	case "LDAPSampler", "LDAPExtSampler":
+		return "LDAP"
+	case "JDBCSampler":
+		return "JDBC"
+	case "JMSSampler", "PublisherSampler", "SubscriberSampler":
+		return "JMS"
+	case "TCPSampler":
+		return "TCP"
+	case "SmtpSampler", "MailReaderSampler":
+		return "mail"
+	}
+	return ""
 }
 
 // whyNotSetting is why a setting is not in the scenario.

@@ -187,7 +187,7 @@ func TestControllers(t *testing.T) {
 		{"interleave", tag("InterleaveControl", "R", "", a+b) + c, []string{"5: a c", "5: b c"}, "take turns"},
 		{"while", a + tag("WhileController", "W", "", b+c), []string{"0: a"}, "WhileController with the 2 elements below it"},
 		{"empty iterations", share("X", "10.0", a), []string{"0: a"}, "90 % of the iterations"},
-		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"}, "G > D: JDBCSampler: not a request over HTTP"},
+		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"}, "G > D: JDBCSampler: speaks JDBC; a scenario"},
 		{"unknown element", a + tag("com.example.Strange", "D", "", b), []string{"0: a"}, "com.example.Strange with the 1 elements below it"},
 	}
 	for _, c := range cases {
@@ -266,6 +266,9 @@ func TestArguments(t *testing.T) {
 		{"empty", sampler("A", "/a", "", arguments(argument("q", "", true, true))), "GET /a?q=", ""},
 		{"form", noMethod("/a", post, arguments(argument("q", "a b", true, true), argument("r", "${__UUID}", true, true))), "POST /a", "q=a+b&r=${uuid}"},
 		{"raw", noMethod("/a", post, `<boolProp name="HTTPSampler.postBodyRaw">true</boolProp>`, arguments(argument("", `{"a":"${x}"}`, false, true))), "POST /a", `{"a":"$${x}"}`},
+		{"raw without a word", noMethod("/a", post, arguments(argument("", `{"a":`, false, true), argument("", `1}`, false, true))), "POST /a", `{"a":1}`},
+		{"no name beside one", noMethod("/a", post, arguments(argument("q", "1", false, true), argument("", "2", false, true))), "POST /a", "q=1"},
+		{"no name in a query", sampler("A", "/a", "", arguments(argument("", "2", false, true))), "GET /a", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -273,6 +276,31 @@ func TestArguments(t *testing.T) {
 			step := got.File.Flows[0].Steps[0]
 			if step.Request != c.request || step.Body != c.body {
 				t.Errorf("request %q body %q, want %q %q", step.Request, step.Body, c.request, c.body)
+			}
+		})
+	}
+}
+
+// TestAServerThatIsNotKnownIsTheTarget: of a property or of a data file; one of them.
+func TestAServerThatIsNotKnownIsTheTarget(t *testing.T) {
+	to := func(domain string) string {
+		return strings.Replace(sampler("A", "/a", ""), prop("HTTPSampler.domain", "127.0.0.1"), prop("HTTPSampler.domain", domain), 1)
+	}
+	drawn := tag("CounterConfig", "Counter", prop("CounterConfig.name", "host"), "")
+	for name, c := range map[string]struct {
+		plan, target, note string
+		steps              int
+	}{
+		"property":               {group("G", 1, to("${__P(hostname)}")), "", "server ${__P(hostname)}: not known beforehand: give it with --target", 1},
+		"property in a variable": {userVariable("host", "${__P(hostname)}") + group("G", 1, to("${host}")+to("${host}")), "", "give it with --target", 2},
+		"property with default":  {group("G", 1, to("${__P(hostname,127.0.0.2)}")), "http://127.0.0.2", "", 1},
+		"drawn":                  {group("G", 1, drawn+to("${host}")), "", "server ${host}: not known beforehand: give it with --target", 1},
+		"two of them":            {group("G", 1, to("${__P(a)}")+to("${__P(b)}")), "", "${__P(b)}, is not known beforehand, and is another than ${__P(a)}", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := converts(t, plan(c.plan), Options{})
+			if got.File.Target != c.target || len(got.File.Flows[0].Steps) != c.steps || !noted(&got, c.note) {
+				t.Errorf("target %q, %d steps, notes %v; want %q, %d, %q", got.File.Target, len(got.File.Flows[0].Steps), got.NotConverted, c.target, c.steps, c.note)
 			}
 		})
 	}

@@ -12,6 +12,8 @@ import (
 type piece struct {
 	text string
 	ref  string // the name in the scenario, instead of text
+	// unset: the text stands for a property that only JMeter's command line would give.
+	unset bool
 }
 
 // Limits of what variables can grow to.
@@ -83,7 +85,7 @@ func (p *testPlan) pieces(e *element, text string, depth int) []piece {
 	size := 0
 	add := func(text string) {
 		size += len(text)
-		if n := len(all); n > 0 && all[n-1].ref == "" {
+		if n := len(all); n > 0 && all[n-1].ref == "" && !all[n-1].unset {
 			all[n-1].text += text
 		} else if text != "" {
 			all = append(all, piece{text: text})
@@ -96,8 +98,8 @@ func (p *testPlan) pieces(e *element, text string, depth int) []piece {
 			return all
 		}
 		for _, part := range p.reference(e, reference, depth) {
-			if part.ref != "" {
-				all, size = append(all, part), size+len(part.ref)
+			if part.ref != "" || part.unset {
+				all, size = append(all, part), size+len(part.ref)+len(part.text)
 			} else {
 				add(part.text)
 			}
