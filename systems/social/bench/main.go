@@ -139,7 +139,6 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 // playSplit reads one home timeline whose posts are cached, by one client, at each side: the
 // median of its times, whole and by what it consists of.
 func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address string) (all []figures.Figure, err error) {
-	cached := map[string]string{architecture.KnobCache: architecture.LookAside}
 	var sides []figures.Side[float64]
 	says := func(seconds float64) string { return fmt.Sprintf("%.0f us", 1e6*seconds) }
 	for _, c := range []struct{ name, architecture, calls string }{
@@ -147,7 +146,7 @@ func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address s
 		{"services over gRPC", architecture.Services, architecture.GRPC},
 		{"services over HTTP", architecture.Services, architecture.HTTP},
 	} {
-		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: cached[architecture.KnobCache], architecture.KnobCalls: c.calls}, address)
+		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: architecture.LookAside, architecture.KnobCalls: c.calls}, address)
 		if err != nil {
 			return nil, err
 		}
