@@ -8,17 +8,21 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
@@ -32,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // network is a whole system that runs in this process.
-type network struct{ base, broker string }
+type network struct{ base, broker, documents string }
 
 // start joins all units of a design and fills its stores.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
@@ -75,7 +79,7 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 		stop()
 		all.Wait()
 	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker}
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents}
 }
 
 // ask sends a request and returns status and body.
@@ -325,6 +329,58 @@ func TestAHotUser(t *testing.T) {
 		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
 			t.Errorf("user %d reads %v", user, got)
 		}
+	}
+}
+
+// TestATimelineOfAMillion is read page by page, from its ends and its middle, in memory that
+// does not grow with it.
+func TestATimelineOfAMillion(t *testing.T) {
+	if os.Getenv("CLEAVE_LARGE") == "" {
+		t.Skip("a million entries take up to minutes: CLEAVE_LARGE=1 go test ./systems/social/socialunit -run Million")
+	}
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, architecture.Monolith, nil, people)
+	id := n.compose(t, 2, "the post of them all")
+	store, err := OpenStore(t.Context(), n.documents, parts.HomeTimelinesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	const million, some = 1_000_000, 1000
+	entries := make([]document.Document, some)
+	for at := 0; at < million; at += some {
+		for i := range entries {
+			entries[i] = document.Document{ID: fmt.Sprintf("%016x.1", at+i), Version: 1, Body: json.RawMessage(`{"owner":"1"}`)}
+		}
+		if _, err := store.Upsert(t.Context(), timelines.HomeCollection.Name, entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse
+	}
+	before := heap()
+	for _, from := range []int{million, million / 2, 600} {
+		path := fmt.Sprintf("/home-timelines/1?start=400&count=100&before=%016x", from)
+		if status, body := n.ask(t, "GET", path, ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest || !strings.Contains(body, string(social.InvalidArgument)) {
+		t.Errorf("what no page reaches: %d %s", status, body)
+	}
+	n.compose(t, 2, "one more")
+	if got := n.timeline(t, "/user-timelines/2"); len(got) != 2 || got[1] != id {
+		t.Errorf("the timeline of the author is %v", got)
+	}
+	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+		t.Errorf("reading it has left %d MiB in memory", grown>>20)
 	}
 }
 
