@@ -99,11 +99,12 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	s := record.Summary{
 		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1}, TransferRate: at(4096),
-		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)}, ServiceTime: record.Percentiles{P50: at(1), Max: at(3)},
+		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)}, ServiceTime: record.Percentiles{P50: at(1), Max: at(3)}, SendLateness: record.Lag{P99: at(0.5)},
 	}
 	got := loadMeasures(&s)
 	want := map[string]float64{
 		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1, "service_time_max": 3, "transfer_rate": 4096, "bad_status_share": 0.3,
+		"requests": 10, "send_lateness_p99": 0.5,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("measures %v, want %v", got, want)
