@@ -214,10 +214,13 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		last[k] = probe
 	}
 	keys := slices.SortedFunc(maps.Keys(played), func(a, b key) int {
-		if a.rate == b.rate && b.confirms {
-			return -1
+		if a.rate != b.rate {
+			return cmp.Compare(a.rate, b.rate)
 		}
-		return cmp.Compare(a.rate, b.rate)
+		if a.confirms { // behind the shorter ones, of which b is one
+			return 1
+		}
+		return -1
 	})
 	fmt.Fprintf(w, "\n%-13s %-9s %10s %10s %10s  %s\n", "rate", "passed", "p50", "p99", "max", "why it failed")
 	for _, k := range keys {
