@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -40,22 +38,6 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 	return servers, containers, rest
 }
 
-// CheckPrograms refuses units whose program no container of this host can run.
-func CheckPrograms(units []lab.UnitSpec) error {
-	var problems []error
-	for _, spec := range units {
-		if spec.Compose != nil {
-			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
-			continue
-		}
-		if spec.Foreign && spec.Program != "" {
-			_, err := ProgramOf(spec)
-			problems = append(problems, err)
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // CheckServices refuses services that units outside the network of this host cannot
 // reach. than says which deployment can.
 func CheckServices(services []lab.ServiceSpec, than string) error {
@@ -67,38 +49,6 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// ProgramOf is the path of a program of this host. Containers have its /usr, and so
-// the libraries that it needs; what lies elsewhere would be there without them. A program
-// keeps the name that it is called by, where that leads to it in the container, too: some do
-// another thing under another one, such as redis-server, which is a link to redis-check-rdb.
-func ProgramOf(spec lab.UnitSpec) (string, error) {
-	var folder, path string
-	called, err := exec.LookPath(spec.Program)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(called)
-	}
-	if err == nil {
-		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
-	}
-	there := func(path string) bool {
-		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
-			return strings.HasPrefix(path, folder+"/")
-		})
-	}
-	switch {
-	case err != nil && spec.Install != "":
-		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
-	case err != nil:
-		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !there(path):
-		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
-	}
-	if named := filepath.Join(folder, filepath.Base(called)); there(named) {
-		return named, nil
-	}
-	return path, nil
 }
 
 // nobody is a user of every Linux who owns nothing.

@@ -9,38 +9,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
-
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // ProgramInImage is where an image has its unit program.
 const ProgramInImage = "/unit"
-
-// UnitProgram is the unit program of ours, in a folder, that a unit runs; empty: it runs
-// another.
-func UnitProgram(folder string, spec lab.UnitSpec) string {
-	if spec.Program != "" {
-		return ""
-	}
-	return filepath.Join(folder, spec.Own)
-}
 
 // WriteImage writes the root file system of an image; program is nil where it has none.
 // Beside it there are the links of a merged /usr, for programs of this host. The same
 // program gives the same bytes.
 func WriteImage(to io.Writer, program *os.File) error {
 	archive := tar.NewWriter(to)
-	for _, folder := range []string{"usr/", "etc/", "tmp/"} {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
-			return err
-		}
-	}
-	for _, link := range []string{"bin", "lib", "lib64", "sbin"} {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link, Mode: 0o777}); err != nil {
-			return err
-		}
+	if err := writeFolders(archive); err != nil {
+		return err
 	}
 	if program == nil {
 		return archive.Close()
@@ -59,26 +40,53 @@ func WriteImage(to io.Writer, program *os.File) error {
 	return archive.Close()
 }
 
+// writeFolders writes what every image has: folders, and the links of a merged /usr.
+func writeFolders(archive *tar.Writer) error {
+	for _, folder := range []string{"usr/", "etc/", "tmp/"} {
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
+			return err
+		}
+	}
+	for _, link := range []string{"bin", "lib", "lib64", "sbin"} {
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link, Mode: 0o777}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configOf is the configuration of an image with one layer.
+func configOf(layer []byte, labels map[string]string) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
+		"config": map[string]any{"Labels": labels, "Cmd": []string{ProgramInImage}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer)}},
+	})
+}
+
+// Image makes an image: its configuration, as JSON, and its only layer, the root file system.
+// program is empty where the image has none.
+func Image(program string, labels map[string]string) (config, layer []byte, err error) {
+	var file *os.File
+	if program != "" {
+		if file, err = os.Open(program); err != nil {
+			return nil, nil, fmt.Errorf("make an image: %w", err)
+		}
+		defer func() { _ = file.Close() }() // only read
+	}
+	var root bytes.Buffer
+	if err := WriteImage(&root, file); err != nil {
+		return nil, nil, fmt.Errorf("make an image of %s: %w", program, err)
+	}
+	config, err = configOf(root.Bytes(), labels)
+	return config, root.Bytes(), err
+}
+
 // Archive makes an image in the format of `docker save`, which every node of a cluster can
 // load. id is that of the image, the same on all nodes: who names the image by it looks
 // for no registry. program is empty where the image has none.
 func Archive(name, program string, labels map[string]string) (archive []byte, id string, err error) {
-	var file *os.File
-	if program != "" {
-		if file, err = os.Open(program); err != nil {
-			return nil, "", fmt.Errorf("make an image: %w", err)
-		}
-		defer func() { _ = file.Close() }() // only read
-	}
-	var layer bytes.Buffer
-	if err := WriteImage(&layer, file); err != nil {
-		return nil, "", fmt.Errorf("make an image of %s: %w", program, err)
-	}
-	config, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
-		"config": map[string]any{"Labels": labels, "Cmd": []string{ProgramInImage}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer.Bytes())}},
-	})
+	config, layer, err := Image(program, labels)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,7 +102,7 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	for _, part := range []struct {
 		name string
 		data []byte
-	}{{described + ".json", config}, {"layer.tar", layer.Bytes()}, {"manifest.json", manifest}} {
+	}{{described + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
 		err = errors.Join(err, writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: part.name, Mode: 0o644, Size: int64(len(part.data))}))
 		_, wrong := writer.Write(part.data)
 		err = errors.Join(err, wrong)

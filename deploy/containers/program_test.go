@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -38,6 +39,29 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 			}
 		} else if err != nil || got != in(want) {
 			t.Errorf("%s is %s, %v; want %s", program, strings.TrimPrefix(got, top), err, want)
+		}
+	}
+}
+
+// TestUnitProgramsAreStatic: an image has the unit program and no libraries for it. The
+// shell is a program of this host that needs some.
+func TestUnitProgramsAreStatic(t *testing.T) {
+	folder := t.TempDir()
+	for _, err := range []error{
+		os.Symlink(deploytest.Program(t), filepath.Join(folder, "static")), os.Symlink("/bin/sh", filepath.Join(folder, "dynamic")),
+		os.WriteFile(filepath.Join(folder, "text"), []byte("#!/bin/sh\n"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for own, says := range map[string]string{
+		"static": "", "dynamic": "dynamic is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0",
+		"text": "text cannot run in a container", "none": "none cannot run in a container",
+	} {
+		err := CheckPrograms(folder, []lab.UnitSpec{{Name: "a", Own: own}, {Name: "b", Own: own}})
+		if says == "" && err != nil || says != "" && (err == nil || strings.Count(err.Error(), says) != 1) {
+			t.Errorf("%s: %v; want %q, once", own, err, says)
 		}
 	}
 }

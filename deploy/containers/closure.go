@@ -1,0 +1,208 @@
+package containers
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ImageOf makes an image of programs of this host with all that they need of it, for nodes
+// that do not have this host's folders: the files of their Debian packages and of those of
+// the same source, the libraries that these are linked with, and what scripts call.
+func ImageOf(programs []string) (config, layer []byte, err error) {
+	files, err := closure(programs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)
+	}
+	var root bytes.Buffer
+	archive := tar.NewWriter(&root)
+	err = writeFolders(archive)
+	users := []byte("root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n")
+	groups := []byte("root:x:0:\nnogroup:x:65534:\n")
+	err = errors.Join(err, writeAs(archive, "etc/passwd", 0o644, users), writeAs(archive, "etc/group", 0o644, groups))
+	for _, path := range files {
+		err = errors.Join(err, writeFile(archive, path))
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)
+	}
+	config, err = configOf(root.Bytes(), nil)
+	return config, root.Bytes(), err
+}
+
+// closure are the paths, below /usr and /etc, of all that programs need.
+func closure(programs []string) ([]string, error) {
+	packages := []string{"tzdata"}
+	for _, program := range programs {
+		real, err := filepath.EvalSymlinks(program)
+		if err != nil {
+			return nil, err
+		}
+		owner, err := output("dpkg-query", "--search", real)
+		if err != nil { // lists of packages have paths of before /bin was a link
+			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(real, "/usr"))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way", program)
+		}
+		name, _, _ := strings.Cut(owner, ":")
+		packages = append(packages, name)
+		if text, err := os.ReadFile(real); err == nil && bytes.HasPrefix(text, []byte("#!")) {
+			packages = append(packages, "dash", "coreutils", "sed", "grep") // what scripts call
+		}
+	}
+	related, err := sameSource(packages)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := output("dpkg-query", append([]string{"--listfiles"}, related...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	var linked []string // programs and libraries
+	for path := range strings.Lines(listed) {
+		path = inUsr(strings.TrimSpace(path))
+		info, err := os.Lstat(path)
+		if err != nil || info.IsDir() || !wanted(path) {
+			continue
+		}
+		found[path] = true
+		if info.Mode().IsRegular() && isELF(path) {
+			linked = append(linked, path)
+		}
+	}
+	libraries, err := librariesOf(linked)
+	for _, path := range libraries {
+		found[path] = true
+	}
+	var all []string
+	for path := range found {
+		all = append(all, path)
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// sameSource are the packages here that were built of the same sources: what belongs
+// together is often in several, that do not name each other.
+func sameSource(packages []string) ([]string, error) {
+	all, err := output("dpkg-query", "--show", "--showformat", "${binary:Package} ${Package} ${source:Package} ${db:Status-Status}\n")
+	if err != nil {
+		return nil, err
+	}
+	sources := map[string]bool{}
+	for line := range strings.Lines(all) {
+		if words := strings.Fields(line); len(words) == 4 && slices.Contains(packages, words[1]) {
+			sources[words[2]] = true
+		}
+	}
+	var related []string
+	for line := range strings.Lines(all) {
+		if words := strings.Fields(line); len(words) == 4 && sources[words[2]] && words[3] == "installed" {
+			related = append(related, words[0])
+		}
+	}
+	return related, nil
+}
+
+// librariesOf are what the loader finds for programs and libraries, and the loader itself.
+func librariesOf(linked []string) ([]string, error) {
+	if len(linked) == 0 {
+		return nil, nil
+	}
+	said, err := exec.Command("ldd", linked...).Output() // it fails where one of them is static
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		return nil, err
+	}
+	var all []string
+	for _, match := range regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`).FindAllStringSubmatch(string(said), -1) {
+		if path := inUsr(match[1]); !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all, nil
+}
+
+// inUsr is a path as it is since /bin, /lib and /sbin are links.
+func inUsr(path string) string {
+	for _, folder := range []string{"/bin/", "/lib/", "/lib64/", "/sbin/"} {
+		if strings.HasPrefix(path, folder) {
+			return "/usr" + path
+		}
+	}
+	return path
+}
+
+// wanted leaves out what nobody reads in a container.
+func wanted(path string) bool {
+	if !strings.HasPrefix(path, "/usr/") && !strings.HasPrefix(path, "/etc/") {
+		return false
+	}
+	return !slices.ContainsFunc([]string{"doc", "man", "locale", "info", "lintian", "bug"}, func(folder string) bool {
+		return strings.HasPrefix(path, "/usr/share/"+folder+"/")
+	})
+}
+
+func isELF(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // only read
+	magic := make([]byte, 4)
+	_, err = io.ReadFull(file, magic)
+	return err == nil && string(magic) == "\x7fELF"
+}
+
+func output(program string, args ...string) (string, error) {
+	text, err := exec.Command(program, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", program, err)
+	}
+	return string(text), nil
+}
+
+func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(text))})
+	if err == nil {
+		_, err = archive.Write(text)
+	}
+	return err
+}
+
+// writeFile puts a file of this host, or a link, at its path. Libraries are written in place
+// of links to them. What only root may read stays here.
+func writeFile(archive *tar.Writer, path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(path, "/")
+	if info.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(path)
+		behind, gone := os.Stat(path)
+		if err != nil || gone != nil || behind.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
+			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777}))
+		}
+		info = behind
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return writeAs(archive, name, int64(info.Mode().Perm()), text)
+}

@@ -1,0 +1,96 @@
+package containers
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// CheckPrograms refuses units whose program no container of this host can run; folder has
+// our unit programs.
+func CheckPrograms(folder string, units []lab.UnitSpec) error {
+	var problems []error
+	var own []string
+	for _, spec := range units {
+		switch {
+		case spec.Compose != nil:
+			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
+		case spec.Foreign && spec.Program != "":
+			_, err := ProgramOf(spec)
+			problems = append(problems, err)
+		default:
+			own = append(own, UnitProgram(folder, spec))
+		}
+	}
+	slices.Sort(own)
+	for _, program := range slices.Compact(own) {
+		if program != "" {
+			problems = append(problems, checkStatic(program))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkStatic refuses a unit program that is loaded by an interpreter: its image has that
+// program alone, and the kernel would say of the program itself that it is not there.
+func checkStatic(program string) error {
+	const build = "build all unit programs with: make build"
+	file, err := elf.Open(program)
+	if err != nil {
+		return fmt.Errorf("the unit program %s cannot run in a container: %w: %s", program, err, build)
+	}
+	defer func() { _ = file.Close() }() // only read
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			return fmt.Errorf("the unit program %s is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0, or %s", program, build)
+		}
+	}
+	return nil
+}
+
+// UnitProgram is the unit program of ours, in a folder, that a unit runs; empty: it runs
+// another.
+func UnitProgram(folder string, spec lab.UnitSpec) string {
+	if spec.Program != "" {
+		return ""
+	}
+	return filepath.Join(folder, spec.Own)
+}
+
+// ProgramOf is the path of a program of this host. Containers have its /usr, and so
+// the libraries that it needs; what lies elsewhere would be there without them. A program
+// keeps the name that it is called by, where that leads to it in the container, too: some do
+// another thing under another one, such as redis-server, which is a link to redis-check-rdb.
+func ProgramOf(spec lab.UnitSpec) (string, error) {
+	var folder, path string
+	called, err := exec.LookPath(spec.Program)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(called)
+	}
+	if err == nil {
+		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
+	}
+	there := func(path string) bool {
+		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
+			return strings.HasPrefix(path, folder+"/")
+		})
+	}
+	switch {
+	case err != nil && spec.Install != "":
+		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
+	case err != nil:
+		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
+	case !there(path):
+		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
+	}
+	if named := filepath.Join(folder, filepath.Base(called)); there(named) {
+		return named, nil
+	}
+	return path, nil
+}
