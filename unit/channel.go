@@ -100,8 +100,8 @@ func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
 }
 
-// Await blocks until the given command arrives, and says meanwhile what the clock says when
-// it is asked. Another command is an error; the end of the channel is ErrGone.
+// Await blocks until the given command arrives, and says meanwhile what the clock says, and
+// what was used, when it is asked. Another command is an error; the end of the channel is ErrGone.
 func (c *Channel) Await(kind lab.CommandKind) error {
 	for {
 		var command lab.Command
@@ -116,6 +116,10 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 			return nil
 		case lab.CommandClock:
 			if err := c.tellClock(); err != nil {
+				return err
+			}
+		case lab.CommandUsage:
+			if err := c.tellUsage(); err != nil {
 				return err
 			}
 		default:
@@ -152,6 +156,11 @@ func Address() (string, error) {
 // times, of all its replicas, with lab.AddressSeparator between them.
 func PeerAddress(unit string) (string, error) {
 	return variable(lab.PeerVariable(unit))
+}
+
+// Name is what the layout calls this unit; replicas have names of their own.
+func Name() (string, error) {
+	return variable("CLEAVE_UNIT")
 }
 
 // Dir is the folder that the deployer has given to this unit.

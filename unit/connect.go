@@ -26,33 +26,42 @@ const (
 	maxToken = 256
 )
 
-// Open connects the unit to its conductor: over its standard streams, or over TCP
-// where the deployer has given it an address for that. Before that it takes over the
+// Open connects the unit to its conductor; see Streams.
+func Open() (*Channel, error) {
+	in, out, err := Streams()
+	if err != nil {
+		return nil, err
+	}
+	return NewChannel(in, out), nil
+}
+
+// Streams are those between the unit and its conductor: the standard ones, or a connection
+// over TCP where the deployer has given the unit an address for that. Before that it takes over the
 // environment that the deployer has left in a file, where it has: what stands there
 // can be seen neither in arguments nor in the description of a container.
-func Open() (*Channel, error) {
+func Streams() (io.Reader, io.Writer, error) {
 	if path := os.Getenv(lab.EnvironmentVariable); path != "" {
 		if err := readEnvironment(path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	address := os.Getenv(lab.ControlVariable)
 	if address == "" {
-		return NewChannel(os.Stdin, os.Stdout), nil
+		return os.Stdin, os.Stdout, nil
 	}
 	token, err := variable(lab.TokenVariable)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the conductor: %w", err)
+		return nil, nil, fmt.Errorf("listen for the conductor: %w", err)
 	}
 	connection, err := accept(listener, token)
 	if err = errors.Join(err, listener.Close()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return NewChannel(connection, connection), nil
+	return connection, connection, nil
 }
 
 // readEnvironment sets the variables of a file: one JSON object of texts.
@@ -87,7 +96,10 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 			return nil, fmt.Errorf("wait for the conductor: %w", err)
 		}
 		if proves(connection, token) {
-			return connection, watch(connection.(*net.TCPConn))
+			// The conductor may be behind something that takes connections before we do: an
+			// empty line, which is no event, tells it that it has reached us.
+			_, err := connection.Write([]byte("\n"))
+			return connection, errors.Join(err, watch(connection.(*net.TCPConn)))
 		}
 		_ = connection.Close() // it was somebody else's
 	}

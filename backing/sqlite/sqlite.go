@@ -21,7 +21,10 @@ const Kind = "sqlite"
 // Backing provides folders.
 type Backing struct{}
 
-var _ lab.PermanentBacking = Backing{}
+var (
+	_ lab.PermanentBacking = Backing{}
+	_ lab.FileBacking      = Backing{}
+)
 
 // New makes the backing.
 func New() Backing { return Backing{} }
@@ -37,6 +40,9 @@ func (Backing) Close() error { return nil }
 
 // Embedded implements lab.EmbeddedBacking.
 func (Backing) Embedded() {}
+
+// Files implements lab.FileBacking.
+func (Backing) Files() {}
 
 // Permanent implements lab.PermanentBacking.
 func (Backing) Permanent() string {

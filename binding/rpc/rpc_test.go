@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,19 +98,19 @@ func TestTimeLeftSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// replica is a client that writes down its calls.
-type replica struct {
+// written is a client that writes down its calls.
+type written struct {
 	grpc.ClientConnInterface
 	address       string
 	called, ended *[]string
 }
 
-func (r replica) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+func (r written) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
 	*r.called = append(*r.called, r.address)
 	return nil
 }
 
-func (r replica) Close() error {
+func (r written) Close() error {
 	*r.ended = append(*r.ended, r.address)
 	return nil
 }
@@ -120,7 +121,7 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 		if address == "bad" {
 			return nil, errors.New("no such place")
 		}
-		return replica{address: address, called: &called, ended: &ended}, nil
+		return written{address: address, called: &called, ended: &ended}, nil
 	}
 	client, err := Spread("a,b,c", connect)
 	if err != nil {
@@ -140,5 +141,100 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 	ended = nil
 	if _, err := Spread("a,bad", connect); err == nil || strings.Join(ended, " ") != "a" {
 		t.Errorf("with one that cannot be: error %v, and closed were %v", err, ended)
+	}
+}
+
+// dialled is a client whose calls fail while nobody listens at its address.
+type dialled struct {
+	grpc.ClientConnInterface
+	address string
+	calls   *atomic.Int64
+}
+
+func (d dialled) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOption) error {
+	d.calls.Add(1)
+	return Reachable(ctx, d.address)
+}
+
+func (d dialled) Close() error { return nil }
+
+// TestReplicasThatAreAwayArePassedOver: one on standby gets its first call when it is there,
+// one that ends fails a call at most, and both have their share when they are there again.
+func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
+	var listeners [2]net.Listener
+	var addresses [2]string
+	calls := map[string]*atomic.Int64{}
+	for i := range listeners {
+		listeners[i] = listen(t, "127.0.0.1:0")
+		addresses[i] = listeners[i].Addr().String()
+		calls[addresses[i]] = new(atomic.Int64)
+	}
+	_ = listeners[1].Close() // its address is known, and nobody is there
+	client, err := Spread(addresses[0]+",?"+addresses[1], func(address string) (Client, error) {
+		return dialled{address: address, calls: calls[address]}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if err := Reachable(t.Context(), addresses[0]+",?"+addresses[1]); err != nil {
+		t.Errorf("who is on standby is missed: %v", err)
+	}
+	call := func() error { return client.Invoke(t.Context(), "/m", nil, nil) }
+	for range 20 {
+		if err := call(); err != nil {
+			t.Fatalf("while one is on standby: %v", err)
+		}
+	}
+	if n := calls[addresses[1]].Load(); n != 0 {
+		t.Errorf("who is not there got %d calls", n)
+	}
+	listeners[1] = listen(t, addresses[1])
+	await(t, "the one on standby gets calls", func() bool { _ = call(); return calls[addresses[1]].Load() > 0 })
+	_ = listeners[0].Close()
+	failed := 0
+	await(t, "who has ended is passed over", func() bool {
+		before := calls[addresses[0]].Load()
+		for range 10 {
+			if call() != nil {
+				failed++
+			}
+		}
+		return calls[addresses[0]].Load() == before
+	})
+	if failed == 0 {
+		t.Error("no call was lost, though one went where nobody was: it was repeated")
+	}
+	listeners[0] = listen(t, addresses[0])
+	before := calls[addresses[0]].Load()
+	await(t, "who is back gets calls", func() bool { _ = call(); return calls[addresses[0]].Load() > before })
+	_ = listeners[0].Close()
+	_ = listeners[1].Close()
+}
+
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = connection.Close()
+		}
+	}()
+	return listener
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
 	}
 }

@@ -36,6 +36,8 @@ func ClientMetrics() []lab.Metric {
 			Kind: lab.KindTime, Quantity: "send_lateness", Quantile: 0.99, Source: lab.FromGenerator},
 		{Name: "transfer_rate", Title: "bytes of answers per second", Unit: "B/s", Better: lab.HigherIsBetter,
 			Kind: lab.KindRate, Quantity: "transfer", Source: lab.FromGenerator},
+		{Name: lab.Relief, Title: "time until the 99th percentile of a second was within the objective for good", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.Relief, Source: lab.FromGenerator},
 		{Name: "bad_status_share", Title: "share of operations answered with a status that was not expected", Unit: "1", Better: lab.LowerIsBetter,
 			Kind: lab.KindShare, Quantity: "bad_status", Source: lab.FromGenerator},
 	}

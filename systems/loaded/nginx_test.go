@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -31,8 +32,8 @@ func behind(t *testing.T, name string) lab.Endpoint {
 	return lab.Endpoint{Bind: address, Dial: address}
 }
 
-// startNginx runs it with its files as a deployer makes them, until the end of the test.
-func startNginx(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoint) (address string) {
+// startFront runs a front with its files as a deployer makes them, until the end of the test.
+func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoint) (address string) {
 	t.Helper()
 	program, err := exec.LookPath(unit.Program)
 	if err != nil {
@@ -52,6 +53,7 @@ func startNginx(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	var said bytes.Buffer
 	fill := supervise.Fill(unit, dir, endpoints)
 	command := exec.Command(program)
+	command.Env = append(os.Environ(), supervise.Environment(unit, "", dir, endpoints)...)
 	for _, argument := range unit.Args {
 		command.Args = append(command.Args, fill.Replace(argument))
 	}
@@ -61,8 +63,8 @@ func startNginx(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	}
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		if err := command.Wait(); err != nil || t.Failed() {
-			t.Errorf("nginx: %v: %s", err, said.String())
+		if err := command.Wait(); t.Failed() || err != nil && command.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) { // as HAProxy's master says it
+			t.Errorf("%s: %v: %.2000s", unit.Program, err, said.String())
 		}
 	})
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -91,7 +93,7 @@ func TestNginxRoutes(t *testing.T) {
 	if want := []string{"one", "gone", "two", "three"}; !slices.Equal(unit.Peers, want) {
 		t.Errorf("peers %v, want %v", unit.Peers, want)
 	}
-	address := startNginx(t, unit, endpoints)
+	address := startFront(t, unit, endpoints)
 	ask := func(method, path string) (int, string) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader(`{"a":1}`))

@@ -47,6 +47,6 @@ func Proxy(name string, configuration, behind []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
 		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: installHAProxy, Args: []string{"-W", "-db", "-f", "{dir}/" + file},
-		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true, Peers: behind,
+		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true, Scalable: true, Peers: behind,
 	}
 }

@@ -38,10 +38,14 @@ func NewServers(owner testing.TB) *Servers {
 // Each runs a test over every kind of database, as sub-tests named after it. open
 // makes an empty database; a test may open several.
 func Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
-	servers := NewServers(t)
+	NewServers(t).Each(t, run)
+}
+
+// Each does so with servers that several tests share.
+func (s *Servers) Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
 	for _, driver := range database.Drivers() {
 		t.Run(string(driver), func(t *testing.T) {
-			run(t, func(t testing.TB) database.Config { return servers.Fresh(t, driver) })
+			run(t, func(t testing.TB) database.Config { return s.Fresh(t, driver) })
 		})
 	}
 }
@@ -115,6 +119,9 @@ func (s *Servers) instance(driver database.Driver) (*servers.Instance, error) {
 	return running, nil
 }
 
+// connections are enough for tests that run side by side, each with all units of a system.
+const connections = 500
+
 // start uses a folder near the root: the servers' socket paths must be short.
 func (s *Servers) start(driver database.Driver) (*servers.Instance, error) {
 	kind := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}[driver]
@@ -122,7 +129,7 @@ func (s *Servers) start(driver database.Driver) (*servers.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := servers.Start(context.Background(), kind, dir, server.Settings{})
+	running, err := servers.Start(context.Background(), kind, dir, server.Settings{Connections: connections})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

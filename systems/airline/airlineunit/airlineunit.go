@@ -47,9 +47,14 @@ func Run(channel *unit.Channel, _ string) error {
 	return errors.Join(channel.Serve(ctx, stop, u.address, u.Serve, u.report), u.Close())
 }
 
-// report hands over what the audit compares with what customers were told.
+// report hands over what the audit compares with what customers were told. All replicas have
+// the same bookings, in their server: the first hands them over.
 func (u *Unit) report(channel *unit.Channel) error {
-	if u.parts.Bookings != nil {
+	name, err := unit.Name()
+	if err != nil {
+		return err
+	}
+	if u.parts.Bookings != nil && name == u.kind {
 		dir, err := unit.Dir()
 		if err != nil {
 			return err
@@ -77,6 +82,7 @@ func (u *Unit) writeBookings(path string) error {
 
 // Unit is a unit that is joined.
 type Unit struct {
+	kind    string
 	address string
 	store   store.Store
 	parts   web.Parts
@@ -99,7 +105,7 @@ func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) 
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
+	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
 		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())

@@ -197,7 +197,8 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 func environment(t *testing.T, name string, addresses, settings map[string]string) []string {
 	dir := t.TempDir()
 	variables := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + dir, "CLEAVE_DIR=" + dir, "CLEAVE_ADDRESS=" + addresses[name],
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + dir, "CLEAVE_UNIT=" + name, "CLEAVE_DIR=" + dir,
+		"CLEAVE_ADDRESS=" + addresses[name],
 		"AIRLINE_UNIT=" + name, "AIRLINE_DATA=" + filepath.Join(dir, "data"),
 	}
 	for peer, address := range addresses {

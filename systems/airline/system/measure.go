@@ -14,7 +14,7 @@ func metrics() []lab.Metric {
 		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
 	}
-	return []lab.Metric{
+	return append([]lab.Metric{
 		{Name: "goodput", Title: "requests per second that were answered rightly", Unit: "1/s", Better: lab.HigherIsBetter,
 			Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
 		{Name: "cpu_per_operation", Title: "CPU time of the units per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
@@ -37,7 +37,7 @@ func metrics() []lab.Metric {
 			Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromGenerator, Clocks: true},
 		{Name: "peak_memory", Title: "peak memory of the units, the sum over all", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
-	}
+	}, loaded.ClientMetrics()...)
 }
 
 // Profiling implements lab.Profiled. HAProxy is no part of what a request costs here.

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -230,6 +231,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		},
 	}
 	unit.Peers = airlineunit.Asks(name, d.Token)
+	unit.Scalable = scalable(d, name)
 	unit.Uses = []lab.Use{}
 	for _, other := range unit.Peers {
 		unit.Uses = append(unit.Uses, lab.Use{To: other, How: how(d)})
@@ -253,6 +255,15 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Env = append(unit.Env, "AIRLINE_WORKERS="+strconv.Itoa(workers(d, p)))
 	}
 	return unit
+}
+
+// scalable reports whether a unit can run several times: where a server has all that it keeps,
+// it loads no data into that when it starts, and no unit asks it, since each knows one address
+// of another.
+func scalable(d architecture.Design, name string) bool {
+	asked := func(by string) bool { return slices.Contains(airlineunit.Asks(by, d.Token), name) }
+	loads := name != airlineunit.UnitAuth && name != airlineunit.UnitBookings
+	return d.Store == architecture.Mongo && !loads && !slices.ContainsFunc(d.Units, asked)
 }
 
 // how units call each other.

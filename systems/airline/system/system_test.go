@@ -351,3 +351,29 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		t.Error("there is a way from a variant to itself")
 	}
 }
+
+// TestWhatCanBeReplicated: HAProxy, and units that load nothing, keep all in a server, and are
+// asked by no other.
+func TestWhatCanBeReplicated(t *testing.T) {
+	for _, c := range []struct {
+		architecture, store, sessions string
+		want                          []string
+	}{
+		{architecture.Services, architecture.Embedded, architecture.Token, []string{front}},
+		{architecture.Services, architecture.Mongo, architecture.Ask, []string{airlineunit.UnitBookings, front}},
+		{architecture.Services, architecture.Mongo, architecture.Token, []string{airlineunit.UnitAuth, airlineunit.UnitBookings, front}},
+		{architecture.Monolith, architecture.Mongo, architecture.Ask, []string{front}},
+	} {
+		v := variant(c.architecture, map[string]string{architecture.KnobStore: c.store, architecture.KnobSessions: c.sessions})
+		layout, _ := layoutOf(t, v, point(map[string]float64{lab.FactorUsers: 3}))
+		var got []string
+		for _, unit := range layout.Units {
+			if unit.Scalable {
+				got = append(got, unit.Name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s, %s, %s: %v can be replicated, want %v", c.architecture, c.store, c.sessions, got, c.want)
+		}
+	}
+}

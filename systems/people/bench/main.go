@@ -4,8 +4,9 @@
 // Cassandra, where that is installed; and what sealing a profile costs.
 //
 // Each row is played in rounds, in each of which every side runs once, in random order; a
-// ratio is that of the rounds, with its 95 % interval. It prints all figures and writes
-// them as JSON to the file named by -out.
+// ratio is that of the rounds, with its 95 % interval. Before the first, some are played
+// that do not count, until the compiler of Cassandra's runtime has done its work. It prints
+// all figures and writes them as JSON to the file named by -out.
 package main
 
 import (
@@ -32,9 +33,9 @@ import (
 
 // options are the settings of a run.
 type options struct {
-	out                      string
-	rounds, records, clients int
-	seed                     uint64
+	out                              string
+	warmUp, rounds, records, clients int
+	seed                             uint64
 }
 
 func main() {
@@ -44,8 +45,9 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/people.json", "`file` for the figures as JSON")
-	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
-	flag.IntVar(&o.records, "records", 4000, "persons that are created and fetched per trial")
+	flag.IntVar(&o.warmUp, "warmup", 4, "rounds of each store before those that count")
+	flag.IntVar(&o.rounds, "rounds", 12, "rounds; the intervals need at least 2")
+	flag.IntVar(&o.records, "records", 8000, "persons that are created and fetched per trial")
 	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
 	flag.Parse()
@@ -63,8 +65,8 @@ func exitOn(err error) {
 
 // bench plays all rows, prints their figures and writes the file.
 func bench(ctx context.Context, o options) error {
-	if o.rounds < 2 || o.records < 1 || o.clients < 1 {
-		return errors.New("give at least 2 -rounds, 1 record and 1 client")
+	if o.warmUp < 0 || o.rounds < 2 || o.records < 1 || o.clients < 1 {
+		return errors.New("give at least 2 -rounds, 1 record and 1 client, and no negative -warmup")
 	}
 	all, err := playSeal(o)
 	if err != nil {
@@ -137,12 +139,15 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 	}
 	says := func(rate float64) string { return fmt.Sprintf("%.0f requests per second", rate) }
 	stock, lean := "monolith on "+store, "monolith with a lean front on "+store
-	played, err := figures.Play(ctx, figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr},
+	played, err := figures.Play(ctx, figures.Rounds{Count: o.warmUp + o.rounds, Seed: o.seed, Story: os.Stderr},
 		figures.Side[float64]{Name: stock, Play: w.stock, Says: says},
 		figures.Side[float64]{Name: lean, Play: w.lean, Says: says},
 		figures.Side[float64]{Name: "statements on " + store, Play: statements, Says: says})
 	if err != nil {
 		return nil, err
+	}
+	for i := range played {
+		played[i] = played[i][o.warmUp:]
 	}
 	for i, name := range []string{stock, lean, "statements on " + store} {
 		all = append(all, figures.Median(name, "1/s", lab.HigherIsBetter, played[i]))

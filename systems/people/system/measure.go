@@ -50,6 +50,7 @@ func metrics() []lab.Metric {
 		{Name: "cpu_per_operation", Title: "CPU time of units and database server per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
 	}
+	all = append(all, loaded.ClientMetrics()...)
 	for _, part := range parts() {
 		all = append(all,
 			lab.Metric{Name: "cpu_share" + part.suffix, Title: "share of the host's processors that is in use: " + part.title, Unit: "1", Better: lab.LowerIsBetter,

@@ -140,6 +140,9 @@ func TestEventsBehave(t *testing.T) {
 			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) }, map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
 		} {
 			t.Run(name, func(t *testing.T) {
+				if c.turned[architecture.KnobBroker] == "" { // RabbitMQ's server is one for all
+					t.Parallel()
+				}
 				design, err := architecture.New(architecture.Async, c.turned)
 				must(t, err)
 				shoptest.Run(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
@@ -160,6 +163,7 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			design, err := architecture.New(architecture.Async, turned)
 			must(t, err)
 			open := func(t testing.TB) database.Config {

@@ -55,7 +55,7 @@ func HandedOver(dir, instance string) []string {
 
 // report is what the unit has done since it was started.
 func (u *unit) report() Report {
-	r := Report{Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
+	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
 	}

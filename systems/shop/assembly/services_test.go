@@ -21,6 +21,7 @@ import (
 )
 
 func TestServicesBehave(t *testing.T) {
+	servers := databasetest.NewServers(t)
 	for name, c := range map[string]struct {
 		architecture string
 		turned       map[string]string
@@ -35,7 +36,7 @@ func TestServicesBehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+			servers.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 				behave(t, c.architecture, c.turned, open)
 			})
 		})

@@ -23,9 +23,8 @@ import (
 type UnitJob struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
-	// Unit is the kind of unit to be, and Instance the name of this one of it.
-	Unit     string `json:"unit,omitempty"`
-	Instance string `json:"instance,omitempty"`
+	// Unit is the kind of unit to be.
+	Unit string `json:"unit,omitempty"`
 	// Prepare makes and fills the tables and ends, instead of being a unit.
 	Prepare *shop.Seed `json:"prepare,omitempty"`
 }
@@ -34,7 +33,8 @@ type UnitJob struct {
 type Place struct {
 	Address string // host:port to listen on
 	Dir     string // the unit's folder
-	// Peer is the host:port of another unit, by its instance's name.
+	// Peer is the host:port of another unit, by its instance's name; of all its replicas
+	// where it has some, see rpc.Spread.
 	Peer func(instance string) (string, error)
 	// Service is the address of a backing service by its name.
 	Service func(name string) (string, error)
@@ -51,6 +51,8 @@ const (
 
 // Report is what a unit says of its work since it was started.
 type Report struct {
+	// Kind is that of the unit.
+	Kind string `json:"kind"`
 	// Databases are the counters of each database that the unit used.
 	Databases map[string]database.Counters `json:"databases,omitempty"`
 	// Messages are those that it gave to the broker and got from it.

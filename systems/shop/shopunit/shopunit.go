@@ -46,6 +46,10 @@ func Run(channel *unit.Channel, argument string) error {
 	if place.Address, err = unit.Address(); err != nil {
 		return err
 	}
+	name, err := unit.Name()
+	if err != nil {
+		return err
+	}
 	if err := share(design, job.Unit); err != nil {
 		return err
 	}
@@ -58,13 +62,13 @@ func Run(channel *unit.Channel, argument string) error {
 		}
 		close(stopped)
 	}()
-	report, err := assembly.Run(ctx, design, job.Unit, job.Instance, place, func(err error) { fmt.Fprintln(os.Stderr, job.Instance+":", err) })
+	report, err := assembly.Run(ctx, design, job.Unit, name, place, func(err error) { fmt.Fprintln(os.Stderr, name+":", err) })
 	if err != nil {
 		return err
 	}
 	select {
 	case err := <-commanded:
-		for _, path := range assembly.HandedOver(dir, job.Instance) {
+		for _, path := range assembly.HandedOver(dir, name) {
 			err = errors.Join(err, channel.HandOver(path))
 		}
 		return errors.Join(err, channel.Report(report))

@@ -44,7 +44,7 @@ func command(t *testing.T, dir, address string, job assembly.UnitJob) *exec.Cmd 
 		t.Fatal(err)
 	}
 	unit := exec.Command(os.Args[0])
-	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
+	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_UNIT=shop", "CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
 	unit.Stderr = os.Stderr
 	return unit
 }
@@ -57,7 +57,7 @@ func startShop(t *testing.T, dir, address string) (unit *exec.Cmd, commands io.W
 	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).Run(); err != nil {
 		t.Fatalf("prepare: %v", err)
 	}
-	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop", Instance: "shop"})
+	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop"})
 	commands, err := unit.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +183,7 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 
 func TestShopUnitRefusesBadJobs(t *testing.T) {
 	t.Setenv("CLEAVE_ADDRESS", "127.0.0.1:9")
+	t.Setenv("CLEAVE_UNIT", "shop")
 	t.Setenv("CLEAVE_DIR", t.TempDir())
 	t.Setenv("CLEAVE_SERVICE_DATABASE", "")
 	for _, c := range []struct{ job, reason string }{

@@ -15,7 +15,7 @@ func metrics() []lab.Metric {
 		return lab.Metric{Name: quantity + "_per_order", Title: title, Unit: unit, Better: lab.LowerIsBetter,
 			Kind: lab.KindCount, Quantity: quantity, Per: lab.PerOperation, Source: lab.FromSystem, Phrase: phrase}
 	}
-	return []lab.Metric{
+	return append([]lab.Metric{
 		{Name: "completion_time_p99", Unit: "s", Better: lab.LowerIsBetter,
 			Title: "99th percentile of the time from intended start to final order",
 			Kind:  lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem, Clocks: true},
@@ -68,7 +68,7 @@ func metrics() []lab.Metric {
 		{Name: "peak_memory", Unit: "B", Better: lab.LowerIsBetter,
 			Title: "peak memory of shop and backing services, the sum over all",
 			Kind:  lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
-	}
+	}, loaded.ClientMetrics()...)
 }
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
@@ -92,7 +92,7 @@ func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered
 		return found, err
 	}
 	if len(left.Faults) == 0 && orders.all > 0 { // the report of a unit that was killed tells of its last life only
-		if found.Traffic, err = traffic(v, left.Reports, orders.all); err != nil {
+		if found.Traffic, err = traffic(left.Reports, orders.all); err != nil {
 			return found, err
 		}
 	}

@@ -42,23 +42,18 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 
 // traffic is what units have sent since they were started, divided by the orders of the
 // trial.
-func traffic(v lab.Variant, reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err != nil {
-		return nil, err
-	}
+func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic
 	for _, r := range reports {
-		i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return slices.Contains(u.Instances(), r.Unit) })
-		if i < 0 {
-			continue // the generator
+		if r.Unit == RoleGenerator {
+			continue
 		}
 		var said assembly.Report
 		if err := json.Unmarshal(r.Data, &said); err != nil {
 			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
 		}
 		add := func(to, what string, count int64) {
-			all = append(all, lab.Traffic{From: design.Units[i].Name, To: to, What: what, PerOperation: float64(count) / float64(orders)})
+			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what, PerOperation: float64(count) / float64(orders)})
 		}
 		for to, calls := range said.Calls {
 			add(to, "calls", calls)

@@ -41,12 +41,12 @@ func usedBy(t *testing.T, name, unit string) (to []string) {
 }
 
 func TestTrafficIsPerOrder(t *testing.T) {
-	said, err := json.Marshal(assembly.Report{Calls: map[string]int64{"payments": 30}, Messages: &assembly.Messages{Published: 5, Delivered: 20}})
+	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30}, Messages: &assembly.Messages{Published: 5, Delivered: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports := []lab.UnitReport{{Unit: RoleGenerator, Data: []byte("[]")}, {Unit: "orders", Data: said}}
-	got, err := traffic(lab.Variant{Architecture: "sync"}, reports, 10)
+	reports := []lab.UnitReport{{Unit: RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
+	got, err := traffic(reports, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,13 +186,14 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
 		for _, instance := range kind.Instances() {
-			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Unit: kind.Name, Instance: instance})
+			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Unit: kind.Name})
 			if err != nil {
 				return nil, err
 			}
 			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
+			unit.Scalable = kind.Replicas == 1 // what it keeps is in databases and the broker
 			if d.Binding.OverUnix() {
-				unit.Volume = socketsVolume
+				unit.Volume, unit.Scalable = socketsVolume, false // sockets are found by the names of units
 			}
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
 			unit.Uses = uses(d, kind)

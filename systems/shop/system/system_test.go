@@ -263,3 +263,32 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		t.Error("a trial that was not played to its end is more than unknown")
 	}
 }
+
+// TestWhatCanBeReplicated: units that are found by their addresses, and are not replicas
+// already.
+func TestWhatCanBeReplicated(t *testing.T) {
+	for _, c := range []struct {
+		architecture string
+		knobs        map[string]string
+		want         []string
+	}{
+		{architecture.Monolith, nil, []string{"shop"}},
+		{architecture.MonolithHA, nil, []string{"balancer"}},
+		{architecture.Sync, map[string]string{architecture.KnobReplicas: "payments=2"}, []string{"catalog", "customers", "inventory", "shipping", "orders"}},
+		{architecture.SyncTuned, map[string]string{architecture.KnobBinding: string(architecture.HTTPLeanUnix)}, nil},
+	} {
+		l, err := System{Generator: &generator{}}.Layout(variant(c.architecture, c.knobs), point(map[string]float64{lab.FactorRate: 10}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, unit := range l.Units {
+			if unit.Scalable {
+				got = append(got, unit.Name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %v: %v can be replicated, want %v", c.architecture, c.knobs, got, c.want)
+		}
+	}
+}

@@ -33,6 +33,7 @@ const (
 	KnobBroker     = "broker"
 	KnobDocuments  = "documents"
 	KnobFront      = "front"
+	KnobMedia      = "media_check"
 )
 
 // Values of knobs.
@@ -56,6 +57,8 @@ const (
 	Memcached = "memcached"
 	SQLite    = "sqlite"
 	Mongo     = "mongo"
+	Own       = "own"
+	Third     = "third-party"
 )
 
 // UnitFront is the unit with the public interface.
@@ -77,6 +80,7 @@ type Design struct {
 	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
 	Documents  string // kind of the document store
 	Nginx      bool   // nginx is in front
+	ThirdParty bool   // somebody else looks at media, for whom posts wait
 }
 
 func knobs() []lab.Knob {
@@ -90,6 +94,7 @@ func knobs() []lab.Knob {
 		{Name: KnobBroker, Values: []string{NATS, RabbitMQ}, Summary: "the broker of events"},
 		{Name: KnobDocuments, Values: []string{SQLite, Mongo}, Summary: "what keeps users, links, posts and timelines"},
 		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},
+		{Name: KnobMedia, Values: []string{Own, Third}, Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms, 4 connections per unit)"},
 	}
 }
 
@@ -124,7 +129,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
-		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments], Nginx: settings[KnobFront] == Nginx,
+		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments], Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}
 	if settings[KnobFanOutBy] == ByEvents {
 		if d.OnRead {

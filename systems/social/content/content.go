@@ -1,7 +1,7 @@
 // Package content is the components that make the parts of a post: unique ids, texts with
 // mentions and links, short names of links, media.
 //
-// Entry points: NewIDs, NewTexts, NewShortURLs, Media.
+// Entry points: NewIDs, NewTexts, NewShortURLs, NewMedia.
 package content
 
 import (
@@ -153,21 +153,62 @@ func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) 
 }
 
 // Media is the component of that name.
-type Media struct{}
+type Media struct {
+	third *thirdParty // who looks at media, too; nil: nobody
+}
 
-var _ parts.Media = Media{}
+var _ parts.Media = (*Media)(nil)
+
+// NewMedia checks what is attached. With a third party it waits for its word, too.
+func NewMedia(third bool) *Media {
+	if !third {
+		return &Media{}
+	}
+	return &Media{&thirdParty{connections: make(chan struct{}, thirdConnections)}}
+}
+
+// thirdParty stands in for somebody else's service that looks at media before they are shown.
+// It is the bottleneck that waits: whoever calls it is slow without using a processor, and
+// can do more only with more connections, so with more replicas.
+type thirdParty struct{ connections chan struct{} }
+
+const (
+	// thirdConnections are what it grants each of its clients.
+	thirdConnections = 4
+	// thirdTakes is how long it takes for a post.
+	thirdTakes = 100 * time.Millisecond
+)
+
+// look waits for a connection, and for the answer.
+func (t *thirdParty) look(ctx context.Context) error {
+	select {
+	case t.connections <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-t.connections }()
+	select {
+	case <-time.After(thirdTakes):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
 // Attach checks what shall be attached; the media themselves are somewhere else.
-func (Media) Attach(_ context.Context, in *pb.MediaList) (*pb.MediaList, error) {
+func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, error) {
 	if n := len(in.GetMedia()); n > social.MaxMedia {
 		return nil, social.Problemf(social.InvalidArgument, "%d media are attached: use at most %d", n, social.MaxMedia)
 	}
-	for _, m := range in.GetMedia() {
-		if !mediumID.MatchString(m.GetId()) || m.GetType() != "png" && m.GetType() != "jpg" && m.GetType() != "mp4" {
-			return nil, social.Problemf(social.InvalidArgument, "the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", m.GetId(), m.GetType())
+	for _, one := range in.GetMedia() {
+		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" && one.GetType() != "mp4" {
+			return nil, social.Problemf(social.InvalidArgument, "the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", one.GetId(), one.GetType())
 		}
 	}
-	return in, nil
+	if m.third == nil || len(in.GetMedia()) == 0 {
+		return in, nil
+	}
+	return in, m.third.look(ctx)
 }

@@ -184,7 +184,7 @@ func (u *Unit) host(part string) {
 	case parts.TextsName:
 		all.Texts = content.NewTexts(all.Users, all.ShortURLs)
 	case parts.MediaName:
-		all.Media = content.Media{}
+		all.Media = content.NewMedia(u.design.ThirdParty)
 	case parts.PostsName:
 		all.Posts = posts.New(store, u.cache)
 	case parts.UserTimelinesName:

@@ -1,0 +1,115 @@
+package loaded
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// replica is a unit that can be killed and started again at its address.
+type replica struct {
+	address string
+	server  *http.Server
+	took    atomic.Int64
+}
+
+func (r *replica) start(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.took.Add(1)
+		_, _ = io.Copy(w, q.Body) // the client looks at what came
+	})}
+	go func() { _ = r.server.Serve(listener) }() // until it is closed
+}
+
+// twoBehind starts two replicas of a unit, and the front before them.
+func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*replica) {
+	t.Helper()
+	layout, err := lab.Variant{Replicas: map[string]int{"unit": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{front, {Name: "unit", Scalable: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports, err := launch.ReservePorts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ports.Close)
+	endpoints := map[string]lab.Endpoint{}
+	for n, unit := range []string{"unit", "unit-2"} {
+		address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[n])
+		replicas[n], endpoints[unit] = &replica{address: address}, lab.Endpoint{Bind: address, Dial: address}
+		replicas[n].start(t)
+		t.Cleanup(func() { _ = replicas[n].server.Close() })
+	}
+	return "http://" + startFront(t, layout.Units[0], endpoints), replicas
+}
+
+// TestAFrontPassesOverADeadReplica: while one of two units is dead, every call goes to the
+// other, those that must not be sent twice, too; and the first has its share again when it
+// is back. Only calls that it had been sent may have failed.
+func TestAFrontPassesOverADeadReplica(t *testing.T) {
+	haproxy := append(ProxyDefaults(5), "frontend clients", ProxyBind, "  default_backend units", "backend units", ProxyServer("unit"))
+	for name, front := range map[string]lab.UnitSpec{
+		"nginx": Nginx("front", 5, Route{"/", []string{"unit"}}), "haproxy": Proxy("front", haproxy, []string{"unit"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, replicas := twoBehind(t, front)
+			var clients sync.WaitGroup
+			var known atomic.Bool
+			var early, late atomic.Int64
+			for range 8 {
+				clients.Go(func() {
+					for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+						failed := &early
+						if known.Load() {
+							failed = &late
+						}
+						if !post(url) {
+							failed.Add(1)
+						}
+					}
+				})
+			}
+			time.Sleep(300 * time.Millisecond)
+			_ = replicas[1].server.Close()
+			time.Sleep(50 * time.Millisecond) // until the front has heard of it: what it sends before on a kept connection it cannot take back
+			known.Store(true)
+			clients.Wait()
+			had := replicas[1].took.Load()
+			if late.Load() > 0 || early.Load() > 16 || had == 0 {
+				t.Errorf("%d calls failed that were begun while a replica was dead, %d before the front had heard of it, of %d", late.Load(), early.Load(), had)
+			}
+			replicas[1].start(t)
+			for end := time.Now().Add(10 * time.Second); replicas[1].took.Load() == had; {
+				if !post(url) || time.Now().After(end) {
+					t.Fatal("a call fails with both alive, or none goes to the one that is back")
+				}
+			}
+		})
+	}
+}
+
+// post reports whether a call that must not be repeated is answered with what it brought.
+func post(url string) bool {
+	answer, err := http.Post(url, "text/plain", strings.NewReader("once"))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	return err == nil && answer.StatusCode == http.StatusOK && string(body) == "once"
+}

@@ -1,0 +1,87 @@
+package socialunit
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/timelines"
+)
+
+// TestAHotUser: one whom very many follow fails nobody, and all have the post.
+func TestAHotUser(t *testing.T) {
+	const users = 2500
+	people := &population.Population{Users: users, Friends: make([][]int, users+1)}
+	for u := 2; u <= users; u++ {
+		people.Friends[1], people.Friends[u] = append(people.Friends[1], u), []int{1}
+	}
+	n := start(t, architecture.Monolith, nil, people)
+	id := n.compose(t, 1, "to all of you")
+	for _, user := range []int{2, 999, 1000, 1001, 1002, 2001, users} { // around the ends of pages
+		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
+			t.Errorf("user %d reads %v", user, got)
+		}
+	}
+}
+
+// TestATimelineOfAMillion is read page by page, from its ends and its middle, in memory that
+// does not grow with it.
+func TestATimelineOfAMillion(t *testing.T) {
+	if os.Getenv("CLEAVE_LARGE") == "" {
+		t.Skip("a million entries take up to minutes: CLEAVE_LARGE=1 go test ./systems/social/socialunit -run Million")
+	}
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, architecture.Monolith, nil, people)
+	id := n.compose(t, 2, "the post of them all")
+	store, err := OpenStore(t.Context(), n.documents, parts.HomeTimelinesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	const million, some = 1_000_000, 1000
+	entries := make([]document.Document, some)
+	for at := 0; at < million; at += some {
+		for i := range entries {
+			entries[i] = document.Document{ID: fmt.Sprintf("%016x.1", at+i), Version: 1, Body: json.RawMessage(`{"owner":"1"}`)}
+		}
+		if _, err := store.Upsert(t.Context(), timelines.HomeCollection.Name, entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse
+	}
+	before := heap()
+	for _, from := range []int{million, million / 2, 600} {
+		path := fmt.Sprintf("/home-timelines/1?start=400&count=100&before=%016x", from)
+		if status, body := n.ask(t, "GET", path, ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest || !strings.Contains(body, string(social.InvalidArgument)) {
+		t.Errorf("what no page reaches: %d %s", status, body)
+	}
+	n.compose(t, 2, "one more")
+	if got := n.timeline(t, "/user-timelines/2"); len(got) != 2 || got[1] != id {
+		t.Errorf("the timeline of the author is %v", got)
+	}
+	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+		t.Errorf("reading it has left %d MiB in memory", grown>>20)
+	}
+}
