@@ -19,6 +19,8 @@ type ServiceSpec struct {
 	// Loopback is set by the conductor: a server of the user provides the service, on the
 	// loopback addresses of the conductor's host, which units in other networks do not reach.
 	Loopback bool
+	// Files is set by the conductor: the service is a folder of the conductor's host.
+	Files bool
 }
 
 // Backing provides backing services of one kind.
@@ -46,6 +48,12 @@ type PermanentBacking interface {
 type EmbeddedBacking interface {
 	Backing
 	Embedded()
+}
+
+// FileBacking is an EmbeddedBacking whose services are folders; see FileService.
+type FileBacking interface {
+	EmbeddedBacking
+	Files()
 }
 
 // Service is one backing service during one trial.

@@ -20,10 +20,22 @@ type Deployer interface {
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
 }
 
+// Incapable is why a deployer cannot carry a layout that others can: it has not the means.
+type Incapable struct{ Why string }
+
+// Error implements error.
+func (i *Incapable) Error() string { return i.Why }
+
 // Clustered is what a deployer is that has hosts of its own.
 type Clustered interface {
-	// Nodes are the names of those that faults can be done to.
-	Nodes() []string
+	// Nodes are the names of those that faults can be done to, and which these are.
+	Nodes() (names []string, faults []FaultKind)
+}
+
+// Placed is what a deployment is that knows what runs on which of its hosts.
+type Placed interface {
+	// UnitsOn are the units on a node as they are now; false: there is no such node.
+	UnitsOn(node string) (units []string, known bool)
 }
 
 // The deployments that studies can name.
@@ -87,6 +99,8 @@ type Unit struct {
 	PID  int    `json:"pid"`
 	// Span says which processes are the unit: PID alone, unless set.
 	Span Span `json:"span,omitempty"`
+	// Standby units do not run yet; who adds them says so (Autoscaled).
+	Standby bool `json:"-"`
 }
 
 // Span says which processes belong to a unit.
@@ -115,6 +129,9 @@ func AddressOf(peer string) string { return "{address:" + peer + "}" }
 // AddressSeparator stands between the addresses of a peer that runs several times.
 const AddressSeparator = ","
 
+// StandbyMark is before the address of a replica that need not be there yet.
+const StandbyMark = "?"
+
 // Variables that a deployer gives to a unit that it reaches over the network.
 const (
 	// EnvironmentVariable names a file with more variables, the following among them:
@@ -140,6 +157,8 @@ const (
 	EventFinished EventKind = "finished"
 	// EventClock: the answer to CommandClock, as a ClockAnswer.
 	EventClock EventKind = "clock"
+	// EventUsage: the answer to CommandUsage, as a UsageAnswer.
+	EventUsage EventKind = "usage"
 	// EventFile: a piece of a file that the unit hands over, as a FilePiece.
 	EventFile EventKind = "file"
 	// EventReport: the unit's own account of its work; the last thing it sends.
@@ -174,6 +193,7 @@ const (
 	CommandStart CommandKind = "start" // begin the job; the clock starts here
 	CommandStop  CommandKind = "stop"  // finish what is under way, hand over, report and end
 	CommandClock CommandKind = "clock" // answer, while another command is awaited, with what the clock says
+	CommandUsage CommandKind = "usage" // answer, while another command is awaited, with what the process has used
 )
 
 // Command is one line that a unit reads from its standard input, as JSON.

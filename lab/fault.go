@@ -34,7 +34,8 @@ type FaultKind string
 // The kinds of faults. Deployers say which of them they can do (Deployer.Faults).
 const (
 	// FaultKill ends the target with SIGKILL; it is started again when that is over,
-	// with the same address and content.
+	// with the same address and content. A node that is killed has lost all processes, its
+	// memory and its network.
 	FaultKill FaultKind = "kill"
 	// FaultRestart ends it in the same way and starts it again at once: the target is
 	// gone for as long as its start takes. It has no Heal.

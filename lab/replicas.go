@@ -20,27 +20,34 @@ const (
 // replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
 // orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
 // commas, where it would get one; in the files of a foreign unit a line with the address
-// is repeated for each. All mistakes are named at once.
+// is repeated for each. Of a unit that the platform scales all replicas are there that it
+// may add, on standby. All mistakes are named at once.
 func (v Variant) Scale(l Layout) (Layout, error) {
-	if len(v.Replicas) == 0 && len(v.Limits) == 0 && v.Network == (Network{}) {
+	if len(v.Replicas)+len(v.Limits)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.networked(&l), v.checkReplicas(l)); err != nil {
+	if err := errors.Join(v.limit(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
 		return l, err
 	}
 	var units []UnitSpec
+	most := v.mostReplicas()
 	for _, unit := range l.Units {
-		for _, name := range replicaNames(unit.Name, v.Replicas[unit.Name]) {
+		autoscale, scaled := v.Autoscale[unit.Name]
+		if scaled {
+			unit.Autoscale = &autoscale
+		}
+		for _, name := range replicaNames(unit.Name, most[unit.Name]) {
 			replica := unit
 			if replica.Name = name; name != unit.Name {
-				replica.Group = unit.Name
+				replica.Group, replica.Autoscale, replica.Standby = unit.Name, nil, scaled
 			}
 			units = append(units, replica)
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(v.Replicas)) {
+	for _, group := range slices.Sorted(maps.Keys(most)) {
 		for i := range units {
-			units[i].meet(group, replicaNames(group, v.Replicas[group]))
+			_, scaled := v.Autoscale[group]
+			units[i].meet(group, replicaNames(group, most[group]), scaled)
 		}
 	}
 	l.Units = units
@@ -56,6 +63,7 @@ func (v Variant) Scaling() string {
 			parts = append(parts, fmt.Sprintf("%d x %s", n, unit))
 		}
 	}
+	parts = append(parts, v.autoscaling()...)
 	for _, unit := range slices.Sorted(maps.Keys(v.Limits)) {
 		parts = append(parts, unit+": "+v.Limits[unit].String())
 	}
@@ -89,8 +97,9 @@ func (v Variant) checkReplicas(l Layout) error {
 		can = "what can be replicated: " + strings.Join(scalable, ", ")
 	}
 	var mistakes []error
-	for _, name := range slices.Sorted(maps.Keys(v.Replicas)) {
-		n := v.Replicas[name]
+	most := v.mostReplicas()
+	for _, name := range slices.Sorted(maps.Keys(most)) {
+		n := most[name]
 		switch {
 		case !taken[name]:
 			mistakes = append(mistakes, fmt.Errorf("replicas: there is no unit %q; %s", name, can))
@@ -136,16 +145,21 @@ func (v Variant) limit(l *Layout) error {
 	return fmt.Errorf("limits: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
-// meet gives a unit that has a group as its peer all replicas of it.
-func (u *UnitSpec) meet(group string, replicas []string) {
+// meet gives a unit that has a group as its peer all replicas of it. Where the platform scales
+// it, all but the first are marked as ones that may not be there yet.
+func (u *UnitSpec) meet(group string, replicas []string, scaled bool) {
 	at := slices.Index(u.Peers, group)
 	if at < 0 || len(replicas) == 1 {
 		return
 	}
 	u.Peers = slices.Insert(slices.Clone(u.Peers), at+1, replicas[1:]...)
 	var addresses []string
-	for _, replica := range replicas {
-		addresses = append(addresses, AddressOf(replica))
+	for i, replica := range replicas {
+		mark := ""
+		if scaled && i > 0 {
+			mark = StandbyMark
+		}
+		addresses = append(addresses, mark+AddressOf(replica))
 	}
 	all := strings.Join(addresses, AddressSeparator)
 	u.Env = slices.Clone(u.Env)

@@ -6,6 +6,8 @@ const (
 	ResponseTime = "response_time"
 	// ServiceTime runs from the actual sending to the answer: uncorrected.
 	ServiceTime = "service_time"
+	// Relief is when the tail of a load was within its objective for good.
+	Relief = "relief"
 	// CompletionTime runs from the intended start to the final business state.
 	CompletionTime = "completion_time"
 	// Staleness runs from a change in the write side until a read model shows it.

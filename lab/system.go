@@ -214,13 +214,14 @@ type Layout struct {
 	// foreign gets their addresses (see ServiceVariable).
 	Services []ServiceSpec
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
-	// services; who deploys it says so (Clustered).
-	Nodes []string
+	// services, and NodeFaults which these are; who deploys it says so (Clustered).
+	Nodes      []string
+	NodeFaults []FaultKind
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:
-// CLEAVE_RUN (the run's label), CLEAVE_DIR (its volume), and CLEAVE_ADDRESS (the
-// host:port to listen on) where Listens.
+// CLEAVE_RUN (the run's label), CLEAVE_UNIT (its name), CLEAVE_DIR (its volume), and
+// CLEAVE_ADDRESS (the host:port to listen on) where Listens.
 type UnitSpec struct {
 	Name string // unique in the layout: "core", "worker-007"
 	Role string // what metering sums over: "core", "worker"
@@ -297,6 +298,10 @@ type UnitSpec struct {
 	Scalable bool
 	// Group is set by Scale: the unit that this one is a further replica of.
 	Group string
+	// Autoscale is set by Scale where the platform adds replicas of the unit. These are on
+	// Standby: the deployer does not start them.
+	Autoscale *Autoscale
+	Standby   bool
 	// Faults are what the trial will do to the unit: for some of that a deployer has to
 	// be ready before the unit starts.
 	Faults []FaultKind

@@ -58,6 +58,8 @@ type Trial struct {
 	Network string `json:"network,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
+	// Arrivals are replicas that the platform has added, in their order.
+	Arrivals []Arrival `json:"arrivals,omitempty"`
 	// Faults are what was done to the trial on purpose, in the order of doing.
 	Faults []FaultRecord `json:"faults,omitempty"`
 }

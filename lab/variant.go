@@ -22,6 +22,8 @@ type Variant struct {
 	// See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty"`
+	// Autoscale are units whose replicas the platform adds, by their names.
+	Autoscale map[string]Autoscale `json:"autoscale,omitempty"`
 	// Network is the one between the generator and the system; zero: the deployment's own.
 	Network Network `json:"network,omitzero"`
 	// TwinOf names the variant that this one repeats under a second name. The

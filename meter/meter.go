@@ -33,6 +33,10 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	}
 	w := newWorker(m, units)
 	for _, unit := range units {
+		if unit.Standby {
+			w.probes = append(w.probes, &lives{unit: unit})
+			continue
+		}
 		p, about, err := openSource(unit)
 		if err != nil {
 			w.close()

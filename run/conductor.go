@@ -290,6 +290,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if !found {
 		return setting{}, fmt.Errorf("there is no deployment %q on this host", variant.Deployment)
 	}
+	if err := variant.ScaledBy(deployer); err != nil {
+		return setting{}, fmt.Errorf("variant %s: %w", variant.Name, err)
+	}
 	layout, err := e.System.Layout(variant, point, planned.Seed)
 	if err == nil {
 		layout, err = variant.Scale(layout)
@@ -297,7 +300,8 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	for i, spec := range layout.Services {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
-		layout.Services[i].Loopback = permanent && !embedded
+		_, files := e.Backings[spec.Kind].(lab.FileBacking)
+		layout.Services[i].Loopback, layout.Services[i].Files = permanent && !embedded, files
 	}
 	if planned.Profiled {
 		if e.Profiler == nil {
@@ -306,7 +310,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		layout = e.Profiler.Instrument(layout)
 	}
 	if clustered, is := deployer.(lab.Clustered); is {
-		layout.Nodes = clustered.Nodes()
+		layout.Nodes, layout.NodeFaults = clustered.Nodes()
 	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }

@@ -51,11 +51,11 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	for _, unit := range deployment.Units() {
 		if unit.Name != layout.Lead {
 			ours := slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
-			all = append(all, lab.FaultTarget{Name: unit.Name, Unit: ours, Parts: metered{harmer, deployment, metering}})
+			all = append(all, lab.FaultTarget{Name: unit.Name, Unit: ours, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
 		}
 	}
 	for _, node := range layout.Nodes {
-		all = append(all, lab.FaultTarget{Name: node, Parts: harmer})
+		all = append(all, lab.FaultTarget{Name: node, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
 	}
 	return all
 }
@@ -74,12 +74,22 @@ type metered struct {
 	lab.Harmer
 	deployment lab.Deployment
 	metering   lab.Metering
+	ended      []string // units, by the fault that is being done
 }
 
 // Harm implements lab.Harmer.
-func (m metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
+func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
+	m.ended = nil
 	if f.Kind.Ends() {
-		if err := m.metering.Suspend(f.Target); err != nil {
+		m.ended = []string{f.Target}
+	}
+	if placed, is := m.deployment.(lab.Placed); is && f.Kind.Ends() {
+		if units, node := placed.UnitsOn(f.Target); node {
+			m.ended = units
+		}
+	}
+	for _, unit := range m.ended {
+		if err := m.metering.Suspend(unit); err != nil {
 			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
@@ -87,12 +97,12 @@ func (m metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 }
 
 // Heal implements lab.Harmer.
-func (m metered) Heal(ctx context.Context, f lab.Fault) error {
-	if err := m.Harmer.Heal(ctx, f); err != nil || !f.Kind.Ends() {
+func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
+	if err := m.Harmer.Heal(ctx, f); err != nil {
 		return err
 	}
 	for _, again := range m.deployment.Units() {
-		if again.Name == f.Target {
+		if slices.Contains(m.ended, again.Name) {
 			if err := m.metering.Resume(again); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}

@@ -33,6 +33,7 @@ type Played struct {
 	Used     lab.Metered      // between the marks
 	Reports  []lab.UnitReport // what each unit reported at its end
 	Faults   []lab.FaultRecord
+	Arrivals []lab.Arrival
 	Clocks   *lab.Clocks
 	profile  watched
 }
@@ -43,7 +44,11 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if _, err := j.Deployment.Await(ctx, lab.EventReady); err != nil {
 		return played, err
 	}
-	metering, err := j.Meter.Watch(ctx, j.Deployment.Units())
+	meter := j.Meter
+	if own, is := j.Deployment.(lab.SelfMetered); is && own.Meter() != nil {
+		meter = own.Meter()
+	}
+	metering, err := meter.Watch(ctx, j.Deployment.Units())
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
 	}
@@ -55,7 +60,10 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	}
 	begun := time.Now()
 	if err == nil {
-		played.Finished, played.Faults, err = j.run(ctx, metering)
+		err = j.withArrivals(ctx, metering, begun, &played, func(ctx context.Context) error {
+			played.Finished, played.Faults, err = j.run(ctx, metering)
+			return err
+		})
 	}
 	if err == nil && j.Profiler != nil {
 		err = played.profile.end()
@@ -89,6 +97,29 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	played.Reports, err = j.Deployment.Reports(ctx)
 	j.lap(lab.PhaseReports)
 	return played, err
+}
+
+// withArrivals does something while it notes the replicas that the platform adds, and has the
+// meter follow them.
+func (j Job) withArrivals(ctx context.Context, metering lab.Metering, begun time.Time, played *Played, do func(context.Context) error) error {
+	scaled, is := j.Deployment.(lab.Autoscaled)
+	if !is {
+		return do(ctx)
+	}
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() {
+		watched <- scaled.Arrivals(watching, func(a lab.Arrived) error {
+			if err := metering.Resume(a.Unit); err != nil {
+				return fmt.Errorf("meter: %w", err)
+			}
+			played.Arrivals = append(played.Arrivals, lab.Arrival{Unit: a.Name, Asked: a.Asked.Sub(begun).Seconds(), Ready: a.Ready.Sub(begun).Seconds()})
+			return nil
+		})
+	}()
+	err := do(ctx)
+	stop()
+	return errors.Join(err, <-watched)
 }
 
 func (j Job) lap(phase lab.PhaseName) {

@@ -148,6 +148,7 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
 			"replicas":     func(n *yaml.Node) { v.Replicas = r.replicas(n) },
 			"limits":       func(n *yaml.Node) { v.Limits = r.limits(n) },
+			"autoscale":    func(n *yaml.Node) { v.Autoscale = r.autoscale(n) },
 			"network": func(n *yaml.Node) {
 				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay), "rate": r.rate("rate", &v.Network.Rate)})
 			},
@@ -169,6 +170,19 @@ func (r *reader) replicas(node *yaml.Node) map[string]int {
 		replicas[key.Value] = n
 	})
 	return replicas
+}
+
+func (r *reader) autoscale(node *yaml.Node) map[string]lab.Autoscale {
+	scaled := map[string]lab.Autoscale{}
+	r.pairs(node, "autoscale", func(key, value *yaml.Node) {
+		var a lab.Autoscale
+		r.object(value, "the autoscaling of "+key.Value, fields{
+			"max": r.whole("max", 2, lab.MaxReplicas, &a.Max),
+			"cpu": r.share("cpu", &a.CPU),
+		}, "max", "cpu")
+		scaled[key.Value] = a
+	})
+	return scaled
 }
 
 func (r *reader) limits(node *yaml.Node) map[string]lab.Limits {

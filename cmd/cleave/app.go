@@ -142,15 +142,19 @@ func programs() (own, units string, err error) {
 
 // deployers are the deployments that this program brings. label marks all that
 // they start.
-func deployers(own, units, label string) map[string]lab.Deployer {
+func deployers(own, units, label string) (map[string]lab.Deployer, error) {
+	users, err := usersCluster()
+	if err != nil {
+		return nil, err
+	}
 	processes := process.New(units, []string{own, janitorName}, []string{own, keeperName}, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
-		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label),
+		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label, users),
 		lab.Swarm:        swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm)),
-	}
+	}, nil
 }
 
 // isTerminal reports whether w is a terminal that people look at.

@@ -20,10 +20,12 @@ import (
 const (
 	// firstFault is when the first fault begins, in seconds, where nothing is said.
 	firstFault = 1.0
-	// unitReturns and serviceReturns are how long a restart may take before the load
-	// could be over too early for the next fault, in seconds. RabbitMQ takes five.
+	// unitReturns, serviceReturns and nodeReturns are how long a restart may take before the load
+	// could be over too early for the next fault, in seconds. RabbitMQ takes five, a node
+	// of Kubernetes with ten pods as long.
 	unitReturns    = 1.5
 	serviceReturns = 10.0
+	nodeReturns    = 15.0
 	// loadAfter is how long the load goes on after the last restart, in seconds.
 	loadAfter = 1.0
 	// faultyRate bounds the operations per second of a check with faults. Those that are
@@ -144,8 +146,12 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 		if err != nil {
 			return nil, err
 		}
-		if clustered, is := deployers("", "", "")[v.Deployment].(lab.Clustered); is {
-			layout.Nodes = clustered.Nodes()
+		ways, err := deployers("", "", "")
+		if err != nil {
+			return nil, err
+		}
+		if clustered, is := ways[v.Deployment].(lab.Clustered); is {
+			layout.Nodes, layout.NodeFaults = clustered.Nodes()
 		}
 		all = append(all, layout)
 	}
@@ -179,6 +185,9 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 		if service.Name == f.Target {
 			return f.After + f.Heal + serviceReturns
 		}
+	}
+	if slices.Contains(layout.Nodes, f.Target) && f.Kind.Ends() {
+		return f.After + f.Heal + nodeReturns
 	}
 	return f.After + f.Heal + unitReturns
 }

@@ -37,7 +37,7 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm", exitFine,
 			[]string{"services            valid    200", "services-two-hosts  valid    200"}},
 		{"the node of the lead", "check shop --architecture sync --deploy swarm --fault cut:node-1", exitBadPlan, []string{"there is no such unit", "node-2, node-3, node-4"}},
-		{"a node that is killed", "check shop --architecture sync --deploy swarm --fault kill:node-3", exitBadPlan, []string{"it is a node, to which only cut can be done"}},
+		{"a node that is killed", "check shop --architecture sync --deploy swarm --fault kill:node-3", exitBadPlan, []string{"it is a node, to which only these can be done: [cut]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)

@@ -106,7 +106,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 // killInLoad kills the server that is marked as soon as the shop takes orders.
 func (e *experiment) killInLoad(label, mark, architecture string) {
 	e.t.Helper()
-	front := map[string]string{"monolith": `"instance":"shop"`, "monolith-ha": "haproxy", "async": `"instance":"orders"`}[architecture]
+	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "async": `"unit":"orders"`}[architecture]
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
 	until(e.t, "the shop is ready", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
 	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "agent")); return n, n > 0 })

@@ -23,6 +23,7 @@ type deployFlag string
 // registerDeploy makes the flag.
 func registerDeploy(command *cobra.Command, into *deployFlag) {
 	command.Flags().Var(into, deployFlagName, "deploy every variant in this `way`: "+strings.Join(lab.Deployments(), ", "))
+	registerCluster(command)
 }
 
 // deployment is that of variants that no study file names.
@@ -30,12 +31,22 @@ func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), 
 
 // missing says what this host lacks for a variant; nil: nothing.
 func missing(v lab.Variant) error {
+	ways, err := deployers("", "", "")
+	if err == nil {
+		err = v.ScaledBy(ways[v.Deployment])
+	}
+	if err != nil {
+		return err
+	}
 	if v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge {
 		if err := docker.Missing(); err != nil {
 			return err
 		}
 	}
 	if v.Deployment == lab.Kubernetes {
+		if users, err := usersCluster(); err != nil || users != nil {
+			return err
+		}
 		if err := kubernetes.Missing(); err != nil {
 			return err
 		}

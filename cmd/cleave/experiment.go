@@ -288,7 +288,7 @@ func (a app) begin(command *cobra.Command, plan lab.Plan, flags *experimentFlags
 func (a app) resumed(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context", "kubeconfig", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})
@@ -329,8 +329,12 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
+	ways, err := admittedDeployers(plan, own, units, label.String())
+	if err != nil {
+		return nil, err
+	}
 	return &run.Conductor{
-		System: system, Deployers: deployers(own, units, label.String()), Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{}, Injector: fault.Injector{}, Host: meter.NewHost(version),
+		System: system, Deployers: ways, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{}, Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }

@@ -188,7 +188,7 @@ design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 // and leave nothing in the shop.
 func TestBadClientsGetProblems(t *testing.T) {
 	for architecture, front := range map[string]string{
-		"monolith": `"instance":"shop"`, "monolith-ha": "haproxy", "sync": `"instance":"orders"`, "async": `"instance":"orders"`,
+		"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`, "async": `"unit":"orders"`,
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			if _, err := exec.LookPath("haproxy"); err != nil && front == "haproxy" {
@@ -323,9 +323,9 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 				}
 			})
 			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
-				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s","instance":"one"}`, c.architecture, c.knob, kind, unitOf(c.architecture)))
+				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s"}`, c.architecture, c.knob, kind, unitOf(c.architecture)))
 			unit.Env = []string{
-				"CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9", "CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
+				"CLEAVE_UNIT=one", "CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9", "CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
 				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
 			}
 			if _, err := unit.StdinPipe(); err != nil { // its end would mean that the conductor is gone

@@ -158,6 +158,9 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
 		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Notes: s.Notes,
 	}
+	if relief, relieved := reliefOf(handed.Course, g.limit); relieved {
+		read.Measures[lab.Relief] = relief
+	}
 	if len(s.Operations) > 1 {
 		for _, o := range s.Operations {
 			read.Operations = append(read.Operations, outcomeOf(o))
@@ -174,6 +177,26 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	}
 	_, read.Missed = g.limit.Judge(s)
 	return read, nil
+}
+
+// reliefOf is when the last second ended of which the 99th percentile took longer than an
+// objective permits, in seconds since the beginning of the load; 0: there was none. The end of
+// the load is no relief.
+func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, relieved bool) {
+	longest := limit.LongestTime(0).Seconds()
+	if longest == 0 || len(course) == 0 {
+		return 0, false
+	}
+	for i, slice := range course {
+		if slice.P99 != nil && *slice.P99 <= longest {
+			continue
+		}
+		if i == len(course)-1 {
+			return 0, false
+		}
+		seconds = slice.End
+	}
+	return seconds, true
 }
 
 // outcomeOf is what is kept of one operation.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -108,5 +109,40 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("measures %v, want %v", got, want)
+	}
+}
+
+// TestRelief: it comes with the last second that was too slow; a load that ends so had none.
+func TestRelief(t *testing.T) {
+	limit, err := objective.Parse("p99<100ms,errors<1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	course := func(tails ...float64) (all []lab.Slice) {
+		for i, p99 := range tails {
+			s := lab.Slice{End: float64(i + 1)}
+			if p99 > 0 { // else nothing was answered in it
+				s.P99 = &p99
+			}
+			all = append(all, s)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		course   []lab.Slice
+		limit    objective.Objective
+		want     float64
+		relieved bool
+	}{
+		"never slow":       {course(0.01, 0.02, 0.01), limit, 0, true},
+		"slow, then not":   {course(0.01, 0.5, 0.05, 0.2, 0.01), limit, 4, true},
+		"nothing answered": {course(0.01, 0, 0.02), limit, 2, true},
+		"slow to the end":  {course(0.01, 0.02, 0.5), limit, 0, false},
+		"no objective":     {course(0.01, 0.5, 0.01), objective.Objective{}, 0, false},
+		"no load":          {nil, limit, 0, false},
+	} {
+		if got, relieved := reliefOf(c.course, c.limit); got != c.want || relieved != c.relieved {
+			t.Errorf("%s: %g, %v; want %g, %v", name, got, relieved, c.want, c.relieved)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
-	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm"
@@ -65,7 +65,11 @@ func sweeperCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: sweeperName + " DIR", Hidden: true, Short: "remove what a conductor had when it is done or gone",
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return leftovers.Sweep(os.Stdin, args[0]) },
+		RunE: func(command *cobra.Command, args []string) error {
+			err := leftovers.Sweep(os.Stdin, args[0])
+			_, _, failed := cleanCluster(command.Context(), filepath.Base(args[0])) // of this conductor, which has ended
+			return errors.Join(err, failed)
+		},
 	}
 }
 
@@ -73,7 +77,7 @@ func (a app) cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
 		Short: "remove what an earlier cleave has left on this host",
-		Long: "Ends processes and removes directories that belong to a cleave that has died, what\nit has in Docker, and what it has made on servers that CLEAVE_USE_... names. Results\n" +
+		Long: "Ends processes and removes directories that belong to a cleave that has died, what\nit has in Docker, and what it has made on servers and a cluster that CLEAVE_USE_... name. Results\n" +
 			"are kept, and so is what may belong to a cleave that runs: it is named.",
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
@@ -100,7 +104,9 @@ func (a app) clean(ctx context.Context) error {
 	}
 	onServers, unclear, failed := named.Clean(ctx, users)
 	err = errors.Join(err, failed)
-	removed = append(removed, onServers...)
+	onCluster, unclearThere, failed := cleanCluster(ctx, "")
+	err = errors.Join(err, failed)
+	removed, unclear = append(append(removed, onServers...), onCluster...), append(unclear, unclearThere...)
 	for _, name := range removed {
 		fmt.Fprintln(a.out, "removed", name)
 	}
@@ -197,7 +203,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	if err := docker.Missing(); err != nil {
 		found.Deployments[lab.DockerHost], found.Deployments[lab.DockerBridge] = err.Error(), err.Error()
 	}
-	if err := kubernetes.Missing(); err != nil {
+	if err := missing(lab.Variant{Deployment: lab.Kubernetes}); err != nil {
 		found.Deployments[lab.Kubernetes] = err.Error()
 	}
 	if err := swarm.Missing(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
@@ -38,6 +39,8 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 			[]string{"sync          valid", "1 of 1"}},
 		{"a node is cut off", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault cut:node-2", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
+		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy kubernetes --fault kill:node-2", exitFine,
+			[]string{"services      valid", "1 of 1"}},
 		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1", exitBadPlan,
 			[]string{"there is no such unit", "node-2"}},
 	} {
@@ -57,6 +60,25 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 				t.Errorf("left are %q", groups)
 			}
 		})
+	}
+}
+
+// TestKubernetesAddsReplicas of a service that computes too much, in the middle of the load.
+func TestKubernetesAddsReplicas(t *testing.T) {
+	needKubernetes(t)
+	if err := private.MissingMetrics(); err != nil {
+		t.Skip(err)
+	}
+	study, err := filepath.Abs("testdata/autoscale.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(filepath.Join(binaries, "cleave"), "run", study)
+	command.Dir = t.TempDir()
+	out, _ := command.CombinedOutput() // the exit code tells
+	says := strings.Join(strings.Fields(string(out)), " ")
+	if code := command.ProcessState.ExitCode(); code != exitFine || !strings.Contains(says, "Autoscaling of home-timelines in scaled at computing added home-timelines-2") {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
 

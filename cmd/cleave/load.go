@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/agent"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
@@ -18,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 func (a app) loadCommand() *cobra.Command {
@@ -273,6 +276,11 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 			job, err := agent.ParseJob(text)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
+			}
+			if os.Getenv(lab.EnvironmentVariable) != "" { // in a pod, where nobody is at the standard streams
+				if in, out, err = unit.Streams(); err != nil {
+					return err
+				}
 			}
 			return agent.Serve(command.Context(), in, out, &job)
 		},

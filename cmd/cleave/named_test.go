@@ -197,7 +197,7 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 	e := u.start(longEventStudy)
 	label := e.label()
 	until(t, "the generator runs", func() (struct{}, bool) {
-		return struct{}{}, len(labelled(label, `"instance":"orderviews"`)) > 0 && len(u.left()) > 2
+		return struct{}{}, len(labelled(label, `"unit":"orderviews"`)) > 0 && len(u.left()) > 2
 	})
 	for _, command := range labelled(label, "") {
 		u.expectUntold("a command line", []byte(command))

@@ -107,7 +107,12 @@ func layout(names ...string) lab.Layout {
 // deploy deploys a layout that can be deployed; it is stopped with the test.
 func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	t.Helper()
-	if err := s.Preflight(l); err != nil {
+	err := s.Preflight(l)
+	var incapable *lab.Incapable
+	if errors.As(err, &incapable) {
+		s.skip(t, err.Error())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	d, err := s.Deploy(t.Context(), l, s.dir)
@@ -252,7 +257,11 @@ func usage(t *testing.T, s suite) {
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	metering, err := meter.New().Watch(t.Context(), d.Units())
+	reads := lab.Meter(meter.New())
+	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
+		reads = own.Meter()
+	}
+	metering, err := reads.Watch(t.Context(), d.Units())
 	if err == nil {
 		err = metering.Mark()
 	}
@@ -313,6 +322,9 @@ func fails(t *testing.T, s suite, l lab.Layout, want string) {
 }
 
 func killedAndRestarted(t *testing.T, s suite) {
+	if !slices.Contains(s.Faults(), lab.FaultKill) {
+		s.skip(t, "nothing can be killed in this deployment")
+	}
 	d := s.deploy(t, layout("front", "stock"))
 	defer stop(t, d)
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {

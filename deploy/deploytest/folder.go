@@ -11,6 +11,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// skip ends a test of what the deployer cannot do. Nobody has used the folder.
+func (s suite) skip(t *testing.T, why string) {
+	t.Helper()
+	if err := os.Remove(s.dir); err != nil {
+		t.Error(err)
+	}
+	t.Skip(why)
+}
+
 // programInAFolder deploys a foreign program that lies in a folder of its own, which it
 // may read, and which the others wait for. In a container it cannot write there.
 func programInAFolder(t *testing.T, s suite) {

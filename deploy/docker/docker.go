@@ -97,7 +97,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
+		checkHost(len(servers) + len(contained)), containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {

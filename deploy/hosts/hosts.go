@@ -17,11 +17,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -54,6 +56,7 @@ type Host struct {
 	pid     int    // of its first process, as this host numbers it
 	port    string // the switch's end of its link
 	set     *Set
+	kills   atomic.Int32 // how often it was killed
 }
 
 // Missing says what this host lacks; nil: nothing.
@@ -85,22 +88,60 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 	}
 	for i, name := range names {
 		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i), port: "port" + strconv.Itoa(i), set: s}
-		if h.pid, err = s.hold(name); err != nil {
-			return nil, err
-		}
 		s.hosts = append(s.hosts, h)
-		err := errors.Join(
-			ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 netns", strconv.Itoa(h.pid)),
-			ip(ctx, s.middle, "link set", h.port, "master switch up"),
-			ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
-			ip(ctx, h.pid, "link set eth0 up"),
-		)
-		if err != nil {
+		if err := h.Boot(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
+
+// Boot starts a host that was killed: with its name and addresses, no processes, mounts or
+// routes. Others still have the address of its network card in their tables, so it stays.
+func (h *Host) Boot(ctx context.Context) (err error) {
+	s := h.set
+	if h.pid, err = s.hold(h.Name); err != nil {
+		return err
+	}
+	return errors.Join(
+		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 address", h.card(), "netns", strconv.Itoa(h.pid)),
+		ip(ctx, s.middle, "link set", h.port, "master switch up"),
+		ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
+		ip(ctx, h.pid, "link set eth0 up"),
+	)
+}
+
+// card is the address of the host's network card: one of those that anybody may give, made
+// of its address.
+func (h *Host) card() string {
+	text := "02:00"
+	for _, b := range net.ParseIP(h.Address).To4() {
+		text += fmt.Sprintf(":%02x", b)
+	}
+	return text
+}
+
+// Kill ends a host as a power cut does: all its processes are gone when it returns, and its
+// network.
+func (h *Host) Kill(ctx context.Context) error {
+	h.kills.Add(1)
+	for _, first := range h.set.held {
+		if first.Process.Pid == h.pid {
+			_ = first.Process.Kill() // it may have ended
+			_ = first.Wait()         // killed: that is how it ends
+		}
+	}
+	// The kernel takes links back a moment after the last process.
+	err := ip(ctx, h.set.middle, "link delete", h.port)
+	if err != nil && strings.Contains(err.Error(), "Cannot find") {
+		return nil
+	}
+	return err
+}
+
+// Kills is how often the host was killed: whoever waits for a program there knows by it
+// why that has ended.
+func (h *Host) Kills() int32 { return h.kills.Load() }
 
 // begin is what the first process of a host does: mounts of its own, a /proc that shows
 // its processes, its name, loopback. Then it takes in the orphans of the others.
@@ -166,7 +207,7 @@ func (s *Set) Hosts() []*Host { return s.hosts }
 
 // RouteHere lets this host reach a range through one of the others.
 func (s *Set) RouteHere(ctx context.Context, i int, via *Host) error {
-	return ip(ctx, 0, "route add", s.Range(i)+"0/24", "via", via.Address)
+	return ip(ctx, 0, "route replace", s.Range(i)+"0/24", "via", via.Address)
 }
 
 // Route lets this host and all others reach a range through one of them.
@@ -182,7 +223,7 @@ func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 
 // Route lets the host reach a range in some way: "via ADDRESS" or "dev eth0".
 func (h *Host) Route(ctx context.Context, i int, way string) error {
-	return ip(ctx, h.pid, "route add", h.set.Range(i)+"0/24", way)
+	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", way)
 }
 
 // Link takes the host off the network, or puts it back. It is the switch's end of its

@@ -101,7 +101,7 @@ func TestHostsReachEachOther(t *testing.T) {
 // probe connects to an address, which fails in one of these ways.
 func probe(t *testing.T, address string, want ...string) {
 	t.Helper()
-	_, err := net.DialTimeout("tcp", address+":9", time.Second)
+	_, err := net.DialTimeout("tcp", address+":9", 3*time.Second)
 	for _, how := range want {
 		if err != nil && strings.Contains(err.Error(), how) {
 			return
@@ -169,5 +169,49 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("its hosts are still there")
 		}
+	}
+}
+
+// TestAHostThatWasKilledIsBooted: nothing runs there and nobody answers; then it has its name
+// and address again, and its card, by which others still know it.
+func TestAHostThatWasKilledIsBooted(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	const label = "000000-3-3"
+	s, err := Make(t.Context(), label, "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	alpha := s.Hosts()[0]
+	sleeper := alpha.Command(t.Context(), "sleep", "1000")
+	if err := alpha.Start(sleeper); err != nil {
+		t.Fatal(err)
+	}
+	probe(t, alpha.Address, "refused")
+	before := labelled(t, label)
+	if err := alpha.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
+		t.Errorf("what ran there ended with %v after %d kills", err, alpha.Kills())
+	}
+	if left := labelled(t, label); left >= before {
+		t.Errorf("of %d processes %d are left", before, left)
+	}
+	if connection, err := net.DialTimeout("tcp", net.JoinHostPort(alpha.Address, "9"), 300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
+		t.Errorf("who was killed is at %s: %v, %v", alpha.Address, connection, err)
+	}
+	if err := alpha.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	probe(t, alpha.Address, "refused")
+	if name, err := alpha.Command(t.Context(), "hostname").Output(); err != nil || string(name) != "alpha\n" {
+		t.Errorf("it is called %q: %v", name, err)
 	}
 }

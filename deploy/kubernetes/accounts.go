@@ -46,7 +46,7 @@ const accountEvery = time.Second
 // account follows the trial's pods until it ends. An answer that does not come is no
 // matter of the trial's: metrics-server may not have looked yet.
 func (d *deployment) account() {
-	if private.MissingMetrics() != nil {
+	if private.MissingMetrics() != nil || d.deployer.users != nil {
 		return
 	}
 	for tick := time.NewTicker(accountEvery); ; {
@@ -60,7 +60,7 @@ func (d *deployment) account() {
 			p.count()
 		}
 		ctx, cancel := context.WithTimeout(d.watching, accountEvery)
-		said, err := d.cluster.API.Metrics(ctx, namespace, "trial="+d.trial)
+		said, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, "trial="+d.trial)
 		cancel()
 		d.accounts.hear(said, err, time.Now())
 	}
@@ -109,6 +109,9 @@ func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
 
 // Accounts implements lab.Accounted.
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
+	if d.deployer.users != nil {
+		return nil, "what metrics-server of " + d.deployer.users.Context + " says is not asked: each unit says what it has used"
+	}
 	if err := private.MissingMetrics(); err != nil {
 		return nil, "Kubernetes does not say what pods use: " + err.Error()
 	}

@@ -104,10 +104,10 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 func TestWhatIsNoNumberIsToldFrom(t *testing.T) {
 	var m api.PodMetrics
 	m.Metadata.Name, m.Window = "p", "10s"
-	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2Ki"}})
+	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2 cores"}})
 	a := newAccounts()
 	a.byPod["p"] = &account{unit: "u"}
-	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil || !strings.Contains(a.asking.Error(), `"2Ki"`) || len(a.byPod["p"].said) > 0 {
+	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil || !strings.Contains(a.asking.Error(), `"2 cores"`) || len(a.byPod["p"].said) > 0 {
 		t.Errorf("heard: %v, %+v", a.asking, a.byPod["p"].said)
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -28,7 +27,7 @@ import (
 type deployment struct {
 	*supervise.Supervisor
 	deployer *Deployer
-	cluster  *private.Cluster
+	cluster  *cluster
 	lead     string
 	dir      string
 	trial    string          // label of its pods
@@ -42,6 +41,9 @@ type deployment struct {
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
+	doors     doors     // ways from this host to units of the user's cluster
+	scaled    []*scaled // units that the cluster replicates
+	arrived   chan lab.Arrived
 
 	processes lab.Deployment // nil until they run
 	mu        sync.Mutex
@@ -59,14 +61,21 @@ func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { r
 // once in a second.
 const newsPatience = 5 * time.Second
 
-func newDeployment(d *Deployer, cluster *private.Cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
+func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
 	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
 	supervisor.NewsTake(newsPatience)
 	return &deployment{
 		Supervisor: supervisor, deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
-		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{},
+		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{}, arrived: make(chan lab.Arrived, arrivals),
 	}
 }
+
+// Labels of pods, by which their services find them and we those of a trial.
+const (
+	labelTrial = "trial"
+	labelUnit  = "unit"
+	labelGroup = "group" // the unit of which the cluster has made the pod
+)
 
 const (
 	// controlPort is the port at which a unit of ours waits for its conductor. A pod has an
@@ -92,12 +101,12 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 		var made api.Service
 		made.Metadata.Name = spec.Name
-		made.Spec.Selector = map[string]string{"trial": d.trial, "unit": spec.Name}
+		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 		for i := range names {
 			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i), Port: firstPort + i})
 		}
 		d.services = append(d.services, spec.Name)
-		if err := d.cluster.API.Do(ctx, http.MethodPost, ours("services"), made, &made); err != nil {
+		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
 			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
 		}
 		for i, name := range names {
@@ -108,11 +117,6 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
-// ours is the path of things of a kind in our namespace, or of one of them.
-func ours(kind string, name ...string) string {
-	return strings.Join(append([]string{"/api/v1/namespaces/" + namespace, kind}, name...), "/")
-}
-
 // shared is what the pods of the trial have in common.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
@@ -121,11 +125,16 @@ func (d *deployment) shared() containers.Trial {
 // watch hears of the trial's pods until it ends, and fails it when the cluster ends.
 func (d *deployment) watch() {
 	defer context.AfterFunc(d.cluster.Alive(), func() { d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive()))) })()
+	answered := time.Now()
 	for d.watching.Err() == nil && d.cluster.Alive().Err() == nil {
-		pods, version, err := d.cluster.API.Pods(d.watching, namespace, "trial="+d.trial)
+		pods, version, err := d.cluster.API.Pods(d.watching, d.cluster.namespace, "trial="+d.trial)
+		if err != nil && d.deployer.users != nil && time.Since(answered) > apiPatience {
+			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs", d.deployer.users.Context, apiPatience, err))
+		}
 		if err == nil {
 			d.told.reset(pods)
-			err = d.cluster.API.Watch(d.watching, namespace, "trial="+d.trial, version, d.told.tell) // the server ends it now and then
+			err = d.cluster.API.Watch(d.watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell) // the server ends it now and then
+			answered = time.Now()
 		}
 		if err != nil {
 			select {
@@ -177,7 +186,11 @@ func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) err
 }
 
 func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
-	for _, setup := range spec.Server.Setup {
+	setups := spec.Server.Setup
+	if d.deployer.users != nil {
+		setups = nil // they run in the server's own pod
+	}
+	for _, setup := range setups {
 		preparing := spec
 		preparing.Program, preparing.Args = setup.Program, setup.Args
 		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
@@ -189,13 +202,13 @@ func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	if err := p.start(ctx); err != nil {
 		return err
 	}
-	return supervise.AwaitVisit(ctx, p.Unit, d.endpoints[spec.Name].Dial, spec.Server.Ready)
+	return supervise.AwaitVisit(ctx, p.Unit, d.reach(spec.Name), spec.Server.Ready)
 }
 
 // awaitReady waits until units that say when they are ready are.
 func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
-		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.reach(spec.Name), spec.Ready); err != nil {
 			return err
 		}
 	}
@@ -214,7 +227,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 		return err
 	}
 	if visit != nil {
-		err := supervise.AwaitVisit(ctx, p.Unit, d.endpoints[spec.Name].Dial, visit)
+		err := supervise.AwaitVisit(ctx, p.Unit, d.reach(spec.Name), visit)
 		return errors.Join(err, p.end(ctx), p.remove(ctx))
 	}
 	if err := p.AwaitEnd(ctx); err != nil {
@@ -258,12 +271,14 @@ func (d *deployment) Units() []lab.Unit {
 	for _, p := range d.all() {
 		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID, Span: lab.SpanContainer})
 	}
+	units = append(units, d.onStandby()...)
 	return append(units, d.processes.Units()...)
 }
 
 // Endpoint implements lab.Deployment.
 func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	if endpoint, ours := d.endpoints[unit]; ours {
+		endpoint.Dial = d.reach(unit)
 		return endpoint, nil
 	}
 	return d.processes.Endpoint(unit)
@@ -292,6 +307,7 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
+		defer d.doors.close()
 		d.MayEnd()
 		d.stopErr = d.clear()
 		if d.processes != nil {
@@ -313,6 +329,7 @@ func (d *deployment) clear() error {
 		defer mu.Unlock()
 		problems = append(problems, err)
 	}
+	note(d.endScaling())
 	_ = sideBySide(d.watching, slices.Concat(d.prepared, d.all()), func(ctx context.Context, p *pod) error {
 		note(p.remove(ctx))
 		return nil // the others are removed all the same
@@ -320,7 +337,7 @@ func (d *deployment) clear() error {
 	ctx, cancel := context.WithTimeout(d.watching, removePatience)
 	defer cancel()
 	for _, name := range d.services {
-		if err := d.cluster.API.Do(ctx, http.MethodDelete, ours("services", name), nil, nil); !api.NotFound(err) {
+		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil, nil); !api.NotFound(err) {
 			note(err)
 		}
 	}
@@ -330,7 +347,7 @@ func (d *deployment) clear() error {
 	}
 	d.deployer.preparing.Lock()
 	defer d.deployer.preparing.Unlock()
-	if d.deployer.cluster != d.cluster {
+	if d.deployer.cluster != d.cluster || d.deployer.users != nil { // which goes with its namespace
 		return err
 	}
 	if failed := d.deployer.discard(); failed != nil {

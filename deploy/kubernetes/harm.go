@@ -5,33 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
+	if d.users != nil {
+		return nil // they need powers on nodes
+	}
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut}
 }
 
-// Nodes implements lab.Clustered. The first node is not among them: this host reaches all
-// services through it.
-func (d *Deployer) Nodes() []string { return private.Nodes()[1:] }
-
-// Harm implements lab.Harmer: every process of the pod has the fault. A node can be cut
-// off, with all pods on it.
+// Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
+// pods on it.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
 	p := d.named(f.Target)
 	switch {
-	case p == nil && slices.Contains(d.deployer.Nodes(), f.Target):
-		return d.cutNode(ctx, f)
+	case p != nil && d.deployer.users != nil:
+		return "", fmt.Errorf("%s unit %s: on %s Cleave has no powers over nodes and their containers", f.Kind, f.Target, d.deployer.users.Context)
+	case p == nil && d.cluster.Named(f.Target) != nil:
+		return d.harmNode(ctx, f)
 	case p == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
+	case p.scaled:
+		return "", fmt.Errorf("%s unit %s: Kubernetes has made its pod and would itself start it again, unknown to its conductor: give it a number of replicas", f.Kind, f.Target)
 	case f.Target == d.lead:
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
 	case f.Kind == lab.FaultPause:
@@ -56,8 +57,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	p := d.named(f.Target)
 	switch {
-	case p == nil && slices.Contains(d.deployer.Nodes(), f.Target):
-		return d.reconnectNode(ctx, f.Target)
+	case p == nil && d.cluster.Named(f.Target) != nil:
+		return d.healNode(ctx, f)
 	case p == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case f.Kind == lab.FaultPause:
@@ -110,46 +111,6 @@ func unreached(address string) (proof string, err error) {
 // cutProof is how long what was cut off is tried to be reached.
 const cutProof = 500 * time.Millisecond
 
-// longestCut is how long a node can be cut off: units that hear nothing of their conductor
-// for longer end, and Kubernetes takes a node for lost that has not renewed its lease for
-// 50 seconds, which it does every ten.
-const longestCut = 30 * time.Second
-
-// cutNode takes the link of a node down.
-func (d *deployment) cutNode(ctx context.Context, f lab.Fault) (proof string, err error) {
-	node, lead := d.cluster.Named(f.Target), d.named(d.lead)
-	switch {
-	case f.Kind != lab.FaultCut:
-		err = fmt.Errorf("a node can only be cut off: %s:%s", lab.FaultCut, f.Target)
-	case f.Heal > longestCut.Seconds():
-		err = fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead", f.Heal, longestCut)
-	case lead != nil && lead.node == node:
-		err = fmt.Errorf("unit %s leads the trial from there: give it another node", d.lead)
-	default:
-		err = node.Link(ctx, false)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s node %s: %w", f.Kind, f.Target, err)
-	}
-	return unreached(node.KubeletAddress())
-}
-
-// reconnectNode takes the link up and waits until the pods of the node are reached.
-func (d *deployment) reconnectNode(ctx context.Context, name string) error {
-	node := d.cluster.Named(name)
-	if err := node.Link(ctx, true); err != nil {
-		return err
-	}
-	for _, p := range d.all() {
-		if p.node == node {
-			if err := p.awaitListening(ctx); err != nil {
-				return fmt.Errorf("node %s is connected again: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
 // startAgain runs a unit that was killed anew, in a pod of its own, with its address,
 // environment and volume.
 func (d *deployment) startAgain(ctx context.Context, old *pod) error {
@@ -167,7 +128,7 @@ func (d *deployment) startAgain(ctx context.Context, old *pod) error {
 	}
 	switch {
 	case p.Spec.Server != nil:
-		return supervise.AwaitVisit(ctx, p.Unit, d.endpoints[p.Spec.Name].Dial, p.Spec.Server.Ready)
+		return supervise.AwaitVisit(ctx, p.Unit, d.reach(p.Spec.Name), p.Spec.Server.Ready)
 	case p.Spec.Ready != nil:
 		return d.awaitReady(ctx, []lab.UnitSpec{p.Spec})
 	}
@@ -180,11 +141,15 @@ func (p *pod) awaitListening(ctx context.Context) error {
 	if !listens {
 		return nil
 	}
+	return p.awaitListeningAt(ctx, endpoint.Dial)
+}
+
+func (p *pod) awaitListeningAt(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
 	defer cancel()
 	for {
 		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Dial)
+		connection, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
 			return connection.Close()
 		}

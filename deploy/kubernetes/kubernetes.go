@@ -1,15 +1,19 @@
 // Package kubernetes deploys units as pods of a Kubernetes cluster: a private one that
 // runs on this host (package private), brought up with the first trial and kept until
-// Close. What runs in them is the same program as in processes: the unit program in an
-// image that holds nothing else, or a program of this host with its /usr read-only. Units
-// that name a program of the conductor's, such as the load generator, run as processes
-// beside them.
+// Close, or one that the user names (Users). What runs in them is the same program as in
+// processes: the unit program in an image that holds nothing else, or a program of this
+// host with its /usr read-only. Units that name a program of the conductor's, such as the
+// load generator, run as processes beside them.
+//
+// On a cluster of the user's there is nothing of this host: images come from a registry,
+// volumes are the pods' own, the load generator is a pod, too, and the conductor reaches
+// units through the API server alone. What needs a node's own powers is refused there.
 //
 // A unit that listens is reached at the address of its service, by its peers and by this
 // host, and keeps that address when its pod ends and another one takes its place. Its
 // volume is a folder of its node, which is one of this host.
 //
-// Entry points: New, Deployer.Deploy.
+// Entry points: New, Deployer.Deploy; FromEnvironment for a cluster of the user's.
 package kubernetes
 
 import (
@@ -41,7 +45,8 @@ type Deployer struct {
 	label     string
 
 	preparing sync.Mutex
-	cluster   *private.Cluster  // nil until the first trial
+	users     *Users            // the user's cluster; nil: a private one
+	cluster   *cluster          // nil until the first trial
 	images    map[string]string // their names, by the program of ours in it
 }
 
@@ -50,13 +55,27 @@ var (
 	_ lab.Clustered = (*Deployer)(nil)
 	_ lab.Harmer    = (*deployment)(nil)
 	_ lab.Accounted = (*deployment)(nil)
+	_ lab.Placed    = (*deployment)(nil)
+
+	_ lab.Autoscaler = (*Deployer)(nil)
+	_ lab.Autoscaled = (*deployment)(nil)
+
+	_ lab.SelfMetered = (*deployment)(nil)
 )
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.
 // What is no pod goes to processes. The private cluster has its files in a folder that is
-// made; label marks what it starts.
-func New(processes *process.Deployer, programs, folder, label string) *Deployer {
-	return &Deployer{processes: processes, programs: programs, folder: folder, label: label}
+// made; label marks what it starts. Pods run on the cluster of users instead, unless that
+// is nil.
+func New(processes *process.Deployer, programs, folder, label string, users *Users) *Deployer {
+	return &Deployer{processes: processes, programs: programs, folder: folder, label: label, users: users}
+}
+
+// AskBefore has somebody asked before every trial on a cluster of the user's.
+func (d *Deployer) AskBefore(admit func(context.Context) error) {
+	if d.users != nil {
+		d.users.admit = admit
+	}
 }
 
 // Name implements lab.Deployer.
@@ -75,11 +94,14 @@ const (
 
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error {
+	if d.users != nil {
+		return d.users.preflight(d.programs, layout)
+	}
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods),
-		containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
 		process.CheckDescriptors(len(pods) * descriptorsPerPod),
@@ -125,7 +147,11 @@ func place(specs []lab.UnitSpec) (map[string]string, error) {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
-	all := slices.Concat(servers, contained, layout.Prepare)
+	var last []lab.UnitSpec // programs of the conductor's in pods
+	if d.users != nil {
+		last, rest.Units = rest.Units, nil
+	}
+	all := slices.Concat(servers, contained, last, layout.Prepare)
 	cluster, images, err := d.prepared(ctx, all)
 	if err != nil {
 		return nil, err
@@ -137,7 +163,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			err = errors.Join(err, running.Stop())
 		}
 	}()
-	if running.placed, err = place(all); err != nil { // with the servers, whom Preflight does not know
+	if running.placed, err = d.placed(all); err != nil { // with the servers, whom Preflight does not know
 		return nil, err
 	}
 	go running.watch()
@@ -163,7 +189,13 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.awaitReady(ctx, first); err != nil {
 		return nil, err
 	}
-	if err := running.startAll(ctx, others); err != nil {
+	if err := running.startAll(ctx, slices.DeleteFunc(slices.Clone(others), isScaled)); err != nil {
+		return nil, err
+	}
+	if err := running.startScaled(ctx, others); err != nil {
+		return nil, err
+	}
+	if err := running.startAll(ctx, last); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
@@ -173,15 +205,17 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	return running, nil
 }
 
-// namespace is that of all we make in the cluster.
-const namespace = "cleave"
-
 // prepared returns the cluster and the names of the images that units run in, by the
 // program of ours in it; "" has none. What is missing is made: the first trial makes it
 // for all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private.Cluster, map[string]string, error) {
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, map[string]string, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
+	if d.users != nil && d.users.admit != nil {
+		if err := d.users.admit(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	if d.cluster != nil && d.cluster.Alive().Err() != nil {
 		if err := d.discard(); err != nil {
 			return nil, nil, err
@@ -194,7 +228,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private
 	}
 	images := map[string]string{}
 	for _, spec := range units {
-		program := containers.UnitProgram(d.programs, spec)
+		program := d.programOf(spec)
 		if d.images[program] == "" {
 			name, err := d.load(ctx, program)
 			if err != nil {
@@ -208,25 +242,77 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private
 }
 
 // bringUp brings up the cluster.
-func (d *Deployer) bringUp(ctx context.Context) error {
+func (d *Deployer) bringUp(ctx context.Context) (err error) {
+	if d.users != nil {
+		d.images = map[string]string{}
+		d.cluster, err = d.users.enter(ctx, d.label)
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(d.folder), 0o700); err != nil {
 		return err
 	}
-	cluster, err := private.Up(ctx, d.folder, d.label)
+	up, err := private.Up(ctx, d.folder, d.label)
 	if err != nil {
 		return err
 	}
-	d.cluster, d.images = cluster, map[string]string{}
-	var own api.Object
-	own.Metadata.Name = namespace
-	if err := cluster.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil); err != nil {
+	d.cluster, d.images = &cluster{API: up.API, namespace: "cleave", private: up, alive: up.Alive()}, map[string]string{}
+	if err := d.cluster.makeNamespace(ctx, d.label); err != nil {
 		return errors.Join(err, d.discard())
 	}
 	return nil
 }
 
+// cluster is where pods run.
+type cluster struct {
+	API       *api.Client
+	namespace string           // of all we make in it
+	private   *private.Cluster // nil: it is the user's
+	alive     context.Context
+}
+
+// Alive ends with the cluster, as far as that is known.
+func (c *cluster) Alive() context.Context { return c.alive }
+
+// Named is nil where no node of a private cluster has the name.
+func (c *cluster) Named(name string) *private.Node {
+	if c.private == nil {
+		return nil
+	}
+	return c.private.Named(name)
+}
+
+// ours is the path of things of a kind in our namespace, or of one of them.
+func (c *cluster) ours(kind string, name ...string) string {
+	return strings.Join(append([]string{"/api/v1/namespaces/" + c.namespace, kind}, name...), "/")
+}
+
+// theirs is the path of things in our namespace that a part of the API has, or of one of them.
+func (c *cluster) theirs(part, kind string, name ...string) string {
+	return strings.Join(append([]string{"/apis/" + part + "/namespaces/" + c.namespace, kind}, name...), "/")
+}
+
+// labelKey marks our namespace; its value is the label of the conductor.
+const labelKey = "cleave.run"
+
+func (c *cluster) makeNamespace(ctx context.Context, label string) error {
+	var own api.Object
+	own.Metadata.Name, own.Metadata.Labels = c.namespace, map[string]string{labelKey: label}
+	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
+}
+
+// programOf is the program of ours that a unit's image has; empty: none.
+func (d *Deployer) programOf(spec lab.UnitSpec) string {
+	if d.users != nil && spec.Program != "" {
+		return foreignProgram(spec)
+	}
+	return containers.UnitProgram(d.programs, spec)
+}
+
 // load loads an image with a program, or without one, onto all nodes.
 func (d *Deployer) load(ctx context.Context, program string) (name string, err error) {
+	if d.users != nil {
+		return d.users.push(ctx, program)
+	}
 	name = "cleave.invalid/host"
 	if program != "" {
 		name = "cleave.invalid/" + strings.ToLower(filepath.Base(program))
@@ -237,7 +323,7 @@ func (d *Deployer) load(ctx context.Context, program string) (name string, err e
 		return "", err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range d.cluster.Nodes {
+	for _, node := range d.cluster.private.Nodes {
 		group.Go(func() error { return node.Import(ctx, archive) })
 	}
 	return name, group.Wait()
@@ -247,7 +333,10 @@ func (d *Deployer) load(ctx context.Context, program string) (name string, err e
 func (d *Deployer) discard() error {
 	cluster := d.cluster
 	d.cluster, d.images = nil, nil
-	return cluster.Close()
+	if d.users != nil {
+		return d.users.leave(cluster)
+	}
+	return cluster.private.Close()
 }
 
 // Close ends the cluster with all that is in it.

@@ -43,7 +43,7 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	d = New(process.New(program, []string{own, "janitor"}, nil, label), program, filepath.Join(t.TempDir(), "cluster"), label)
+	d = New(process.New(program, []string{own, "janitor"}, nil, label), program, filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -64,7 +64,7 @@ func TestSuite(t *testing.T) {
 		var left []string
 		for _, kind := range []string{"pods", "services"} {
 			var list struct{ Items []api.Object }
-			if err := d.cluster.API.Do(t.Context(), http.MethodGet, ours(kind), nil, &list); err != nil {
+			if err := d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
 				left = append(left, err.Error())
 			}
 			for _, thing := range list.Items {

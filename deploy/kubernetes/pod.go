@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,6 +43,7 @@ type pod struct {
 	followed   chan struct{}
 	outcome    error // how it ended; read after Ended is closed
 	paused     bool  // it was, once
+	scaled     bool  // the cluster has made it
 	removed    bool
 }
 
@@ -53,13 +55,17 @@ func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 func (p *pod) start(ctx context.Context) error {
 	d := p.deployment
 	err := supervise.MakeVolume(d.dir, p.Spec, d.endpoints)
-	if err == nil && p.Spec.Server != nil {
+	if err == nil && p.Spec.Server != nil && d.deployer.users == nil {
 		err = containers.GiveTo(supervise.Volume(d.dir, p.Spec))
 	}
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	patience := upPatience
+	if d.deployer.users != nil {
+		patience = pullPatience
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not up after %v", patience))
 	defer cancel()
 	address, token, err := p.run(ctx)
 	if err != nil {
@@ -69,7 +75,13 @@ func (p *pod) start(ctx context.Context) error {
 		go p.await()
 		return nil
 	}
-	connection, err := supervise.Dial(ctx, net.JoinHostPort(address, strconv.Itoa(controlPort)), token)
+	return p.control(ctx, address, token)
+}
+
+// control connects to the unit in a pod that runs.
+func (p *pod) control(ctx context.Context, address, token string) error {
+	d := p.deployment
+	connection, err := p.dial(ctx, address, token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
 	}
@@ -95,36 +107,47 @@ func (p *pod) run(ctx context.Context) (address, token string, err error) {
 	p.name = fmt.Sprintf("%s-%s-%d", d.trial, p.Spec.Name, d.lives)
 	d.mu.Unlock()
 	made.Metadata.Name = p.name
-	if err := d.cluster.API.Do(ctx, http.MethodPost, ours("pods"), made, nil); err != nil {
-		return "", "", err
+	if d.deployer.users != nil {
+		if err := p.makeForeign(ctx, &made); err != nil {
+			return "", "", err
+		}
+	}
+	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("pods"), made, nil); err != nil {
+		return "", "", p.advised(err)
 	}
 	state, err := d.told.await(ctx, p.name, started)
 	if err != nil {
 		return "", "", err
 	}
+	return state.Status.PodIP, token, p.find(state)
+}
+
+// find notes which process of which node a pod is that runs, or has run, and follows its log.
+func (p *pod) find(state api.Pod) error {
+	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // who follows accounts looks at any time
 	p.node = d.cluster.Named(state.Spec.NodeName)
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
 	d.mu.Unlock()
-	if status.State.Terminated == nil {
+	if status.State.Terminated == nil && p.node != nil {
 		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
 	}
-	log, err := d.cluster.API.Stream(d.watching, ours("pods", p.name, "log?follow=true"))
+	log, err := d.cluster.API.Stream(d.watching, d.cluster.ours("pods", p.name, "log?follow=true"))
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	go func() {
 		defer close(p.followed)
 		_, _ = io.Copy(p.Log, log) // it ends with the program, or with the cluster
 		_ = log.Close()
 	}()
-	return state.Status.PodIP, token, nil
+	return nil
 }
 
 // hopeless are reasons for which a container waits in vain.
 func hopeless() []string {
-	return []string{"ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+	return []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 }
 
 // started reports whether the program of a pod runs, or has run. It fails where it never
@@ -141,12 +164,19 @@ func started(pod api.Pod, gone bool) (bool, error) {
 	if pod.Status.Phase == "Failed" && len(pod.Status.ContainerStatuses) == 0 {
 		return false, fmt.Errorf("its node refuses it: %s", pod.Status.Message)
 	}
+	if err := prepared(pod); err != nil {
+		return false, err
+	}
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return false, nil
 	}
 	state := pod.Status.ContainerStatuses[0].State
 	if state.Waiting != nil && slices.Contains(hopeless(), state.Waiting.Reason) {
-		return false, fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
+		err := fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
+		if strings.Contains(state.Waiting.Reason, "Pull") {
+			err = fmt.Errorf("%w: look whether the nodes reach the registry, and may read there", err)
+		}
+		return false, err
 	}
 	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
 }
@@ -156,12 +186,12 @@ func started(pod api.Pod, gone bool) (bool, error) {
 func (p *pod) description() (made api.Pod, token string, err error) {
 	d, spec := p.deployment, p.Spec
 	runs := api.Container{
-		Name: "unit", Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], ImagePullPolicy: "Never",
+		Name: "unit", Image: d.images[d.deployer.programOf(spec)], ImagePullPolicy: "Never",
 		Resources:       resources(spec.Limits),
 		VolumeMounts:    []api.Mount{{Name: "tmp", MountPath: "/tmp"}},
 		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}},
 	}
-	made.Metadata.Labels = map[string]string{"trial": d.trial, "unit": spec.Name}
+	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", Volumes: []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}}
 	if spec.Node != "" {
 		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": d.placed[spec.Node]}
@@ -219,17 +249,22 @@ func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
 	state, err := d.told.await(d.watching, p.name, func(pod api.Pod, gone bool) (bool, error) {
-		return gone || len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil, nil
+		if d.deployer.users != nil && lost(pod) {
+			return true, nil
+		}
+		return gone || ended(pod) != nil, nil
 	})
 	if err != nil { // the deployment has ended
 		return
 	}
-	<-p.followed
-	var how *api.Terminated
-	if len(state.Status.ContainerStatuses) > 0 {
-		how = state.Status.ContainerStatuses[0].State.Terminated
+	away := d.deployer.users != nil && lost(state)
+	if !away { // else its log does not end
+		<-p.followed
 	}
+	how := ended(state)
 	switch {
+	case away:
+		p.outcome = fmt.Errorf("its node %s does not answer to Kubernetes any more", state.Spec.NodeName)
 	case how == nil:
 		p.outcome = errors.New("somebody has removed its pod")
 	case how.Reason == "OOMKilled":
@@ -246,6 +281,16 @@ func (p *pod) await() {
 	default:
 		d.Judge(p.Unit, p.outcome)
 	}
+}
+
+// ended is how the program of a pod has ended, even where the cluster has begun it anew; nil:
+// it has not.
+func ended(pod api.Pod) *api.Terminated {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return nil
+	}
+	status := pod.Status.ContainerStatuses[0]
+	return cmp.Or(status.State.Terminated, status.LastState.Terminated)
 }
 
 // runs reports whether the program runs.
@@ -283,7 +328,7 @@ func (p *pod) end(ctx context.Context) error {
 }
 
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {
-	path := ours("pods", p.name) + "?gracePeriodSeconds=" + strconv.Itoa(int(grace.Seconds()))
+	path := p.deployment.cluster.ours("pods", p.name) + "?gracePeriodSeconds=" + strconv.Itoa(int(grace.Seconds()))
 	err := p.deployment.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil)
 	if api.NotFound(err) {
 		return nil
@@ -300,6 +345,11 @@ func (p *pod) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("the pod of unit %s is not removed after %v", p.Spec.Name, removePatience))
 	defer cancel()
 	var err error
+	if p.deployment.deployer.users != nil {
+		err := p.removeForeign(ctx)
+		p.removed = err == nil
+		return err
+	}
 	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
 		err = p.end(ctx)
 	}

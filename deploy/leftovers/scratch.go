@@ -54,8 +54,8 @@ func (s *Scratch) startSweeper(sweeper []string) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this session or group is not for it
 	command.Dir, command.Stderr = "/", &s.notes
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=") // what Docker's client needs
-		return name != "PATH" && name != "HOME" && !strings.HasPrefix(name, "DOCKER_")
+		name, _, _ := strings.Cut(variable, "=") // what clients of Docker and of the user's cluster need
+		return name != "PATH" && name != "HOME" && name != "KUBECONFIG" && name != "CLEAVE_USE_KUBERNETES" && !strings.HasPrefix(name, "DOCKER_")
 	})
 	end, alive, err := os.Pipe()
 	if err != nil {

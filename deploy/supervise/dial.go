@@ -42,3 +42,38 @@ func Dial(ctx context.Context, address, token string) (net.Conn, error) {
 		}
 	}
 }
+
+// DialThrough is Dial through something that takes connections before the unit does, such as
+// a server that forwards them: the unit is reached when it has answered.
+func DialThrough(ctx context.Context, through func(context.Context) (net.Conn, error), token string) (net.Conn, error) {
+	for {
+		connection, err := through(ctx)
+		if err == nil {
+			if err = answers(ctx, connection, token); err == nil {
+				return connection, nil
+			}
+			_ = connection.Close() // it has failed already
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the unit does not wait for its conductor: %w (last answer: %w)", context.Cause(ctx), err)
+		case <-time.After(dialAgain):
+		}
+	}
+}
+
+// answers proves with the token to be the conductor, and waits for the unit's empty line.
+func answers(ctx context.Context, connection net.Conn, token string) error {
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	if _, err := io.WriteString(connection, token+"\n"); err != nil {
+		return err
+	}
+	line := make([]byte, 1)
+	if _, err := io.ReadFull(connection, line); err != nil {
+		return err
+	}
+	if line[0] != '\n' {
+		return fmt.Errorf("it answers with %q, not with an empty line", line)
+	}
+	return nil
+}

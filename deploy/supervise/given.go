@@ -89,7 +89,7 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 // Environment is all that a unit gets, as KEY=value: nothing of the conductor's own
 // environment reaches the system under test.
 func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {
-	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_DIR=" + Volume(dir, spec)}
+	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_UNIT=" + spec.Name, "CLEAVE_DIR=" + Volume(dir, spec)}
 	if endpoint, listens := endpoints[spec.Name]; listens {
 		environment = append(environment, "CLEAVE_ADDRESS="+endpoint.Bind)
 	}

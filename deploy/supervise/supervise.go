@@ -32,7 +32,8 @@ type Unit struct {
 	// Ended is closed when the unit has ended and all that it said was heard.
 	Ended chan struct{}
 
-	clock   chan heard // answers of its clock
+	clock   chan heard           // answers of its clock
+	usage   chan json.RawMessage // answers of what it has used
 	report  json.RawMessage
 	failure string
 	doomed  bool // guarded by the supervisor's mutex
@@ -40,7 +41,7 @@ type Unit struct {
 
 // NewUnit is a unit that is about to be started.
 func NewUnit(spec lab.UnitSpec) *Unit {
-	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1)}
+	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1), usage: make(chan json.RawMessage, 1)}
 }
 
 // Failure is what the unit said when it gave up, or "". It is read after its end.
@@ -162,6 +163,11 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	case event.Event == lab.EventClock:
 		select {
 		case u.clock <- heard{at: time.Now(), data: event.Data}:
+		default: // nobody has asked
+		}
+	case event.Event == lab.EventUsage:
+		select {
+		case u.usage <- event.Data:
 		default: // nobody has asked
 		}
 	case event.Event == lab.EventFile:

@@ -21,7 +21,9 @@ func (d *Deployer) Faults() []lab.FaultKind {
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.
-func (d *Deployer) Nodes() []string { return nodeNames()[1:] }
+func (d *Deployer) Nodes() ([]string, []lab.FaultKind) {
+	return nodeNames()[1:], []lab.FaultKind{lab.FaultCut}
+}
 
 // Harm implements lab.Harmer: every process of the unit has the fault. A node can be cut
 // off, with all units on it.

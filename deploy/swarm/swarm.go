@@ -82,7 +82,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	_, err := placesOf(slices.Concat(all, layout.Prepare))
 	return errors.Join(
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(all), err,
-		containers.CheckPrograms(slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
 	)

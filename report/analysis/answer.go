@@ -29,6 +29,9 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		return sentences
 	}
 	add(e.saysUnsteady(), "trust")
+	for _, text := range e.saysAutoscaling() {
+		add(text, "curves")
+	}
 	for _, b := range a.Bottlenecks {
 		for _, text := range b.Answer {
 			add(text, "bottleneck")

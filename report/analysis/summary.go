@@ -330,7 +330,7 @@ func (e *experiment) notTested(a lab.Analysis) string {
 		}
 	}
 	if untestable > 0 {
-		parts = append(parts, count(untestable, "claim")+" that this host cannot test")
+		parts = append(parts, count(untestable, "claim")+" (the reasons stand with them)")
 	}
 	return capital(strings.Join(parts, ", ")) + "."
 }

@@ -3,7 +3,7 @@
 //
 // Source: the API reference of Kubernetes 1.34.
 //
-// Entry points: New, then Client.Do, Watch, Stream.
+// Entry points: New, or Open for a cluster of the user's; then Client.Do, Watch, Stream, Forward.
 package api
 
 import (
@@ -22,15 +22,25 @@ import (
 // Client asks one server.
 type Client struct {
 	address string // https://host:port
+	trust   *tls.Config
+	token   func(context.Context) (string, error) // proves who asks; nil: a certificate does
 	http    *http.Client
 }
 
 // New is a client of the server at an address, https://host:port.
 func New(address string, trust *tls.Config) *Client {
-	return &Client{address: address, http: &http.Client{Transport: &http.Transport{
+	return &Client{address: address, trust: trust, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence},
 	}}}
 }
+
+// silence is how long a server may say nothing until it is asked whether it is there, and
+// how long it may take to answer that.
+const silence = 10 * time.Second
+
+// Address is that of the server, https://host:port.
+func (c *Client) Address() string { return c.address }
 
 // Close closes connections that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -90,6 +100,12 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	if err := c.authorize(ctx, request.Header); err != nil {
+		return nil, err
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask Kubernetes: %w", err)
@@ -104,6 +120,19 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 		refusal.Message = string(text)
 	}
 	return nil, errors.Join(fmt.Errorf("%s %s: %w", method, path, refusal), err)
+}
+
+// authorize adds what proves who asks.
+func (c *Client) authorize(ctx context.Context, header http.Header) error {
+	if c.token == nil {
+		return nil
+	}
+	token, err := c.token(ctx)
+	if err != nil {
+		return fmt.Errorf("prove to Kubernetes who asks: %w", err)
+	}
+	header.Set("Authorization", "Bearer "+token)
+	return nil
 }
 
 // Pods are those of a namespace that have a label, NAME=VALUE. version is the state of the

@@ -39,13 +39,14 @@ func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 	return cores, window, err
 }
 
-// quantity reads a number of processors as Kubernetes writes it, with its suffix.
+// quantity reads a number as Kubernetes writes it, with its suffix.
 func quantity(text string) (float64, error) {
-	digits := strings.TrimRight(text, "num")
-	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}[text[len(digits):]]
+	digits := strings.TrimRight(text, "numkKMGTi")
+	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}[text[len(digits):]]
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !known {
-		return 0, fmt.Errorf("metrics-server says that a pod uses %q of the processors, which is no number", text)
+		return 0, fmt.Errorf("the quantity %q, of which Kubernetes speaks, is no number", text)
 	}
 	return value * scale, nil
 }

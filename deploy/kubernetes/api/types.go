@@ -21,7 +21,8 @@ type Node struct {
 		Taints []struct{ Key string } `json:"taints"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []struct{ Type, Status, Message string } `json:"conditions"`
+		Conditions  []struct{ Type, Status, Message string } `json:"conditions"`
+		Allocatable struct{ CPU, Memory string }             `json:"allocatable"`
 	} `json:"status"`
 }
 
@@ -36,6 +37,14 @@ func (n Node) Ready() bool {
 		}
 	}
 	return false
+}
+
+// Allocatable is what all pods of the node together may use: processors, and memory in
+// bytes; 0: it does not say.
+func (n Node) Allocatable() (cores float64, memory int64) {
+	cores, _ = quantity(n.Status.Allocatable.CPU)
+	bytes, _ := quantity(n.Status.Allocatable.Memory)
+	return cores, int64(bytes)
 }
 
 // Service is an address under which pods are reached.
@@ -72,8 +81,27 @@ type PodSpec struct {
 	TerminationGracePeriodSeconds int               `json:"terminationGracePeriodSeconds"`
 	AutomountServiceAccountToken  bool              `json:"automountServiceAccountToken"`
 	EnableServiceLinks            bool              `json:"enableServiceLinks"`
+	InitContainers                []Container       `json:"initContainers,omitempty"`
 	Containers                    []Container       `json:"containers"`
 	Volumes                       []Volume          `json:"volumes,omitempty"`
+	ImagePullSecrets              []Meta            `json:"imagePullSecrets,omitempty"`
+	SecurityContext               *PodSecurity      `json:"securityContext,omitempty"`
+}
+
+// PodSecurity is what all programs of a pod may do.
+type PodSecurity struct {
+	RunAsNonRoot   bool              `json:"runAsNonRoot"`
+	RunAsUser      int               `json:"runAsUser"`
+	RunAsGroup     int               `json:"runAsGroup"`
+	FSGroup        int               `json:"fsGroup"`
+	SeccompProfile map[string]string `json:"seccompProfile"`
+}
+
+// Secret are texts that not everybody may read.
+type Secret struct {
+	Object
+	Type string            `json:"type,omitempty"`
+	Data map[string][]byte `json:"data"`
 }
 
 // Container is a program of a pod.
@@ -105,14 +133,21 @@ type Resources struct {
 type Mount struct {
 	Name      string `json:"name"`
 	MountPath string `json:"mountPath"`
+	SubPath   string `json:"subPath,omitempty"`
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 }
 
-// Volume is a folder of the pod's node, or an empty one.
+// Volume is a folder of the pod's node, an empty one, or one of texts.
 type Volume struct {
 	Name     string    `json:"name"`
 	HostPath *HostPath `json:"hostPath,omitempty"`
 	EmptyDir *struct{} `json:"emptyDir,omitempty"`
+	Secret   *InSecret `json:"secret,omitempty"`
+}
+
+// InSecret has the texts of a secret as files.
+type InSecret struct {
+	Name string `json:"secretName"`
 }
 
 // HostPath is a folder or file of a node.
@@ -143,6 +178,8 @@ type PodStatus struct {
 	QOSClass          string            `json:"qosClass"`
 	Conditions        []PodCondition    `json:"conditions"`
 	ContainerStatuses []ContainerStatus `json:"containerStatuses"`
+	// InitStatuses are those of what prepares the pod.
+	InitStatuses []ContainerStatus `json:"initContainerStatuses"`
 }
 
 // PodCondition is one of the things that a pod should be.
@@ -150,12 +187,17 @@ type PodCondition struct{ Type, Status, Reason, Message string }
 
 // ContainerStatus is what a program of a pod is.
 type ContainerStatus struct {
-	ContainerID string `json:"containerID"`
-	State       struct {
-		Waiting    *struct{ Reason, Message string } `json:"waiting"`
-		Running    *struct{}                         `json:"running"`
-		Terminated *Terminated                       `json:"terminated"`
-	} `json:"state"`
+	Name        string         `json:"name"`
+	ContainerID string         `json:"containerID"`
+	State       ContainerState `json:"state"`
+	LastState   ContainerState `json:"lastState"` // of the life before
+}
+
+// ContainerState is what a program does now, or did.
+type ContainerState struct {
+	Waiting    *struct{ Reason, Message string } `json:"waiting"`
+	Running    *struct{}                         `json:"running"`
+	Terminated *Terminated                       `json:"terminated"`
 }
 
 // Terminated is how a program has ended.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -49,6 +50,8 @@ const engineConfig = `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "` + pauseImage + `"
   restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/var/lib/registries"
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "` + plugins + `"
   conf_dir = "/var/lib/cni/net.d"
@@ -86,6 +89,41 @@ func (n *Node) startEngine(ctx context.Context) error {
 
 // Link takes the node off the network, or puts it back.
 func (n *Node) Link(ctx context.Context, up bool) error { return n.host.Link(ctx, up) }
+
+// Kill ends the node with all that runs on it, as a power cut does.
+func (n *Node) Kill(ctx context.Context) error { return n.host.Kill(ctx) }
+
+// Boot starts a node that was killed and returns when its agent works again. What was on its
+// disk is there, and the way to others; what was in memory is not.
+func (n *Node) Boot(ctx context.Context) error {
+	// The kubelet would look for what ran in each of the control groups that are left.
+	err := errors.Join(cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name), n.host.Boot(ctx))
+	if err != nil {
+		return err
+	}
+	for i, other := range n.cluster.Nodes {
+		if other == n {
+			continue
+		}
+		if err := n.host.Route(ctx, podRange+i, "via "+other.host.Address); err != nil {
+			return err
+		}
+	}
+	if err := n.startEngine(ctx); err != nil {
+		return err
+	}
+	if err := n.join(ctx); err != nil {
+		return err
+	}
+	// What the cluster says of the node may be of before.
+	return n.cluster.await(ctx, "the kubelet of "+n.Name+" does not listen", func(context.Context) error {
+		connection, err := net.DialTimeout("tcp", n.KubeletAddress(), time.Second)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
+}
 
 // KubeletAddress is where the agent of Kubernetes listens, as host:port.
 func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.host.Address, "10250") }

@@ -164,10 +164,11 @@ func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error
 	return c.run(on, part, filepath.Join(folder(), "kubernetes"), append([]string{part}, flags...)...)
 }
 
-// run starts a daemon on a host. Its end is that of the cluster.
+// run starts a daemon on a host. Its end is that of the cluster, unless somebody has killed
+// the host.
 func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) error {
 	path := filepath.Join(c.dir, "log", on.Name+"-"+name)
-	log, err := os.Create(path)
+	log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -177,9 +178,13 @@ func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) erro
 	if err := on.Start(daemon); err != nil {
 		return errors.Join(fmt.Errorf("start %s: %w", name, err), log.Close())
 	}
+	kills := on.Kills()
 	go func() {
 		how := daemon.Wait()
 		_ = log.Close() // what is in it is for people
+		if on.Kills() > kills {
+			return
+		}
 		c.end(fmt.Errorf("%s on %s has ended (%v)%s", name, on.Name, how, lastWords(path)))
 	}()
 	return nil

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/consent"
+)
+
+// onCluster is cleave on a cluster of the user's, with other variables than that has.
+func onCluster(t *testing.T, f *userstest.Cluster, other map[string]string, args string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
+	command.Dir, command.Env = t.TempDir(), os.Environ()
+	for name, value := range f.Variables {
+		if changed, is := other[name]; is {
+			value = changed
+		}
+		command.Env = append(command.Env, name+"="+value)
+	}
+	return command
+}
+
+// namespacesOf are those of conductors on a cluster.
+func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
+	t.Helper()
+	var list struct{ Items []api.Object }
+	if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces?labelSelector=cleave.run", nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Metadata.Name)
+	}
+	return names
+}
+
+// TestTheSameRunsOnTheUsersKubernetes by naming it, and what cannot be there is said before
+// anything is made. Long because one cluster is enough for all of it.
+func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
+	f := userstest.New(t)
+	var account struct{ Status struct{ Token string } }
+	f.Put(t, "/api/v1/namespaces/default/serviceaccounts", map[string]any{"metadata": map[string]string{"name": "guest"}})
+	if err := f.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/guest/token", map[string]any{}, &account); err != nil {
+		t.Fatal(err)
+	}
+	guest := map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")}
+	before := f.State(t)
+	for _, c := range []struct {
+		name, args string
+		other      map[string]string
+		code       int
+		says       []string
+	}{
+		{"a server of this host in a pod", "check shop --architecture monolith,sync --operations 300 --backing mariadb --deploy kubernetes", nil, exitFine,
+			[]string{"monolith      valid", "sync          valid"}},
+		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
+			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
+		{"a fault", "check shop --architecture sync --deploy kubernetes --fault kill:inventory", nil, exitBadPlan, []string{"cannot do it"}},
+		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil, exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
+		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
+		{"who may do nothing", "check shop --architecture sync --deploy kubernetes", guest, exitMissingPart,
+			[]string{"theirs does not let you create namespaces", "create pods/portforward", "administrator"}},
+		{"a stranger", "check shop --architecture sync --deploy kubernetes", map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: none}")},
+			exitMissingPart, []string{"Unauthorized", "who the kubeconfig says you are"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := onCluster(t, f, c.other, c.args)
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			if after := f.State(t); after != before {
+				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			}
+		})
+	}
+	t.Run("a conductor that is killed", func(t *testing.T) { killedOnCluster(t, f) })
+}
+
+// killedOnCluster: the sweeper removes the namespace of a conductor that was killed.
+func killedOnCluster(t *testing.T, f *userstest.Cluster) {
+	conductor := onCluster(t, f, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does not come: namespaces %q", what, namespacesOf(t, f))
+			}
+		}
+	}
+	pods := func() int {
+		var list struct{ Items []api.Object }
+		for _, name := range namespacesOf(t, f) {
+			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil, &list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return len(list.Items)
+	}
+	await("a pod", func() bool { return pods() > 0 })
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	await("the end of its namespace", func() bool { return len(namespacesOf(t, f)) == 0 })
+	out, err := onCluster(t, f, nil, "clean").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nothing to remove") {
+		t.Errorf("after that clean says (%v): %s", err, out)
+	}
+}
+
+// TestConsentOfAKubernetesOwner: a cluster that is not on this host gets no load without it,
+// and with it no more than it says.
+func TestConsentOfAKubernetesOwner(t *testing.T) {
+	const token = "0123456789abcdef"
+	allowed, err := consent.ReadList(strings.NewReader(`allow:
+- {host: 203.0.113.7, ports: [6443], owner: me, max_rate: 100/s, hours: always, expires: 2027-01-01, token: `+token+`}
+`), "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	plan := func(factor string, level float64) lab.Plan {
+		return lab.Plan{Study: lab.Study{Load: &lab.Load{Duration: 10}, Points: []lab.Point{{Name: "p", Levels: map[string]float64{factor: level}}}}}
+	}
+	for name, c := range map[string]struct {
+		server, proof string
+		plan          lab.Plan
+		allowed       []consent.Permission
+		says          string
+	}{
+		"this host":         {"https://127.0.0.1:6443", "", plan("orders", 10), nil, ""},
+		"one that we made":  {"https://198.19.0.3:6443", "", plan("orders", 10), nil, ""},
+		"nobody agrees":     {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 50), nil, "not in the allow list"},
+		"its owner agrees":  {"https://203.0.113.7:6443", token, plan(lab.FactorPerMinute, 600), allowed, ""},
+		"too much":          {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 500), allowed, "100 are permitted"},
+		"as fast as it can": {"https://203.0.113.7:6443", token, plan("orders", 10), allowed, "no highest rate"},
+		"another token":     {"https://203.0.113.7:6443", "another", plan(lab.FactorRate, 50), allowed, "is not the token"},
+		"another port":      {"https://203.0.113.7", token, plan(lab.FactorRate, 50), allowed, "not for this port"},
+	} {
+		text := `{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "` + c.server + `"}}], users: [{name: u}]}`
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		users, err := kubernetes.FromEnvironment(func(name string) (string, bool) {
+			return map[string]string{kubernetes.ConfigVariable: config}[name], name != kubernetes.RegistryVariable
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard := clusterGuard(users)
+		guard.Allowed, guard.Now = c.allowed, func() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }
+		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }
+		err = admitted(t.Context(), guard, users, c.plan)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}

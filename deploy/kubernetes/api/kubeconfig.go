@@ -1,0 +1,273 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kubeconfig is what Cleave reads of a file that kubectl reads, too. Of several files the
+// first that has a name says what it means.
+type kubeconfig struct {
+	Current  string `yaml:"current-context"`
+	Contexts []struct {
+		Name    string
+		Context contextEntry
+	}
+	Clusters []struct {
+		Name    string
+		Cluster clusterEntry
+	}
+	Users []struct {
+		Name string
+		User userEntry
+	}
+}
+
+type contextEntry struct {
+	Cluster string `yaml:"cluster"`
+	User    string `yaml:"user"`
+}
+
+type clusterEntry struct {
+	Server     string `yaml:"server"`
+	Authority  string `yaml:"certificate-authority"`
+	Data       string `yaml:"certificate-authority-data"`
+	ServerName string `yaml:"tls-server-name"`
+	Insecure   bool   `yaml:"insecure-skip-tls-verify"`
+	Proxy      string `yaml:"proxy-url"`
+}
+
+type userEntry struct {
+	Certificate     string         `yaml:"client-certificate"`
+	CertificateData string         `yaml:"client-certificate-data"`
+	Key             string         `yaml:"client-key"`
+	KeyData         string         `yaml:"client-key-data"`
+	Token           string         `yaml:"token"`
+	TokenFile       string         `yaml:"tokenFile"`
+	Username        string         `yaml:"username"`
+	AuthProvider    map[string]any `yaml:"auth-provider"`
+	Exec            *execEntry     `yaml:"exec"`
+}
+
+type execEntry struct {
+	Version string   `yaml:"apiVersion"`
+	Command string   `yaml:"command"`
+	Args    []string `yaml:"args"`
+	Env     []struct {
+		Name  string `yaml:"name"`
+		Value string `yaml:"value"`
+	} `yaml:"env"`
+}
+
+// Open is a client of the cluster that a context of kubeconfig files names; empty: the
+// current one. It asks nothing yet. named is the context.
+func Open(paths []string, chosen string) (client *Client, named string, err error) {
+	all, err := readFiles(paths)
+	if err != nil {
+		return nil, "", err
+	}
+	if named = chosen; named == "" {
+		named = all.Current
+	}
+	var of *contextEntry
+	var known []string
+	for _, c := range slices.Backward(all.Contexts) { // the first of a name counts
+		known = append(known, c.Name)
+		if c.Name == named {
+			of = &c.Context
+		}
+	}
+	if of == nil {
+		return nil, "", fmt.Errorf("the context %q is not in %s, which has %q: name one of them", named, strings.Join(paths, ", "), known)
+	}
+	var cluster *clusterEntry
+	for _, c := range slices.Backward(all.Clusters) {
+		if c.Name == of.Cluster {
+			cluster = &c.Cluster
+		}
+	}
+	var user *userEntry
+	for _, u := range slices.Backward(all.Users) {
+		if u.Name == of.User {
+			user = &u.User
+		}
+	}
+	if cluster == nil || user == nil {
+		return nil, "", fmt.Errorf("the context %q of %s is of the cluster %q and the user %q, of which one is not there",
+			named, strings.Join(paths, ", "), of.Cluster, of.User)
+	}
+	client, err = connect(*cluster, *user)
+	if err != nil {
+		return nil, "", fmt.Errorf("the context %q of %s: %w", named, strings.Join(paths, ", "), err)
+	}
+	return client, named, nil
+}
+
+// readFiles joins files; those that are not there count as empty, unless all are missing.
+func readFiles(paths []string) (kubeconfig, error) {
+	var all kubeconfig
+	found := false
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		var one kubeconfig
+		if err == nil {
+			err = yaml.Unmarshal(text, &one)
+		}
+		if err != nil {
+			return all, fmt.Errorf("read the kubeconfig %s: %w", path, err)
+		}
+		found = true
+		if all.Current == "" {
+			all.Current = one.Current
+		}
+		folder := filepath.Dir(path) // in which relative paths begin
+		for i := range one.Clusters {
+			one.Clusters[i].Cluster.Authority = below(folder, one.Clusters[i].Cluster.Authority)
+		}
+		for i := range one.Users {
+			u := &one.Users[i].User
+			u.Certificate, u.Key, u.TokenFile = below(folder, u.Certificate), below(folder, u.Key), below(folder, u.TokenFile)
+		}
+		all.Contexts, all.Clusters, all.Users = append(all.Contexts, one.Contexts...), append(all.Clusters, one.Clusters...), append(all.Users, one.Users...)
+	}
+	if !found {
+		return all, fmt.Errorf("there is no kubeconfig %s: say where it is (--kubeconfig FILE, or KUBECONFIG)", strings.Join(paths, ", "))
+	}
+	return all, nil
+}
+
+func below(folder, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
+}
+
+// connect makes the client. What it cannot do is refused by name.
+func connect(cluster clusterEntry, user userEntry) (*Client, error) {
+	switch {
+	case !strings.HasPrefix(cluster.Server, "https://"):
+		return nil, fmt.Errorf("its server is %q, and only https:// is spoken", cluster.Server)
+	case cluster.Proxy != "":
+		return nil, fmt.Errorf("its server is behind the proxy %s, which is not supported: give it an address that needs none", cluster.Proxy)
+	case user.Username != "" || user.AuthProvider != nil:
+		return nil, errors.New("its user has a password or an auth-provider, which Kubernetes no longer knows: use a certificate, a token or exec")
+	}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cluster.ServerName, InsecureSkipVerify: cluster.Insecure}
+	authority, err := dataOr(cluster.Data, cluster.Authority)
+	if err != nil {
+		return nil, err
+	}
+	if authority != nil {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(authority) {
+			return nil, errors.New("its certificate authority holds no certificate")
+		}
+	}
+	certificate, err := dataOr(user.CertificateData, user.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	key, err := dataOr(user.KeyData, user.Key)
+	if err != nil {
+		return nil, err
+	}
+	if certificate != nil {
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("its client certificate: %w", err)
+		}
+		trust.Certificates = []tls.Certificate{pair}
+	}
+	client := New(strings.TrimSuffix(cluster.Server, "/"), trust)
+	switch {
+	case user.TokenFile != "": // its content changes
+		client.token = func(context.Context) (string, error) {
+			text, err := os.ReadFile(user.TokenFile)
+			return strings.TrimSpace(string(text)), err
+		}
+	case user.Token != "":
+		client.token = func(context.Context) (string, error) { return user.Token, nil }
+	case user.Exec != nil:
+		client.token = (&credentials{from: *user.Exec}).token
+	}
+	return client, nil
+}
+
+// dataOr is what stands in the file itself, in base64, or in another one; nil: neither.
+func dataOr(data, path string) ([]byte, error) {
+	if data != "" {
+		text, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return nil, fmt.Errorf("its data are not base64: %w", err)
+		}
+		return text, nil
+	}
+	if path != "" {
+		return os.ReadFile(path)
+	}
+	return nil, nil
+}
+
+// credentials are tokens that a program of the user's gets, each until it expires.
+//
+// Source: the ExecCredential of client.authentication.k8s.io.
+type credentials struct {
+	from execEntry
+
+	mu      sync.Mutex
+	last    string
+	expires time.Time // zero: never
+}
+
+func (c *credentials) token(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const early = time.Minute // so long a request may be under way
+	if c.last != "" && (c.expires.IsZero() || time.Now().Add(early).Before(c.expires)) {
+		return c.last, nil
+	}
+	command := exec.CommandContext(ctx, c.from.Command, c.from.Args...)
+	command.Env = append(os.Environ(), `KUBERNETES_EXEC_INFO={"apiVersion":"`+c.from.Version+`","kind":"ExecCredential","spec":{"interactive":false}}`)
+	for _, variable := range c.from.Env {
+		command.Env = append(command.Env, variable.Name+"="+variable.Value)
+	}
+	var said bytes.Buffer
+	command.Stderr = &said
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err, bytes.TrimSpace(said.Bytes()))
+	}
+	var answer struct {
+		Status struct {
+			Token   string    `json:"token"`
+			Expires time.Time `json:"expirationTimestamp"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return "", fmt.Errorf("what %s has printed: %w", c.from.Command, err)
+	}
+	if answer.Status.Token == "" {
+		return "", fmt.Errorf("%s has printed no token: certificates from it are not supported", c.from.Command)
+	}
+	c.last, c.expires = answer.Status.Token, answer.Status.Expires
+	return c.last, nil
+}

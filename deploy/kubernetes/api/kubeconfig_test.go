@@ -1,0 +1,102 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+)
+
+// TestOpen: of two files, users that prove who they are in each way reach the server.
+// Long because the two files are.
+func TestOpen(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer t0" {
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	write("ca.pem", string(authority))
+	write("token", "t0\n")
+	helper := write("helper", "#!/bin/sh\necho \"{\\\"status\\\":{\\\"token\\\":\\\"$T\\\"}}\"\n")
+	first := write("first", `
+current-context: plain
+contexts:
+- {name: plain, context: {cluster: here, user: token}}
+- {name: file, context: {cluster: embedded, user: file}}
+- {name: exec, context: {cluster: here, user: exec}}
+- {name: wrong, context: {cluster: here, user: wrong}}
+- {name: halved, context: {cluster: here, user: gone}}
+- {name: behind, context: {cluster: behind, user: token}}
+- {name: stranger, context: {cluster: stranger, user: token}}
+- {name: old, context: {cluster: here, user: old}}
+clusters:
+- {name: here, cluster: {server: "`+server.URL+`", certificate-authority: ca.pem}}
+- {name: embedded, cluster: {server: "`+server.URL+`/", certificate-authority-data: `+base64.StdEncoding.EncodeToString(authority)+`}}
+- {name: behind, cluster: {server: "`+server.URL+`", proxy-url: "http://proxy"}}
+- {name: stranger, cluster: {server: "`+server.URL+`"}}
+`)
+	second := write("second", `
+current-context: other
+contexts: [{name: plain, context: {cluster: nowhere, user: nobody}}]
+users:
+- {name: token, user: {token: t0}}
+- {name: file, user: {tokenFile: token, token: old}}
+- {name: exec, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "`+helper+`", env: [{name: T, value: t0}]}}}
+- {name: wrong, user: {exec: {command: "false"}}}
+- {name: old, user: {username: me, password: secret}}
+`)
+	for name, says := range map[string]string{
+		"": "", "plain": "", "file": "", "exec": "", "wrong": "false, which the kubeconfig names",
+		"halved": "one is not there", "nobody": `the context "nobody" is not in`, "behind": "proxy", "stranger": "certificate", "old": "password",
+	} {
+		client, _, err := api.Open([]string{first, second, filepath.Join(dir, "none")}, name)
+		if err == nil {
+			err = client.Do(t.Context(), http.MethodGet, "/version", nil, nil)
+		}
+		if says == "" && err != nil && !strings.Contains(err.Error(), "unexpected end of JSON") || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %v, want %q", name, err, says)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q tells a secret: %v", name, err)
+		}
+	}
+	if _, _, err := api.Open([]string{filepath.Join(dir, "none")}, ""); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+		t.Errorf("no file: %v", err)
+	}
+	if _, _, err := api.Open([]string{write("broken", "contexts: 7")}, ""); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("a broken file: %v", err)
+	}
+}
+
+// TestForwardIsRefused with the server's own words.
+func TestForwardIsRefused(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"code":403,"reason":"Forbidden","message":"you may not"}`))
+	}))
+	defer server.Close()
+	client := api.New(server.URL, &tls.Config{InsecureSkipVerify: true})
+	_, err := client.Forward(context.Background(), "default", "front", 8080)
+	if err == nil || !strings.Contains(err.Error(), "reach port 8080 of the pod front") || !strings.Contains(err.Error(), "you may not") {
+		t.Error(err)
+	}
+}

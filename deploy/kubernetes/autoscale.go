@@ -1,0 +1,241 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Autoscales implements lab.Autoscaler: a HorizontalPodAutoscaler asks metrics-server.
+func (d *Deployer) Autoscales() error {
+	if d.users != nil {
+		return fmt.Errorf("autoscale: on %s every pod has files of its own, and Kubernetes makes replicas alike: give a number of replicas, or use the private cluster", d.users.Context)
+	}
+	if err := private.MissingMetrics(); err != nil {
+		return fmt.Errorf("autoscale: %w", err)
+	}
+	return nil
+}
+
+// scaled is a unit whose replicas the cluster makes: a ReplicaSet, and from the start of the
+// load on a HorizontalPodAutoscaler, which looks at metrics-server every 15 s and wants as many
+// replicas as would use the share of processors that they shall. It takes none away: a trial is
+// one way up, and who is taken away could not report.
+type scaled struct {
+	specs []lab.UnitSpec // the first, and those on standby
+	token string         // of all their control connections
+}
+
+// arrivals are kept until somebody asks for them.
+const arrivals = lab.MaxReplicas
+
+func isScaled(spec lab.UnitSpec) bool { return spec.Autoscale != nil || spec.Standby }
+
+// startScaled starts the units among these of which the cluster makes replicas, one of each.
+func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, first := range specs {
+		if first.Autoscale == nil {
+			continue
+		}
+		s := &scaled{specs: []lab.UnitSpec{first}}
+		for _, spec := range specs {
+			if spec.Standby && spec.Group == first.Name {
+				s.specs = append(s.specs, spec)
+			}
+		}
+		if err := d.startOf(ctx, s); err != nil {
+			return fmt.Errorf("start unit %s: %w", first.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *deployment) startOf(ctx context.Context, s *scaled) error {
+	first := s.specs[0]
+	if err := supervise.MakeVolume(d.dir, first, d.endpoints); err != nil {
+		return err
+	}
+	template, token, err := d.newPod(first).description()
+	if err != nil {
+		return err
+	}
+	s.token = token
+	// Its service finds a pod by the name of its unit, which it gets when it listens.
+	labels := map[string]string{labelTrial: d.trial, labelGroup: first.Name}
+	template.Metadata.Labels, template.Spec.RestartPolicy = labels, "Always"
+	request := maps.Clone(template.Spec.Containers[0].Resources.Limits) // the share is of what it asks for
+	template.Spec.Containers[0].Resources.Requests = request
+	d.mu.Lock()
+	d.scaled = append(d.scaled, s)
+	d.mu.Unlock()
+	type named map[string]any
+	set := named{"metadata": named{"name": d.setOf(first.Name)}, "spec": named{
+		"replicas": 1, "selector": named{"matchLabels": labels}, "template": named{"metadata": template.Metadata, "spec": template.Spec},
+	}}
+	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.replicaSets(), set, nil); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	if _, err := d.adopt(ctx, s, first, known); err != nil {
+		return err
+	}
+	go d.adoptOthers(s, known)
+	return nil
+}
+
+// setOf is what the cluster calls the replicas of a unit, and what scales them.
+func (d *deployment) setOf(unit string) string { return d.trial + "-" + unit }
+
+func (c *cluster) replicaSets(name ...string) string {
+	return c.theirs("apps/v1", "replicasets", name...)
+}
+
+func (c *cluster) autoscalers(name ...string) string {
+	return c.theirs("autoscaling/v2", "horizontalpodautoscalers", name...)
+}
+
+// adoptOthers takes in the pods that the cluster adds, until the deployment ends.
+func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
+	for _, spec := range s.specs[1:] {
+		arrived, err := d.adopt(d.watching, s, spec, known)
+		if d.watching.Err() != nil {
+			return
+		}
+		if err != nil {
+			d.Fail(fmt.Errorf("a replica of unit %s that Kubernetes has added: %w", s.specs[0].Name, err))
+			return
+		}
+		d.arrived <- arrived // it holds as many as there can be
+	}
+}
+
+// adopt waits for a pod that is not known, makes it a unit, and returns when that can be used
+// at its address.
+func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool) (lab.Arrived, error) {
+	state, err := d.told.fresh(ctx, s.specs[0].Name, known)
+	if err != nil {
+		return lab.Arrived{}, err
+	}
+	p := d.newPod(spec)
+	p.scaled = true
+	known[state.Metadata.Name] = true
+	d.mu.Lock()
+	p.name = state.Metadata.Name
+	d.mu.Unlock()
+	d.add(p)
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
+	defer cancel()
+	if err := p.find(state); err != nil {
+		return lab.Arrived{}, err
+	}
+	if err := p.control(ctx, state.Status.PodIP, s.token); err != nil {
+		return lab.Arrived{}, err
+	}
+	if err := p.awaitListeningAt(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort))); err != nil {
+		return lab.Arrived{}, err
+	}
+	labelled := map[string]any{"metadata": map[string]any{"labels": map[string]string{labelUnit: spec.Name}}}
+	if err := d.cluster.API.Do(ctx, http.MethodPatch, d.cluster.ours("pods", p.name), labelled, nil); err != nil {
+		return lab.Arrived{}, err
+	}
+	if err := p.awaitListening(ctx); err != nil {
+		return lab.Arrived{}, err
+	}
+	return lab.Arrived{
+		Unit:  lab.Unit{Name: spec.Name, Role: spec.Role, PID: p.hostPID, Span: lab.SpanContainer},
+		Asked: d.told.since(p.name), Ready: time.Now(),
+	}, nil
+}
+
+// Command implements lab.Deployment. Scaling begins with the load.
+func (d *deployment) Command(command lab.Command) error {
+	if command.Command == lab.CommandStart {
+		for _, s := range d.scaled {
+			if err := d.autoscale(s.specs[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return d.Supervisor.Command(command)
+}
+
+func (d *deployment) autoscale(unit lab.UnitSpec) error {
+	type named map[string]any
+	name := d.setOf(unit.Name)
+	autoscaler := named{"metadata": named{"name": name}, "spec": named{
+		"scaleTargetRef": named{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name},
+		"minReplicas":    1, "maxReplicas": unit.Autoscale.Max,
+		"metrics": []named{{"type": "Resource", "resource": named{"name": "cpu",
+			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
+		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
+	}}
+	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler, nil); err != nil {
+		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
+	}
+	return nil
+}
+
+// Arrivals implements lab.Autoscaled.
+func (d *deployment) Arrivals(ctx context.Context, tell func(lab.Arrived) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case arrived := <-d.arrived:
+			if err := tell(arrived); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// onStandby are the units that the cluster may still add.
+func (d *deployment) onStandby() (units []lab.Unit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.scaled {
+		for _, spec := range s.specs {
+			if d.pods[spec.Name] == nil {
+				units = append(units, lab.Unit{Name: spec.Name, Role: spec.Role, Standby: true})
+			}
+		}
+	}
+	return units
+}
+
+// endScaling removes what makes replicas, and those of which nobody has heard yet.
+func (d *deployment) endScaling() error {
+	if len(d.scaled) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(d.watching, removePatience)
+	defer cancel()
+	var problems []error
+	for _, s := range d.scaled {
+		for _, path := range []string{d.cluster.autoscalers(d.setOf(s.specs[0].Name)), d.cluster.replicaSets(d.setOf(s.specs[0].Name)) + "?propagationPolicy=Background"} {
+			if err := d.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil); err != nil && !api.NotFound(err) {
+				problems = append(problems, err)
+			}
+		}
+		for _, spec := range s.specs {
+			if p := d.named(spec.Name); p != nil {
+				_ = d.Doom(p.Unit) // it may have ended
+			}
+		}
+		of := "?gracePeriodSeconds=0&labelSelector=" + url.QueryEscape(labelTrial+"="+d.trial+","+labelGroup+"="+s.specs[0].Name)
+		problems = append(problems, d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("pods")+of, nil, nil))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,78 @@
+package kubernetes
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
+	"github.com/cleave-lab/cleave/deploy/process"
+)
+
+// deployerOf is one of the cluster, whose units are those of a program.
+func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
+	t.Helper()
+	users, err := FromEnvironment(func(name string) (string, bool) {
+		value, set := f.Variables[name]
+		return value, set
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(process.New(program, []string{own, "janitor"}, nil, f.Label), program, "", f.Label, users)
+}
+
+// TestSuiteOnTheUsersCluster: what can be had there is as it is everywhere, and what the
+// user has there stays as it was.
+func TestSuiteOnTheUsersCluster(t *testing.T) {
+	f := userstest.New(t)
+	var named api.Object
+	named.Metadata.Name = "cleave-shop" // of the user's, whatever it is called
+	named.Metadata.Labels = map[string]string{labelKey: "theirs"}
+	f.Put(t, "/api/v1/namespaces", named)
+	var pod api.Pod
+	pod.Metadata.Name = "theirs"
+	pod.Spec.RestartPolicy = "Never"
+	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
+	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
+	f.Put(t, "/api/v1/namespaces/default/pods", pod)
+	var secret api.Secret
+	secret.Metadata.Name, secret.Data = "theirs", map[string][]byte{"key": []byte("value")}
+	f.Put(t, "/api/v1/namespaces/default/secrets", secret)
+	d := deployerOf(t, f, deploytest.Program(t))
+	deploytest.Suite(t, d, func() []string {
+		if d.cluster == nil {
+			return nil
+		}
+		var left []string
+		for _, kind := range []string{"pods", "services"} {
+			var list struct{ Items []api.Object }
+			if err := f.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range list.Items {
+				left = append(left, kind+"/"+item.Metadata.Name)
+			}
+		}
+		return left
+	})
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	after := f.State(t)
+	for _, kept := range []string{`"cleave-shop"`, `"theirs"`} {
+		if !strings.Contains(after, kept) {
+			t.Errorf("%s is gone:\n%s", kept, after)
+		}
+	}
+	if strings.Contains(after, namespacePrefix+f.Label) {
+		t.Errorf("of ours there is left:\n%s", after)
+	}
+}

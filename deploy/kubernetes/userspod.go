@@ -1,0 +1,309 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// nobody is the user of pods on clusters of the user's, whose rules ("restricted") want one
+// that is not root.
+const nobody = 65534
+
+// pullPatience is how long a pod may take until its unit can be reached, where its node has
+// to pull the image, and its server is prepared before it.
+const pullPatience = 5 * time.Minute
+
+// maxSecret is how much a secret of Kubernetes can hold, in bytes.
+const maxSecret = 1 << 20
+
+// makeForeign makes of a pod of a private cluster one of the user's: its volume is its own,
+// and the files in it, its environment among them, come in a secret.
+func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
+	d, runs := p.deployment, &made.Spec.Containers[0]
+	folders := 0
+	mounted := map[string]bool{} // folders of this host
+	made.Spec.Volumes = slices.DeleteFunc(made.Spec.Volumes, func(v api.Volume) bool {
+		mounted[v.Name] = v.HostPath != nil
+		return v.HostPath != nil
+	})
+	runs.VolumeMounts = slices.DeleteFunc(runs.VolumeMounts, func(m api.Mount) bool { return mounted[m.Name] })
+	volume := supervise.Volume(d.dir, p.Spec)
+	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &struct{}{}}, api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
+	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
+	var files api.Secret
+	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
+	size := 0
+	err := filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path != volume {
+			folders++
+			name := "own-" + strconv.Itoa(folders)
+			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &struct{}{}})
+			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: path})
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		key := "file-" + strconv.Itoa(len(files.Data))
+		size += len(text)
+		files.Data[key] = text
+		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: path, SubPath: key, ReadOnly: true})
+		return err
+	})
+	if err == nil && size > maxSecret {
+		err = fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin with, such as fewer operations", size, maxSecret)
+	}
+	if err != nil {
+		return err
+	}
+	runs.ImagePullPolicy = "IfNotPresent"
+	runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}}}
+	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
+		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
+	if d.deployer.users.images.Login() != nil {
+		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
+	}
+	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
+		return err
+	}
+	return d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("secrets"), files, nil)
+}
+
+// setupPrefix begins the names of what prepares a server in its pod.
+const setupPrefix = "setup-"
+
+// setups are what prepares a server, in its pod and as its own container, but for what they run.
+func (p *pod) setups(runs api.Container) ([]api.Container, error) {
+	if p.Spec.Server == nil {
+		return nil, nil
+	}
+	var all []api.Container
+	for i, setup := range p.Spec.Server.Setup {
+		preparing, first := p.Spec, runs
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		var err error
+		if first.Command, err = p.deployment.shared().Command(preparing); err != nil {
+			return nil, err
+		}
+		for i, word := range first.Command {
+			first.Command[i] = literal(word)
+		}
+		first.Name = setupPrefix + strconv.Itoa(i)
+		all = append(all, first)
+	}
+	return all, nil
+}
+
+// prepared fails when a command that prepares a server in its pod has.
+func prepared(pod api.Pod) error {
+	for _, status := range pod.Status.InitStatuses {
+		if how := status.State.Terminated; how != nil && how.ExitCode != 0 {
+			return fmt.Errorf("%s, which prepares it, ended: exit status %d", status.Name, how.ExitCode)
+		}
+	}
+	return nil
+}
+
+// removeForeign ends and removes a pod of the user's cluster, and its secret. It asks the
+// server whether the pod is gone: of one that never came nothing is told. Where no node says
+// that the pod has ended it is removed all the same: its unit ends without a conductor.
+func (p *pod) removeForeign(ctx context.Context) error {
+	c, grace := p.deployment.cluster, time.Second
+	if p.Spec.Foreign && p.Spec.Server == nil {
+		grace = stopGrace
+	}
+	err := c.API.Do(ctx, http.MethodDelete, c.ours("secrets", p.name), nil, nil)
+	if err != nil && !api.NotFound(err) {
+		return err
+	}
+	begun, forced := time.Now(), false
+	for err = p.delete(ctx, grace); err == nil; err = c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil, nil) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(watchAgain):
+		}
+		if !forced && time.Since(begun) > removePatience/2 {
+			if err := p.delete(ctx, 0); err != nil {
+				return err
+			}
+			forced = true
+		}
+	}
+	if api.NotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// advised adds what to do to what a cluster of the user's says of a pod.
+func (p *pod) advised(err error) error {
+	var refusal *api.Refusal
+	if p.deployment.deployer.users == nil || err == nil {
+		return err
+	}
+	if errors.As(err, &refusal) && refusal.Code == http.StatusForbidden {
+		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*", err, p.deployment.deployer.users.Context, namespacePrefix)
+	}
+	return err
+}
+
+// dial connects to the pod's unit, as its conductor.
+func (p *pod) dial(ctx context.Context, address, token string) (net.Conn, error) {
+	d := p.deployment
+	if d.deployer.users == nil {
+		return supervise.Dial(ctx, net.JoinHostPort(address, strconv.Itoa(controlPort)), token)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		state, err := d.told.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
+			return gone || ended(pod) != nil, nil
+		})
+		if how := ended(state); err == nil && how != nil {
+			cancel(fmt.Errorf("its program ended: exit status %d", how.ExitCode))
+		}
+	}()
+	return supervise.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, controlPort)
+	}, token)
+}
+
+// doors lead from this host to units of a cluster of the user's, through its server: a
+// listener on loopback for each.
+type doors struct {
+	mu     sync.Mutex
+	byName map[string]net.Listener
+	closed bool
+}
+
+// reach is the address at which this host reaches a unit.
+func (d *deployment) reach(name string) string {
+	inside := d.endpoints[name].Dial
+	if d.deployer.users == nil || inside == "" {
+		return inside
+	}
+	d.doors.mu.Lock()
+	defer d.doors.mu.Unlock()
+	if door := d.doors.byName[name]; door != nil {
+		return door.Addr().String()
+	}
+	_, text, err := net.SplitHostPort(inside)
+	port, wrong := strconv.Atoi(text)
+	door, refused := net.Listen("tcp", "127.0.0.1:0")
+	if err = errors.Join(err, wrong, refused); err != nil || d.doors.closed {
+		d.Fail(fmt.Errorf("open a way to unit %s: %w", name, err))
+		return inside
+	}
+	if d.doors.byName == nil {
+		d.doors.byName = map[string]net.Listener{}
+	}
+	d.doors.byName[name] = door
+	go d.admit(door, name, port)
+	return door.Addr().String()
+}
+
+// admit lets calls through a door until it is closed.
+func (d *deployment) admit(door net.Listener, unit string, port int) {
+	for {
+		caller, err := door.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = caller.Close() }() // all has been said
+			p := d.latest(unit)
+			if p == nil {
+				return
+			}
+			inside, err := d.cluster.API.Forward(d.watching, d.cluster.namespace, p.name, port)
+			if err != nil {
+				return // as where nobody listens
+			}
+			defer func() { _ = inside.Close() }()
+			defer context.AfterFunc(d.watching, func() { _ = inside.Close() })()
+			go func() {
+				_, _ = io.Copy(inside, caller) // who has called ends it
+				_ = inside.Close()
+			}()
+			_, _ = io.Copy(caller, inside)
+		}()
+	}
+}
+
+// latest is the pod of a unit, or of what prepares it.
+func (d *deployment) latest(unit string) *pod {
+	if p := d.named(unit); p != nil {
+		return p
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range slices.Backward(d.prepared) {
+		if p.Spec.Name == unit {
+			return p
+		}
+	}
+	return nil
+}
+
+func (d *doors) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for _, door := range d.byName {
+		_ = door.Close() // it only listens
+	}
+}
+
+// apiPatience is how long a cluster of the user's may not answer before a trial fails.
+const apiPatience = 30 * time.Second
+
+// lost reports that the node of a pod of the user's cluster does not answer to Kubernetes any
+// more: the pod ran, and still does as far as is known, and is not ready.
+func lost(pod api.Pod) bool {
+	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Running == nil {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == "Ready" {
+			return condition.Status == "False" && condition.Reason == "" // with a reason it is the program
+		}
+	}
+	return false
+}
+
+// Meter implements lab.SelfMetered.
+func (d *deployment) Meter() lab.Meter {
+	if d.deployer.users == nil {
+		return nil
+	}
+	return d.SelfMeter()
+}
+
+// placed finds the nodes of the cluster by the names that units give them. Those of the
+// user's keep theirs.
+func (d *Deployer) placed(specs []lab.UnitSpec) (map[string]string, error) {
+	if d.users == nil {
+		return place(specs)
+	}
+	placed := map[string]string{}
+	for _, spec := range specs {
+		placed[spec.Node] = spec.Node
+	}
+	return placed, nil
+}

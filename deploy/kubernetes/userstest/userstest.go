@@ -1,0 +1,137 @@
+// Package userstest has a cluster of the user's for tests: one that Cleave did not make, as
+// far as its deployer knows, with a registry that its nodes reach.
+//
+// Entry point: New.
+package userstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
+)
+
+// Cluster is one of this host, brought up beside its deployer.
+type Cluster struct {
+	*private.Cluster
+	Label     string            // of the test as a conductor
+	Registry  string            // host:port
+	Variables map[string]string // that name the cluster
+	dir       string
+}
+
+// New brings it up; it ends with the test.
+func New(t *testing.T) *Cluster {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := private.Missing(); err != nil {
+		t.Skip(err)
+	}
+	id, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "foreign")
+	c, err := private.Up(t.Context(), dir, id.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// This host is the first of the range that the nodes are in.
+	host, _, _ := strings.Cut(strings.TrimPrefix(c.API.Address(), "https://"), ":")
+	listener, err := net.Listen("tcp", host[:strings.LastIndex(host, ".")]+".1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: &registrytest.Registry{}}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), dir: dir}
+	for _, node := range c.Nodes { // which trust it without TLS
+		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
+		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+f.Registry, "http://"+f.Registry)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := f.Config(t, c.API.Address(), f.Admin())
+	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config, "CLEAVE_REGISTRY": "http://" + f.Registry + "/team/cleave"}
+	return f
+}
+
+func (f *Cluster) key(name string) string { return filepath.Join(f.dir, "keys", name) }
+
+// Config writes a kubeconfig of a user, as it stands there, who reaches the server at an
+// address, and returns its path.
+func (f *Cluster) Config(t *testing.T, server, user string) string {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: theirs,
+contexts: [{name: theirs, context: {cluster: c, user: me}}],
+clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}],
+users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// Admin is the user who may do everything, as kubeconfigs have it.
+func (f *Cluster) Admin() string {
+	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
+}
+
+// State is all that a cluster has which is kept, but for what it writes itself all the time.
+func (f *Cluster) State(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for _, path := range []string{
+		"/api/v1/namespaces", "/api/v1/pods", "/api/v1/services", "/api/v1/secrets", "/api/v1/configmaps", "/api/v1/serviceaccounts",
+		"/apis/apps/v1/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	} {
+		var list struct {
+			Items []struct {
+				Metadata struct{ Name, Namespace, UID, ResourceVersion string }
+			}
+		}
+		if err := f.API.Do(t.Context(), http.MethodGet, path, nil, &list); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			if strings.HasSuffix(path, "/clusterroles") { // some gather the rights of others, when a controller comes to it
+				list.Items[i].Metadata.ResourceVersion = ""
+			}
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, path+string(text))
+	}
+	return strings.Join(all, "\n")
+}
+
+// Put makes something of the user's.
+func (f *Cluster) Put(t *testing.T, path string, what any) {
+	t.Helper()
+	if err := f.API.Do(t.Context(), http.MethodPost, path, what, nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,148 @@
+package registry
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
+)
+
+func TestParse(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	for text, want := range map[string]string{
+		"registry.example.org/team/cleave": "https registry.example.org team/cleave",
+		"registry.example.org:5000/cleave": "https registry.example.org:5000 cleave",
+		"localhost:5000/cleave":            "http localhost:5000 cleave", "127.0.0.1:5000/cleave/": "http 127.0.0.1:5000 cleave",
+		"http://10.0.0.1:5000/cleave": "http 10.0.0.1:5000 cleave", "https://localhost/cleave": "https localhost cleave",
+		"registry.example.org": "", "": "", "/cleave": "", "ftp://host/cleave": "", "host/Cleave": "", "host/a b": "",
+	} {
+		r, err := Parse(text)
+		switch {
+		case want == "" && (err == nil || !strings.Contains(err.Error(), "HOST/PATH")):
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err != nil || r.scheme+" "+r.host+" "+r.path != want):
+			t.Errorf("%q: %+v, %v, want %s", text, r, err, want)
+		}
+	}
+}
+
+// logIn leaves what `docker login` does.
+func logIn(t *testing.T, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", dir)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPush puts an image into registries that let anybody in, or want a login, or a token
+// for one; the second time nothing is sent. Long because the registry is in it.
+func TestPush(t *testing.T) {
+	login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
+	for name, wants := range map[string]string{"nobody": "", "a login": "Basic", "a token": "Bearer"} {
+		t.Run(name, func(t *testing.T) {
+			kept := &registrytest.Registry{}
+			var server *httptest.Server
+			server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				user, password, known := r.BasicAuth()
+				known = known && user == "me" && password == "secret"
+				switch {
+				case r.URL.Path == "/token":
+					if !known || r.URL.Query().Get("scope") != "repository:team/unit:pull,push" || r.URL.Query().Get("service") != "here" {
+						http.Error(w, "who are you", http.StatusUnauthorized)
+						return
+					}
+					_, _ = w.Write([]byte(`{"token":"t0"}`))
+				case wants == "Basic" && !known:
+					w.Header().Set("WWW-Authenticate", `Basic realm="all"`)
+					http.Error(w, "who are you", http.StatusUnauthorized)
+				case wants == "Bearer" && r.Header.Get("Authorization") != "Bearer t0":
+					w.Header().Set("WWW-Authenticate", `Bearer realm="`+server.URL+`/token",service="here"`)
+					http.Error(w, "who are you", http.StatusUnauthorized)
+				default:
+					kept.ServeHTTP(w, r)
+				}
+			}))
+			defer server.Close()
+			host := strings.TrimPrefix(server.URL, "http://")
+			logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
+			r, err := Parse(host + "/team")
+			if err != nil {
+				t.Fatal(err)
+			}
+			image := Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")}
+			first, err := r.Push(t.Context(), image)
+			if err != nil || !strings.HasPrefix(first, host+"/team/unit@sha256:") {
+				t.Fatalf("%q, %v", first, err)
+			}
+			second, err := r.Push(t.Context(), image)
+			if err != nil || second != first || kept.Pushed != 1 {
+				t.Errorf("again: %q, %v, pushed %d times", second, err, kept.Pushed)
+			}
+			image.Config = []byte(`{"os":"linux"}`)
+			if third, err := r.Push(t.Context(), image); err != nil || third == first || kept.Pushed != 2 {
+				t.Errorf("another: %q, %v, pushed %d times", third, err, kept.Pushed)
+			}
+			if wants == "" {
+				return
+			}
+			for text, says := range map[string]string{
+				`{"auths":{}}`: "log in with: docker login",
+				`{"auths":{"` + host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("me:wrong")) + `"}}}`: "does not let you write there",
+			} {
+				logIn(t, text)
+				if r, err = Parse(host + "/team"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Push(t.Context(), image); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "wrong") {
+					t.Errorf("%v, want it to say %q", err, says)
+				}
+			}
+		})
+	}
+}
+
+func TestRegistriesThatDoNotTakeIt(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	codes := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(codes[r.Method])
+	}))
+	defer server.Close()
+	for says, answers := range map[string]map[string]int{
+		"it answers 403":                  {"HEAD": 404, "POST": 403},
+		"wants it made first":             {"HEAD": 404, "POST": 404},
+		"it answers 507":                  {"HEAD": 404, "POST": 202, "PUT": 507},
+		"only Basic and Bearer are known": {"HEAD": 401},
+	} {
+		codes = answers
+		r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}")}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+	r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	if _, err := r.Push(t.Context(), Image{Name: "unit"}); err == nil || !strings.Contains(err.Error(), "look whether the registry runs") {
+		t.Errorf("a registry that is gone: %v", err)
+	}
+}
+
+func TestLoginsOfHelpersAreRefused(t *testing.T) {
+	logIn(t, `{"auths":{"registry.example.org":{}},"credsStore":"desktop"}`)
+	if _, err := Parse("registry.example.org/team"); err == nil || !strings.Contains(err.Error(), "helper") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,61 @@
+// Package registrytest is a registry that keeps images in memory, for tests.
+//
+// Entry point: Registry.
+package registrytest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+)
+
+// Registry answers the calls by which images are put into a registry and pulled. The zero
+// value is empty.
+type Registry struct {
+	mu     sync.Mutex
+	kept   map[string][]byte // by path and digest
+	types  map[string]string
+	Pushed int // manifests, until now
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil {
+		r.kept, r.types = map[string][]byte{}, map[string]string{}
+	}
+	at := strings.TrimPrefix(request.URL.Path, "/v2/")
+	switch {
+	case request.Method == http.MethodPost && strings.HasSuffix(at, "/blobs/uploads/"):
+		w.Header().Set("Location", "/v2/"+at+"one?state=1")
+		w.WriteHeader(http.StatusAccepted)
+	case request.Method == http.MethodPut:
+		data, err := io.ReadAll(request.Body)
+		digest := request.URL.Query().Get("digest")
+		if strings.Contains(at, "/manifests/") {
+			digest = path.Base(at)
+			r.Pushed++
+		} else {
+			at = strings.TrimSuffix(at, "uploads/one") + digest
+		}
+		if is := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); err != nil || digest != is {
+			http.Error(w, fmt.Sprintf("digest is %s, not %s", is, digest), http.StatusBadRequest)
+			return
+		}
+		r.kept[at], r.types[at] = data, request.Header.Get("Content-Type")
+		w.WriteHeader(http.StatusCreated)
+	case request.Method == http.MethodGet && at == "":
+	case r.kept[at] != nil:
+		w.Header().Set("Content-Type", r.types[at])
+		w.Header().Set("Docker-Content-Digest", path.Base(at))
+		w.Header().Set("Content-Length", fmt.Sprint(len(r.kept[at])))
+		_, _ = w.Write(r.kept[at]) // nothing is written for HEAD
+	default:
+		http.NotFound(w, request)
+	}
+}

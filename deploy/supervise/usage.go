@@ -1,0 +1,159 @@
+package supervise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// usagePatience is how long a unit may take to say what it has used.
+	usagePatience = 5 * time.Second
+	// usageAtOnce is how many units are asked at the same time.
+	usageAtOnce = 64
+)
+
+// SelfMeter is a meter that asks the units themselves, over their control channels: for
+// hosts of which nothing else can be read. Foreign units say nothing.
+func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
+
+type selfMeter struct{ units *Supervisor }
+
+// Watch implements lab.Meter.
+func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
+	metering := &selfMetering{ctx: ctx, asks: m.units, units: units}
+	_, err := metering.read() // that all can answer
+	return metering, err
+}
+
+// selfMetering has two marks.
+type selfMetering struct {
+	ctx   context.Context
+	asks  *Supervisor
+	units []lab.Unit
+	mu    sync.Mutex
+	marks []selfMark
+}
+
+type selfMark struct {
+	at   time.Time
+	said []*lab.UsageAnswer // by unit; nil: it cannot tell
+}
+
+// Mark implements lab.Metering.
+func (m *selfMetering) Mark() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	said, err := m.read()
+	m.marks = append(m.marks, selfMark{time.Now(), said})
+	return err
+}
+
+// read asks all units at once.
+func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
+	said := make([]*lab.UsageAnswer, len(m.units))
+	group, ctx := errgroup.WithContext(m.ctx)
+	group.SetLimit(usageAtOnce)
+	for i, unit := range m.units {
+		u := m.asks.Named(unit.Name)
+		if u == nil || u.Spec.Foreign {
+			continue
+		}
+		group.Go(func() (err error) {
+			said[i], err = u.askUsage(ctx)
+			return err
+		})
+	}
+	return said, group.Wait()
+}
+
+func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
+	if err := u.send(lab.Command{Command: lab.CommandUsage}); err != nil {
+		return nil, err
+	}
+	select {
+	case data := <-u.usage:
+		var answer lab.UsageAnswer
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return nil, fmt.Errorf("unit %s tells what it has used: %w", u.Spec.Name, err)
+		}
+		return &answer, nil
+	case <-u.Ended:
+		return nil, fmt.Errorf("unit %s ended while it was asked what it has used", u.Spec.Name)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("ask unit %s what it has used: %w", u.Spec.Name, context.Cause(ctx))
+	case <-time.After(usagePatience):
+		return nil, fmt.Errorf("unit %s did not say within %v what it has used", u.Spec.Name, usagePatience)
+	}
+}
+
+// Suspend implements lab.Metering.
+func (m *selfMetering) Suspend(unit string) error {
+	return fmt.Errorf("unit %s cannot be killed and metered: what it says of itself ends with it", unit)
+}
+
+// Resume implements lab.Metering.
+func (m *selfMetering) Resume(unit lab.Unit) error { return m.Suspend(unit.Name) }
+
+// Stop implements lab.Metering.
+func (m *selfMetering) Stop() (lab.Metered, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.marks) != 2 {
+		return lab.Metered{}, errors.New("metering has ended without two marks")
+	}
+	const source = "what the unit's process says of itself (its CPU clock, getrusage and /proc/self), as nothing of its node can be read; " +
+		"memory at the marks only"
+	result := lab.Metered{
+		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
+		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(),
+	}
+	for i, unit := range m.units {
+		used := between(m.marks[0].said[i], m.marks[1].said[i])
+		result.Units = append(result.Units, lab.UnitUsage{Unit: unit, Usage: used})
+		result.Total, result.Roles[unit.Role] = plus(result.Total, used), plus(result.Roles[unit.Role], used)
+		result.Sources[unit.Role] = source
+	}
+	return result, nil
+}
+
+// between is what a unit has used from one answer to another.
+func between(open, closing *lab.UsageAnswer) lab.Usage {
+	if open == nil || closing == nil {
+		const why = "it is no unit of ours, and nothing of its node can be read"
+		return lab.Usage{Units: 1, Unavailable: map[string]string{"cpu_seconds": why, "peak_memory_bytes": why}}
+	}
+	seconds := func(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }
+	return lab.Usage{
+		Units: 1, CPUSeconds: seconds(closing.CPUNanoseconds - open.CPUNanoseconds),
+		UserSeconds: seconds(closing.UserNanoseconds - open.UserNanoseconds), SystemSeconds: seconds(closing.SystemNanoseconds - open.SystemNanoseconds),
+		VoluntaryContextSwitches: closing.Voluntary - open.Voluntary, InvoluntaryContextSwitches: closing.Involuntary - open.Involuntary,
+		Threads: int(closing.Threads), PeakMemoryBytes: max(open.MemoryBytes, closing.MemoryBytes),
+		MeanMemoryBytes: (open.MemoryBytes + closing.MemoryBytes) / 2, PeakResidentBytes: closing.LargestBytes,
+		ReadBytes: closing.ReadBytes - open.ReadBytes, WrittenBytes: closing.WrittenBytes - open.WrittenBytes,
+	}
+}
+
+// plus adds up the use of units. The memory of all is that of the marks, where each was
+// looked at in the same moment.
+func plus(a, b lab.Usage) lab.Usage {
+	sum := lab.Usage{
+		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds, UserSeconds: a.UserSeconds + b.UserSeconds,
+		SystemSeconds: a.SystemSeconds + b.SystemSeconds, VoluntaryContextSwitches: a.VoluntaryContextSwitches + b.VoluntaryContextSwitches,
+		InvoluntaryContextSwitches: a.InvoluntaryContextSwitches + b.InvoluntaryContextSwitches, Threads: a.Threads + b.Threads,
+		PeakMemoryBytes: a.PeakMemoryBytes + b.PeakMemoryBytes, MeanMemoryBytes: a.MeanMemoryBytes + b.MeanMemoryBytes,
+		PeakResidentBytes: a.PeakResidentBytes + b.PeakResidentBytes, ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
+		Unavailable: a.Unavailable,
+	}
+	if b.Unavailable != nil {
+		sum.Unavailable = b.Unavailable
+	}
+	return sum
+}

@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Autoscale lets the platform of a deployment choose how often a unit runs.
+type Autoscale struct {
+	// Max is how many replicas there can be; the unit begins with one.
+	Max int `json:"max"`
+	// CPU is the share of its limit of processors that a replica shall use on average:
+	// where they use more, the platform adds some.
+	CPU float64 `json:"cpu"`
+}
+
+// Autoscaler is what a deployer is whose platform does so.
+type Autoscaler interface {
+	// Autoscales says what this host lacks for it; nil: nothing.
+	Autoscales() error
+}
+
+// ScaledBy is nil where a deployer's platform can scale what the variant leaves to it.
+func (v Variant) ScaledBy(d Deployer) error {
+	if len(v.Autoscale) == 0 {
+		return nil
+	}
+	scaler, can := d.(Autoscaler)
+	if !can {
+		return fmt.Errorf("autoscale: the deployment %s adds no replicas by itself: use %s, or give a number of replicas", v.Deployment, Kubernetes)
+	}
+	return scaler.Autoscales()
+}
+
+// Autoscaled is what a deployment is that may add replicas while a load goes on.
+type Autoscaled interface {
+	// Arrivals tells of every replica that is added, when it can be used, until ctx ends.
+	Arrivals(ctx context.Context, tell func(Arrived) error) error
+}
+
+// Arrived is a replica that was added.
+type Arrived struct {
+	Unit
+	Asked, Ready time.Time // when the platform wanted it, and when it could be used
+}
+
+// Arrival is a replica that was added while the load of a trial went on, in seconds since
+// that began.
+type Arrival struct {
+	Unit  string  `json:"unit"`
+	Asked float64 `json:"asked_seconds"`
+	Ready float64 `json:"ready_seconds"`
+}
+
+// mostReplicas are how many replicas of each unit there can be, by its name: as many as the
+// variant has, or as its platform may add.
+func (v Variant) mostReplicas() map[string]int {
+	most := maps.Clone(v.Replicas)
+	if most == nil {
+		most = map[string]int{}
+	}
+	for unit, a := range v.Autoscale {
+		most[unit] = a.Max
+	}
+	return most
+}
+
+// checkAutoscale refuses to have the platform scale what it cannot.
+func (v Variant) checkAutoscale(l Layout) error {
+	var mistakes []error
+	for _, name := range slices.Sorted(maps.Keys(v.Autoscale)) {
+		a := v.Autoscale[name]
+		at := slices.IndexFunc(l.Units, func(u UnitSpec) bool { return u.Name == name })
+		switch _, fixed := v.Replicas[name]; {
+		case fixed:
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has a number of replicas, too: choose one", name))
+		case a.Max < 2 || a.CPU <= 0 || a.CPU > 1:
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s goes up to %d replicas at %g of its processors: use 2 to %d, and a share above 0 and up to 1", name, a.Max, a.CPU, MaxReplicas))
+		case slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Name == l.Lead && slices.Contains(u.Peers, name) }):
+			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before there are more of it: put something in front that does so for each call, such as nginx", name))
+		case at >= 0 && l.Units[at].Foreign:
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is no program of Cleave's, whose replicas could be asked for their reports: give it a number of replicas", name))
+		case at >= 0 && l.Units[at].Limits.CPU <= 0:
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a share: give it one under limits", name))
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// autoscaling says which units the platform scales: "front: 1 to 3 replicas at 50 % of
+// their processors".
+func (v Variant) autoscaling() []string {
+	var parts []string
+	for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
+		a := v.Autoscale[unit]
+		parts = append(parts, fmt.Sprintf("%s: 1 to %d replicas at %s %% of its processors", unit, a.Max, strings.TrimSuffix(fmt.Sprintf("%.1f", 100*a.CPU), ".0")))
+	}
+	return parts
+}

@@ -1,0 +1,23 @@
+package lab
+
+// SelfMetered is what a deployment is whose units no meter of this host can read.
+type SelfMetered interface {
+	// Meter asks the units themselves; nil: a meter of this host can read them.
+	Meter() Meter
+}
+
+// UsageAnswer is what a unit says that its process has used since it started.
+type UsageAnswer struct {
+	CPUNanoseconds    int64 `json:"cpu_nanoseconds"`
+	UserNanoseconds   int64 `json:"user_nanoseconds"`
+	SystemNanoseconds int64 `json:"system_nanoseconds"`
+	Voluntary         int64 `json:"voluntary"`
+	Involuntary       int64 `json:"involuntary"`
+	Threads           int64 `json:"threads"` // now
+	// MemoryBytes is the proportional set size now, LargestBytes the largest resident set
+	// until now.
+	MemoryBytes  int64 `json:"memory_bytes"`
+	LargestBytes int64 `json:"largest_bytes"`
+	ReadBytes    int64 `json:"read_bytes"`
+	WrittenBytes int64 `json:"written_bytes"`
+}
