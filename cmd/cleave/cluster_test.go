@@ -85,8 +85,8 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 					t.Errorf("it does not say %q:\n%s", want, out)
 				}
 			}
-			if after := f.State(t); after != before {
-				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			if changes := before.Changes(f.State(t)); changes != "" {
+				t.Errorf("what is the user's has changed:\n%s", changes)
 			}
 		})
 	}

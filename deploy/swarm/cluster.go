@@ -163,22 +163,44 @@ func (c *cluster) form(ctx context.Context) error {
 	return first.engine.MakeOverlay(ctx, overlay, nil)
 }
 
-// ingress is the network that Swarm itself makes on all nodes.
-const ingress = "ingress"
+// stay brings every node into the network of the units, with a container that sleeps there
+// as long as the swarm is. A node is in a network only while a container of it is: when
+// several came at once, with the units, two of them at times did not hear of each other's
+// units for minutes.
+func (c *cluster) stay(ctx context.Context, image string, labels map[string]string) error {
+	for _, n := range c.nodes {
+		asleep := engine.ServiceContainer{Image: image, Labels: labels, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
+		for _, folder := range []string{"/usr", "/etc"} {
+			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: true})
+		}
+		_, err := c.manager().CreateService(ctx, engine.Service{
+			Name: "stays-on-" + n.Name, Labels: labels,
+			TaskTemplate: engine.TaskTemplate{
+				ContainerSpec: asleep, RestartPolicy: engine.RestartPolicy{Condition: "any"}, LogDriver: engine.LogDriver{Name: "none"},
+				Placement: engine.Placement{Constraints: []string{"node.id==" + n.id}}, Networks: []engine.ServiceNetwork{{Target: overlay}},
+			},
+			Mode: engine.ServiceMode{Replicated: engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// awaitPeers waits until a node sees all others in a network. Before that, what units on
-// them are called may not become known to those on the node for minutes.
+// awaitPeers waits until a node sees all others in the network of the units. Before that,
+// what units on them are called may not become known to those on the node for minutes.
 func (c *cluster) awaitPeers(ctx context.Context, n *node) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
 	for {
-		peers, err := n.engine.Peers(ctx, ingress)
+		peers, err := n.engine.Peers(ctx, overlay)
 		if err != nil || peers == len(c.nodes) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.nodes), ingress, context.Cause(ctx))
+			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.nodes), overlay, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -120,6 +120,14 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 		if err != nil {
 			return nil, nil, err
 		}
+		image, err := d.image(ctx, made, "")
+		if err == nil {
+			err = made.stay(ctx, image, d.labels())
+		}
+		if err != nil {
+			clear(d.images)
+			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), made.close())
+		}
 		d.cluster = made
 	}
 	// A node that was cut off in the trial before is back with the others after a while only.
@@ -127,30 +135,32 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 		return nil, nil, fmt.Errorf("wait for all nodes of the swarm: %w", err)
 	}
 	for _, spec := range units {
-		program := containers.UnitProgram(d.programs, spec)
-		if d.images[program] != "" {
-			continue
-		}
-		name := leftovers.ImageName + "swarm-" + imageOf(program) + ":" + d.label
-		archive, id, err := containers.Archive(name, program, d.labels())
-		if err != nil {
+		if _, err := d.image(ctx, d.cluster, containers.UnitProgram(d.programs, spec)); err != nil {
 			return nil, nil, err
 		}
-		err = each(ctx, d.cluster.nodes, func(ctx context.Context, n *node) error { return n.engine.Load(ctx, bytes.NewReader(archive)) })
-		if err != nil {
-			return nil, nil, err
-		}
-		d.images[program] = id
 	}
 	return d.cluster, maps.Clone(d.images), nil
 }
 
-// imageOf is the part of an image's name that tells its program.
-func imageOf(program string) string {
-	if program == "" {
-		return "none"
+// image brings the image of a program of ours, or of none, to all nodes and returns its ID.
+func (d *Deployer) image(ctx context.Context, c *cluster, program string) (id string, err error) {
+	if d.images[program] != "" {
+		return d.images[program], nil
 	}
-	return filepath.Base(program)
+	tells := "none"
+	if program != "" {
+		tells = filepath.Base(program)
+	}
+	archive, id, err := containers.Archive(leftovers.ImageName+"swarm-"+tells+":"+d.label, program, d.labels())
+	if err != nil {
+		return "", err
+	}
+	err = each(ctx, c.nodes, func(ctx context.Context, n *node) error { return n.engine.Load(ctx, bytes.NewReader(archive)) })
+	if err != nil {
+		return "", err
+	}
+	d.images[program] = id
+	return id, nil
 }
 
 // labels mark what is made.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,34 +99,59 @@ func (f *Cluster) Admin() string {
 	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
 }
 
-// State is all that a cluster has which is kept, but for what it writes itself all the time.
-func (f *Cluster) State(t *testing.T) string {
+// State is all that a cluster keeps, as JSON, by where it is and its name, without what the
+// cluster itself writes there when it comes to it.
+type State map[string]string
+
+// State is that of now.
+func (f *Cluster) State(t *testing.T) State {
 	t.Helper()
-	var all []string
+	all := State{}
 	for _, path := range []string{
 		"/api/v1/namespaces", "/api/v1/pods", "/api/v1/services", "/api/v1/secrets", "/api/v1/configmaps", "/api/v1/serviceaccounts",
 		"/apis/apps/v1/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 	} {
-		var list struct {
-			Items []struct {
-				Metadata struct{ Name, Namespace, UID, ResourceVersion string }
-			}
-		}
+		var list struct{ Items []map[string]any }
 		if err := f.API.Do(t.Context(), http.MethodGet, path, nil, &list); err != nil {
 			t.Fatal(err)
 		}
-		for i := range list.Items {
-			if strings.HasSuffix(path, "/clusterroles") { // some gather the rights of others, when a controller comes to it
-				list.Items[i].Metadata.ResourceVersion = ""
+		for _, item := range list.Items {
+			about := item["metadata"].(map[string]any)
+			delete(item, "status")
+			delete(about, "resourceVersion") // it counts changes of the status, too
+			delete(about, "managedFields")
+			if item["aggregationRule"] != nil { // such roles gather the rights of others
+				delete(item, "rules")
 			}
+			text, err := json.Marshal(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			place := path
+			if namespace, is := about["namespace"].(string); is {
+				place += "/" + namespace
+			}
+			all[fmt.Sprint(place, "/", about["name"])] = string(text)
 		}
-		text, err := json.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, path+string(text))
 	}
-	return strings.Join(all, "\n")
+	return all
+}
+
+// Changes says what is different later; nothing: "".
+func (s State) Changes(later State) string {
+	var changes []string
+	for name, was := range s {
+		if is := later[name]; is != was {
+			changes = append(changes, fmt.Sprintf("%s\n  was %s\n  is %s", name, was, is))
+		}
+	}
+	for name, is := range later {
+		if s[name] == "" {
+			changes = append(changes, fmt.Sprintf("%s is new: %s", name, is))
+		}
+	}
+	slices.Sort(changes)
+	return strings.Join(changes, "\n")
 }
 
 // Put makes something of the user's.
