@@ -99,8 +99,14 @@ type ServiceContainer struct {
 	ReadOnly        bool
 	Mounts          []Mount
 	StopGracePeriod time.Duration
+	DNSConfig       DNSConfig
 	CapabilityAdd   []string `json:",omitempty"`
 	CapabilityDrop  []string `json:",omitempty"`
+}
+
+// DNSConfig is how names are asked for; see resolv.conf(5).
+type DNSConfig struct {
+	Options []string `json:",omitempty"`
 }
 
 // Mount is a folder of a task's container.

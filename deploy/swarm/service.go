@@ -236,6 +236,8 @@ func (s *service) describe() error {
 		Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], Labels: d.deployer.labels(), ReadOnly: true,
 		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}, StopGracePeriod: stopGrace,
 		CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"DAC_OVERRIDE"},
+		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
 	}
 	writes, reads := d.trial.Folders(spec)
 	for _, folder := range slices.Concat(writes, reads) {
