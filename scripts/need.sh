@@ -173,7 +173,7 @@ case "${1:-}" in
     serve containerd containerd
     serve runc runc
     serve nft nftables
-    serve bridge containernetworking-plugins /usr/lib/cni
+    serve host-local containernetworking-plugins /usr/lib/cni # bridge is a command of iproute2, too
     ;;
   *)
     echo "usage: scripts/need.sh build|test|cluster|generate" >&2
