@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/servers"
@@ -143,6 +145,9 @@ func (p *process) kill() error {
 
 // terminate ends the unit as deployers do, and wants it to end well and soon.
 func (p *process) terminate() error {
+	if p.ended == nil { // it has not begun
+		return nil
+	}
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("unit %s: %w", p.unit, err)
 	}
@@ -172,20 +177,27 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 		addresses[name] = launch.Loopback(ports.Numbers[i])
 	}
 	a := &Airline{Units: map[string]string{}}
+	var beginning, ending errgroup.Group // all units at once
 	for _, name := range units {
 		p := &process{runtime: r, unit: name, address: addresses[name], environment: environment(t, name, addresses, settings)}
 		all[name], a.Units[name] = p, "http://"+p.address
-		if err := p.begin(launcher); err != nil {
-			t.Fatal(err)
+		beginning.Go(func() error { return p.begin(launcher) })
+	}
+	t.Cleanup(func() {
+		for _, p := range all {
+			ending.Go(p.terminate)
 		}
-		t.Cleanup(func() {
-			if err := p.terminate(); err != nil {
-				t.Error(err)
-			}
+		if err := ending.Wait(); err != nil {
+			t.Error(err)
+		}
+		for _, p := range all {
 			if t.Failed() || p.complaints.Len() > 0 {
 				t.Logf("unit %s said: %s", p.unit, p.complaints.String())
 			}
-		})
+		}
+	})
+	if err := beginning.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
