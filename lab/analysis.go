@@ -52,6 +52,8 @@ type Analysis struct {
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
 	Paths   []TrialPath `json:"paths,omitempty"`
+	// Platforms are what platforms took beside the units, where they are not all processes.
+	Platforms []PlatformTake `json:"platforms,omitempty"`
 	// Courses are how all trials went on.
 	Courses []TrialCourse `json:"courses,omitempty"`
 	// Operations are what single ones gave, where a load has several.

@@ -114,7 +114,25 @@ const (
 	SpanContainer Span = "container"
 	// SpanBelow: all that descend from the process, which itself only keeps them.
 	SpanBelow Span = "below"
+	// SpanHost: all that see the same processes as the process does, but not what is in
+	// containers there: the processes of a host itself.
+	SpanHost Span = "host"
 )
+
+// programs begins the span of the programs of a host.
+const programs = "host: "
+
+// SpanPrograms is SpanHost for programs of these names alone.
+func SpanPrograms(names ...string) Span { return Span(programs + strings.Join(names, ",")) }
+
+// Programs are the names of a SpanPrograms; none: it is another span.
+func (s Span) Programs() []string {
+	list, is := strings.CutPrefix(string(s), programs)
+	if !is {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
 
 // PeerVariable is the environment variable in which a deployer hands a unit the
 // address of another: CLEAVE_ADDRESS_CORE for the unit core.

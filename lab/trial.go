@@ -33,10 +33,12 @@ type Trial struct {
 	// PhaseJob is measured.
 	Phases []Phase `json:"phases,omitempty"`
 	// Parts are the picture of the architecture: what ran, and what it used.
-	Parts      []Part     `json:"parts,omitempty"`
-	Metered    Metered    `json:"metered"`
-	Conditions Conditions `json:"conditions"`
-	Audit      Audit      `json:"audit"`
+	Parts   []Part  `json:"parts,omitempty"`
+	Metered Metered `json:"metered"`
+	// Platform is what the units' platform took beside them.
+	Platform   *PlatformCost `json:"platform,omitempty"`
+	Conditions Conditions    `json:"conditions"`
+	Audit      Audit         `json:"audit"`
 	// Services are what the backing services really were, by name.
 	Services map[string]string `json:"services,omitempty"`
 	// Measures are what the system itself measures of a trial, by the name of

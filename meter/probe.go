@@ -70,6 +70,14 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 		return p, "/proc of its process; context switches of threads that have ended are not told", err
 	}
 	whole := tree{root: p, members: map[int]*probe{}}
+	if isHost(unit.Span) {
+		h, err := openHost(whole)
+		if err != nil {
+			whole.close()
+			return nil, "", err
+		}
+		return h, "/proc of its processes; of those that have ended what was seen of their processor time, so nothing of what ran for a moment only", nil
+	}
 	if unit.Span == lab.SpanContainer {
 		if group, err := openGroup(p, groupRoot); err == nil {
 			return &container{tree: whole, group: group}, fmt.Sprintf("its control group (version %d) and /proc of its processes; "+

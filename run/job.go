@@ -35,6 +35,7 @@ type Played struct {
 	Faults   []lab.FaultRecord
 	Arrivals []lab.Arrival
 	Clocks   *lab.Clocks
+	Platform *lab.PlatformCost
 	profile  watched
 }
 
@@ -48,10 +49,12 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if own, is := j.Deployment.(lab.SelfMetered); is && own.Meter() != nil {
 		meter = own.Meter()
 	}
-	metering, err := meter.Watch(ctx, j.Deployment.Units())
+	units, err := meter.Watch(ctx, j.Deployment.Units())
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
 	}
+	metering := j.watchPlatform(ctx, units)
+	played.Platform = metering.cost
 	j.lap(lab.PhaseReady)
 	before, err := readClocks(ctx, j.Deployment)
 	if err == nil && j.Profiler != nil {

@@ -48,7 +48,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		done, played = job.Play(ctx)
 	}
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks, trial.Faults = done.Finished.ElapsedSeconds, done.Used, done.Clocks, done.Faults
-	trial.Arrivals = done.Arrivals
+	trial.Arrivals, trial.Platform = done.Arrivals, done.Platform
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
 	left := lab.Leftover{Reports: done.Reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,

@@ -60,6 +60,7 @@ type Deployer struct {
 	preparing sync.Mutex
 	engine    *engine.Client    // nil until the first trial
 	images    map[string]string // their names, by the program of ours in it: see prepared
+	made      containers.Made
 }
 
 var (

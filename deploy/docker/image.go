@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -80,6 +81,7 @@ func unanswered(err error) error {
 // importImage makes an image that has a unit program, or none, and for programs of this
 // host the links of a merged /usr. No registry and no build is needed. It returns the name.
 func (d *Deployer) importImage(ctx context.Context, program string) (string, error) {
+	begun, size := time.Now(), int64(0)
 	name := leftovers.ImageName + string(d.network)
 	var file *os.File
 	if program != "" {
@@ -88,6 +90,11 @@ func (d *Deployer) importImage(ctx context.Context, program string) (string, err
 			return "", fmt.Errorf("make an image: %w", err)
 		}
 		defer func() { _ = file.Close() }() // only read
+		info, err := file.Stat()
+		if err != nil {
+			return "", fmt.Errorf("make an image: %w", err)
+		}
+		size = info.Size()
 		name += "-" + filepath.Base(program)
 	}
 	name += ":" + d.label
@@ -97,5 +104,6 @@ func (d *Deployer) importImage(ctx context.Context, program string) (string, err
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
 		return errors.Join(err, reader.Close())
 	})
+	d.made.Image(program, size, begun)
 	return name, err
 }

@@ -27,6 +27,7 @@ import (
 	"syscall"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -204,6 +205,15 @@ func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ra
 
 // Hosts lists them in the order of their names when they were made.
 func (s *Set) Hosts() []*Host { return s.hosts }
+
+// Units are what runs on the hosts themselves, not in containers there, for a meter.
+func (s *Set) Units() []lab.Unit {
+	var all []lab.Unit
+	for _, h := range s.hosts {
+		all = append(all, lab.Unit{Name: h.Name, Role: h.Name, PID: h.pid, Span: lab.SpanHost})
+	}
+	return all
+}
 
 // RouteHere lets this host reach a range through one of the others.
 func (s *Set) RouteHere(ctx context.Context, i int, via *Host) error {

@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -48,6 +49,7 @@ type Deployer struct {
 	users     *Users            // the user's cluster; nil: a private one
 	cluster   *cluster          // nil until the first trial
 	images    map[string]string // their names, by the program of ours in it
+	made      containers.Made
 }
 
 var (
@@ -251,6 +253,7 @@ func (d *Deployer) bringUp(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(d.folder), 0o700); err != nil {
 		return err
 	}
+	begun := time.Now()
 	up, err := private.Up(ctx, d.folder, d.label)
 	if err != nil {
 		return err
@@ -259,6 +262,7 @@ func (d *Deployer) bringUp(ctx context.Context) (err error) {
 	if err := d.cluster.makeNamespace(ctx, d.label); err != nil {
 		return errors.Join(err, d.discard())
 	}
+	d.made.Platform(begun)
 	return nil
 }
 
@@ -310,6 +314,8 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 
 // load loads an image with a program, or without one, onto all nodes.
 func (d *Deployer) load(ctx context.Context, program string) (name string, err error) {
+	begun, size := time.Now(), 0
+	defer func() { d.made.Image(program, int64(size), begun) }()
 	if d.users != nil {
 		return d.users.push(ctx, program)
 	}
@@ -322,6 +328,7 @@ func (d *Deployer) load(ctx context.Context, program string) (name string, err e
 	if err != nil {
 		return "", err
 	}
+	size = len(archive)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range d.cluster.private.Nodes {
 		group.Go(func() error { return node.Import(ctx, archive) })

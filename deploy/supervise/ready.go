@@ -44,6 +44,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx con
 	for {
 		err := tryOnce(ctx, address, visit)
 		if err == nil {
+			u.canBeUsed()
 			return nil
 		}
 		var late net.Error

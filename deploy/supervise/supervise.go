@@ -15,6 +15,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -37,11 +38,14 @@ type Unit struct {
 	report  json.RawMessage
 	failure string
 	doomed  bool // guarded by the supervisor's mutex
+
+	asked  time.Time
+	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
 }
 
 // NewUnit is a unit that is about to be started.
 func NewUnit(spec lab.UnitSpec) *Unit {
-	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1), usage: make(chan json.RawMessage, 1)}
+	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1), usage: make(chan json.RawMessage, 1), asked: time.Now()}
 }
 
 // Failure is what the unit said when it gave up, or "". It is read after its end.
@@ -90,6 +94,7 @@ type Supervisor struct {
 	servers     bool // the layout has some
 	stopping    bool // the units may end
 	newsTake    time.Duration
+	begun       time.Time
 }
 
 // New supervises the units of a layout. What they hand over goes into the folder, which
@@ -97,7 +102,7 @@ type Supervisor struct {
 func New(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
 		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}}, units: make([]*Unit, len(layout.Units)),
-		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}),
+		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}), begun: time.Now(),
 	}
 	for _, spec := range layout.Units {
 		s.order = append(s.order, spec.Name)
@@ -135,6 +140,9 @@ func (s *Supervisor) Named(name string) *Unit {
 // breaks. What is no event fails the trial; the rest is then thrown away, or the unit
 // would block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
+	if !u.Spec.Foreign { // whose keeper speaks
+		u.canBeUsed()
+	}
 	decoder := json.NewDecoder(from)
 	for {
 		var event lab.Event
@@ -175,6 +183,9 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
 		}
 	case u.Spec.Name == s.lead:
+		if event.Event == lab.EventReady {
+			u.canBeUsed()
+		}
 		s.pass(event)
 	default:
 		s.Fail(fmt.Errorf("unit %s said %q, but %s leads", u.Spec.Name, event.Event, s.lead))

@@ -48,6 +48,7 @@ type Deployer struct {
 	cluster   *cluster          // nil until the first trial
 	images    map[string]string // their IDs, by the program of ours in it
 	services  atomic.Int64      // how many there have been
+	made      containers.Made
 }
 
 var (
@@ -116,6 +117,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.cluster == nil {
+		begun := time.Now()
 		made, err := startCluster(ctx, d.label, d.dir)
 		if err != nil {
 			return nil, nil, err
@@ -129,6 +131,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), made.close())
 		}
 		d.cluster = made
+		d.made.Platform(begun)
 	}
 	// A node that was cut off in the trial before is back with the others after a while only.
 	if err := each(ctx, d.cluster.nodes, d.cluster.awaitPeers); err != nil {
@@ -147,7 +150,7 @@ func (d *Deployer) image(ctx context.Context, c *cluster, program string) (id st
 	if d.images[program] != "" {
 		return d.images[program], nil
 	}
-	tells := "none"
+	begun, tells := time.Now(), "none"
 	if program != "" {
 		tells = filepath.Base(program)
 	}
@@ -160,6 +163,7 @@ func (d *Deployer) image(ctx context.Context, c *cluster, program string) (id st
 		return "", err
 	}
 	d.images[program] = id
+	d.made.Image(program, int64(len(archive)), begun)
 	return id, nil
 }
 

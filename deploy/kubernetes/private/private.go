@@ -24,6 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Version is that of the Kubernetes which scripts/kubernetes.sh builds.
@@ -199,6 +200,9 @@ func lastWords(path string) string {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
+
+// Units are the daemons of the control plane and of the nodes, for a meter.
+func (c *Cluster) Units() []lab.Unit { return c.hosts.Units() }
 
 // Named is nil where no node that runs pods has the name.
 func (c *Cluster) Named(name string) *Node {

@@ -1,0 +1,11 @@
+package swarm
+
+import "github.com/cleave-lab/cleave/lab"
+
+var _ lab.Hosted = (*deployment)(nil)
+
+// Platform implements lab.Hosted.
+func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
+
+// Daemons implements lab.Hosted.
+func (d *deployment) Daemons() ([]lab.Unit, string) { return d.cluster.hosts.Units(), "" }

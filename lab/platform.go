@@ -1,0 +1,86 @@
+package lab
+
+// Hosted is what a deployment is that can say what its platform takes beside its units: the
+// daemons that run them, the cluster that they are in, the images that they come from.
+type Hosted interface {
+	// Platform says what it took until the units were ready.
+	Platform() PlatformCost
+	// Daemons are the processes of this host that are the platform itself, for a meter: the
+	// role is a part of the platform. Where there are none, why says why nobody can read
+	// them; both are empty where nothing stands between the units and the kernel.
+	Daemons() (daemons []Unit, why string)
+}
+
+// PlatformCost is what a trial's platform took beside its units.
+type PlatformCost struct {
+	// MadeSeconds is how long the platform took from nothing until it took units. It is made
+	// once, before the first trial on it; 0: it was there, or there is none.
+	MadeSeconds float64 `json:"made_seconds,omitempty"`
+	// ImagesSeconds is how long images took to be made and brought to where units run: once,
+	// too.
+	ImagesSeconds float64 `json:"images_seconds,omitempty"`
+	// ReadySeconds is how long the trial's units took until the lead unit was ready, on a
+	// platform that was there.
+	ReadySeconds float64 `json:"ready_seconds"`
+	// Images are those of the unit programs.
+	Images []ProgramImage `json:"images,omitempty"`
+	// Starts are those of units of which it is known when they could be used.
+	Starts []UnitStart `json:"starts,omitempty"`
+	// Used is what the platform's own processes used between the marks of the trial; nil:
+	// Unmetered says why, unless there are none.
+	Used *Usage `json:"used,omitempty"`
+	// Parts divides that, such as by nodes, and Processes by the names of programs.
+	Parts     map[string]Usage `json:"parts,omitempty"`
+	Processes []ProcessUsage   `json:"processes,omitempty"`
+	// Source says where these figures come from, and what is not in them.
+	Source    string `json:"source,omitempty"`
+	Unmetered string `json:"unmetered,omitempty"`
+}
+
+// ProgramImage is the image that has a unit program.
+type ProgramImage struct {
+	Program string `json:"program"`
+	Bytes   int64  `json:"bytes"` // not compressed
+}
+
+// UnitStart is how long a unit took from when it was asked for: the lead until it said that it
+// is ready, a server until a client could work, any other until it took commands; as a
+// process, until it ran.
+type UnitStart struct {
+	Unit    string  `json:"unit"`
+	Seconds float64 `json:"seconds"`
+}
+
+// PlatformTake is what the platform of a variant took at a point: medians over the trials.
+type PlatformTake struct {
+	Variant    string `json:"variant"`
+	Point      Point  `json:"point"`
+	Deployment string `json:"deployment"`
+	Trials     int    `json:"trials"`
+	// MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is
+	// their sum: from nothing to ready.
+	MadeSeconds    float64 `json:"made_seconds"`
+	ImagesSeconds  float64 `json:"images_seconds"`
+	ReadySeconds   float64 `json:"ready_seconds"`
+	NothingSeconds float64 `json:"nothing_seconds"`
+	// Starts are those of the units, the slowest first.
+	Starts []UnitStart    `json:"starts,omitempty"`
+	Images []ProgramImage `json:"images,omitempty"`
+	// CPUShare is of one core, over the load; 0, as memory is: not metered.
+	CPUShare        float64 `json:"cpu_share"`
+	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
+	MeanMemory      float64 `json:"mean_memory"`       // bytes
+	PeakMemory      float64 `json:"peak_memory"`       // bytes
+	// Processes are the platform's programs, the dearest first; their CPU share of one core.
+	Processes []PlatformProgram `json:"processes,omitempty"`
+	Source    string            `json:"source,omitempty"`
+	Unmetered string            `json:"unmetered,omitempty"`
+}
+
+// PlatformProgram is what all processes of one program of a platform used.
+type PlatformProgram struct {
+	Name       string  `json:"name"`
+	Processes  float64 `json:"processes"`
+	CPUShare   float64 `json:"cpu_share"`   // of one core
+	PeakMemory float64 `json:"peak_memory"` // bytes
+}

@@ -1,0 +1,131 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// host is a unit whose processes are those of a host, such as the daemons of a platform: all
+// that are in the PID namespace of its process, or those of some names there. What is in
+// a namespace below, as containers are, is not among them.
+//
+// The accounts of ended children are no part of it: a program that has waited for a
+// container's first process has that one's time in them.
+type host struct {
+	tree
+	programs  []string // none: all
+	namespace string
+	seen      map[int]int64 // nanoseconds, by process: when it was last looked at
+	ended     int64         // nanoseconds of processes whose number another one has by now
+}
+
+// openHost finds the processes of a host.
+func openHost(whole tree) (*host, error) {
+	h := &host{tree: whole, programs: whole.root.unit.Span.Programs(), seen: map[int]int64{}}
+	s := newScratch()
+	h.namespace = namespaceOf(whole.root.dir, "", s)
+	if h.namespace == "" {
+		return nil, fmt.Errorf("unit %q: its PID namespace cannot be read", whole.root.unit.Name)
+	}
+	if err := h.refresh(s); err != nil {
+		return nil, err
+	}
+	if len(h.members) == 0 {
+		return nil, fmt.Errorf("no process called %s can be seen here", strings.Join(h.programs, ", "))
+	}
+	return h, nil
+}
+
+// namespaceOf names the PID namespace of a process, whose folder lies below an open one; "":
+// it has ended, or may not be looked at.
+func namespaceOf(dir int, process string, s *scratch) string {
+	n, err := unix.Readlinkat(dir, process+"ns/pid", s.buffer)
+	if err != nil {
+		return ""
+	}
+	return string(s.buffer[:n])
+}
+
+// refresh finds the processes.
+func (h *host) refresh(s *scratch) error {
+	if _, err := h.root.life(s); err != nil {
+		return err
+	}
+	children, err := families(s)
+	if err != nil {
+		return err
+	}
+	proc, err := unix.Open("/proc", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	now := map[int]bool{}
+	for _, brood := range children {
+		for _, pid := range brood {
+			folder := strconv.Itoa(pid) + "/"
+			if h.called(proc, folder, s) && namespaceOf(proc, folder, s) == h.namespace {
+				now[pid] = true
+			}
+		}
+	}
+	return errors.Join(unix.Close(proc), h.become(now, s))
+}
+
+// called reports whether a process has one of the names, where there are some. The kernel
+// keeps 15 bytes of a name.
+func (h *host) called(proc int, folder string, s *scratch) bool {
+	if len(h.programs) == 0 {
+		return true
+	}
+	text, err := s.file(proc, folder+"comm")
+	return err == nil && slices.Contains(h.programs, strings.TrimSpace(string(text)))
+}
+
+// cpu implements source. What has ended counts as it was last seen.
+func (h *host) cpu(s *scratch) (int64, error) {
+	if err := h.refresh(s); err != nil {
+		return 0, err
+	}
+	sum := h.ended
+	for pid, p := range h.members {
+		now, err := s.clock(p.clock)
+		if err != nil {
+			continue // it has ended since
+		}
+		if before := h.seen[pid]; now < before {
+			h.ended, sum = h.ended+before, sum+before
+		}
+		h.seen[pid] = now
+	}
+	for _, used := range h.seen {
+		sum += used
+	}
+	return sum, nil
+}
+
+// accounts implements source.
+func (h *host) accounts(s *scratch, c *counters) error {
+	if err := h.addAll(s, c, h.refresh); err != nil {
+		return err
+	}
+	c.processes = h.readProcesses(s)
+	return nil
+}
+
+// memory implements source.
+func (h *host) memory(s *scratch) (int64, error) {
+	if err := h.refresh(s); err != nil {
+		return 0, err
+	}
+	return h.sizes(s), nil
+}
+
+// isHost reports whether a span is that of a host, or of programs of one.
+func isHost(span lab.Span) bool { return span == lab.SpanHost || span.Programs() != nil }

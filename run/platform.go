@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// besidePlatform meters a deployment's platform at the marks of its units. That the platform
+// cannot be metered is told, and spoils no trial.
+type besidePlatform struct {
+	lab.Metering              // of the units
+	daemons      lab.Metering // nil: none
+	cost         *lab.PlatformCost
+	marked       bool
+}
+
+// watchPlatform begins to meter the platform of a deployment whose units are ready, beside
+// them.
+func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatform {
+	b := &besidePlatform{Metering: units}
+	hosted, is := j.Deployment.(lab.Hosted)
+	if !is {
+		return b
+	}
+	cost := hosted.Platform()
+	b.cost = &cost
+	daemons, why := hosted.Daemons()
+	b.unmetered(why)
+	if len(daemons) == 0 {
+		return b
+	}
+	watched, err := j.Meter.Watch(ctx, daemons)
+	if err != nil {
+		b.unmetered(err.Error())
+		return b
+	}
+	b.daemons = watched
+	return b
+}
+
+// unmetered notes why the platform is not metered, as it was first told.
+func (b *besidePlatform) unmetered(why string) {
+	if b.cost.Unmetered == "" {
+		b.cost.Unmetered = why
+	}
+}
+
+// Mark implements lab.Metering. The units are read next to the load.
+func (b *besidePlatform) Mark() error {
+	first := !b.marked
+	b.marked = true
+	if first {
+		b.markDaemons()
+	}
+	err := b.Metering.Mark()
+	if !first {
+		b.markDaemons()
+	}
+	return err
+}
+
+func (b *besidePlatform) markDaemons() {
+	if b.daemons == nil {
+		return
+	}
+	if err := b.daemons.Mark(); err != nil {
+		b.unmetered(err.Error())
+	}
+}
+
+// Stop implements lab.Metering. What the second meter took counts as the first one's does.
+func (b *besidePlatform) Stop() (lab.Metered, error) {
+	used, err := b.Metering.Stop()
+	if b.daemons == nil {
+		return used, err
+	}
+	platform, failed := b.daemons.Stop()
+	used.OwnCPUSeconds += platform.OwnCPUSeconds
+	used.OwnWindowCPUSeconds += platform.OwnWindowCPUSeconds
+	used.OwnShare += platform.OwnShare
+	if failed != nil {
+		b.unmetered(failed.Error())
+	}
+	if b.cost.Unmetered != "" {
+		return used, err
+	}
+	b.cost.Used, b.cost.Parts, b.cost.Processes = &platform.Total, platform.Roles, platform.Processes
+	for _, part := range slices.Sorted(maps.Keys(platform.Sources)) {
+		b.cost.Source = platform.Sources[part]
+	}
+	return used, err
+}
