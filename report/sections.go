@@ -47,7 +47,7 @@ func (v view) sections() []section {
 	var kept []section
 	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection, v.curvesSection, v.spectraSection, v.coursesSection,
 		v.waterfallSection, v.pictureSection, v.pathsSection,
-		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
+		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.takesSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
 		s := build()
 		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
 		if len(s.Shown)+len(s.Folded) == 0 {

@@ -42,6 +42,10 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 		p.tables(v.fullTables())
 	}
 	p.tables(v.loadTables(o.Full))
+	p.table(v.takesTable())
+	if o.Full {
+		p.tables([]table{v.programsTable(), v.startsTable()})
+	}
 	p.table(v.ladderTable())
 	p.table(v.claimsTable())
 	if o.Full {

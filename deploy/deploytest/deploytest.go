@@ -53,6 +53,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"from start to reports", fromStartToReports},
 		{"replicas", replicas},
 		{"usage", usage},
+		{"platform", platform},
 		{"a unit that gives up", unitThatGivesUp},
 		{"a unit that ends", unitThatEnds},
 		{"killed and started again", killedAndRestarted},

@@ -50,6 +50,7 @@ func Analyse(in Input) lab.Analysis {
 		a.Objective = e.study.Load.Objective
 	}
 	e.noteLoad(a)
+	a.Platforms = e.platforms()
 	a.Waterfalls = e.waterfalls()
 	a.Bottlenecks = e.bottlenecks(a)
 	a.Summary, a.Answer = e.summary(a), e.answer(a)

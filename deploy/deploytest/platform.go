@@ -1,0 +1,73 @@
+package deploytest
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+// platform: what stands between the units and the kernel tells how long all took to be
+// ready, and can be metered where it is on this host.
+func platform(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front"))
+	defer stop(t, d)
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	hosted, is := d.(lab.Hosted)
+	if !is {
+		t.Fatal("the deployment says nothing of its platform")
+	}
+	cost := hosted.Platform()
+	if len(cost.Starts) != 2 || cost.ReadySeconds <= 0 {
+		t.Fatalf("it says %+v, want how long 2 units took", cost)
+	}
+	for _, start := range cost.Starts {
+		if start.Seconds <= 0 || start.Seconds > cost.ReadySeconds {
+			t.Errorf("%s took %g s of the %g s that all took", start.Unit, start.Seconds, cost.ReadySeconds)
+		}
+	}
+	daemons, why := hosted.Daemons()
+	images := len(cost.Images) == 1 && cost.Images[0].Bytes > 1<<20 && cost.ImagesSeconds > 0
+	if s.Name() == lab.Process {
+		if len(cost.Images)+len(daemons) > 0 || cost.MadeSeconds+cost.ImagesSeconds > 0 || why != "" {
+			t.Errorf("processes have a platform: %+v, %v, %q", cost, daemons, why)
+		}
+		end(t, d)
+		return
+	}
+	if _, unread := d.(lab.SelfMetered); len(daemons) == 0 {
+		if !unread || why == "" {
+			t.Error("nothing is said of its daemons")
+		}
+		end(t, d)
+		return
+	}
+	if !images {
+		t.Errorf("it says of images: %+v", cost)
+	}
+	metering, err := meter.New().Watch(t.Context(), daemons)
+	for range 2 {
+		if err == nil {
+			err = metering.Mark()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	metered, err := metering.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if memory := metered.Total.PeakMemoryBytes; memory < 10<<20 || memory > 4<<30 {
+		t.Errorf("its daemons take %d bytes of memory: %+v", memory, metered.Processes)
+	}
+	for _, p := range metered.Processes {
+		if p.Name == "unit" {
+			t.Errorf("a unit is among its daemons: %+v", metered.Processes)
+		}
+	}
+	t.Logf("made %.2f s, images %.2f s, ready %.2f s; %+v", cost.MadeSeconds, cost.ImagesSeconds, cost.ReadySeconds, metered.Processes)
+	end(t, d)
+}

@@ -1,0 +1,129 @@
+package meter
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// busy is a shell that burns processor time, under a name that nothing else here has.
+func busy(t *testing.T) (program string) {
+	t.Helper()
+	text, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(t.TempDir(), "cleave-busy")
+	if err := os.WriteFile(program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// begin starts a program that ends with the test.
+func begin(t *testing.T, attributes *syscall.SysProcAttr, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(program, args...) //nolint:noctx // ends with the test
+	attributes.Setpgid, attributes.Pdeathsig = true, syscall.SIGKILL
+	command.SysProcAttr = attributes
+	if err := command.Start(); err != nil {
+		t.Skipf("this host does not let it start: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		_ = command.Wait()
+	})
+	return command
+}
+
+const burns = "while :; do :; done"
+
+// TestProgramsOfAHostAreMeteredByTheirNames: all of a name, also one that begins or ends
+// meanwhile, and nothing else.
+func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
+	program := busy(t)
+	unit := &child{unit: lab.Unit{Name: "Docker", Role: "Docker", PID: os.Getpid(), Span: lab.SpanPrograms("cleave-none", "cleave-busy")}}
+	_, err := New().Watch(t.Context(), []lab.Unit{unit.unit})
+	if err == nil || !strings.Contains(err.Error(), "no process called cleave-none, cleave-busy can be seen here") {
+		t.Fatalf("of programs that do not run there is %v", err)
+	}
+	begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
+	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
+	ends := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
+	var lowest time.Duration
+	metered := between(t, func() {
+		time.Sleep(800 * time.Millisecond)
+		lowest = usedBy(t, ends)
+		if err := ends.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = ends.Wait() // killed: that is how it ends
+		begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
+		time.Sleep(800 * time.Millisecond)
+	}, unit)
+	used := metered.Roles["Docker"]
+	if used.CPUSeconds < lowest.Seconds() || used.CPUSeconds > 2*metered.WindowSeconds {
+		t.Errorf("two programs at a time have used %g s in %g s, one of them %v in the first half", used.CPUSeconds, metered.WindowSeconds, lowest)
+	}
+	if used.PeakMemoryBytes < 100<<10 || used.MeanMemoryBytes > used.PeakMemoryBytes {
+		t.Errorf("their memory is %+v", used)
+	}
+	of := 0
+	for _, p := range metered.Processes {
+		if strings.HasPrefix(p.Name, "cleave-busy") {
+			of += p.Processes
+		} else if p.Name != restName {
+			t.Errorf("%s is among them", p.Name)
+		}
+	}
+	if of != 2 {
+		t.Errorf("%d processes are there at the end, want 2: %+v", of, metered.Processes)
+	}
+}
+
+// usedBy is the processor time of a program until now.
+func usedBy(t *testing.T, command *exec.Cmd) time.Duration {
+	t.Helper()
+	nanoseconds, err := newScratch().clock(processClock(command.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the meter saw of it last may be a round old, and it began before the mark.
+	return time.Duration(nanoseconds) / 4
+}
+
+// TestAHostIsMeteredWithoutItsContainers: what sees fewer processes than the host's own do is
+// in a container there.
+func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
+	program := busy(t)
+	inner := program + " -c '" + burns + "'"
+	first := begin(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "sh", "-c", "unshare --pid --fork "+inner+" & sleep 60 & wait")
+	unit := &child{unit: lab.Unit{Name: "node-1", Role: "node-1", PID: first.Process.Pid, Span: lab.SpanHost}}
+	time.Sleep(300 * time.Millisecond) // until the container is there
+	for _, c := range []struct {
+		name            string
+		beside          string
+		lowest, highest float64
+	}{{"idle", "", 0, 0.1}, {"busy", burns, 0.15, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.beside != "" {
+				command := exec.Command("nsenter", "--target="+strconv.Itoa(first.Process.Pid), "--pid", program, "-c", c.beside) //nolint:noctx // ends with the namespace
+				if err := command.Start(); err != nil {
+					t.Skip(err)
+				}
+				t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+			}
+			metered := between(t, func() { time.Sleep(time.Second) }, unit)
+			if share := metered.Total.CPUSeconds / metered.WindowSeconds; share < c.lowest || share > c.highest {
+				t.Errorf("the host has used %g of a processor, want %g to %g: %+v", share, c.lowest, c.highest, metered.Processes)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// platforms are what platforms took beside the units, per variant and point. Where all
+// units are processes there is nothing between them and the kernel, and nothing to tell.
+func (e *experiment) platforms() []lab.PlatformTake {
+	if !slices.ContainsFunc(e.variants(), func(v lab.Variant) bool { return v.Deployment != lab.Process }) {
+		return nil
+	}
+	var all []lab.PlatformTake
+	for _, v := range e.variants() {
+		for _, point := range e.study.Points {
+			trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)), func(t lab.Trial) bool { return t.Platform == nil })
+			if len(trials) > 0 {
+				all = append(all, e.platform(v, point, trials))
+			}
+		}
+	}
+	return all
+}
+
+// platform takes the medians over trials that have told of their platform.
+func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial) lab.PlatformTake {
+	last := trials[len(trials)-1].Platform
+	middle := func(of func(lab.Trial) (float64, bool)) float64 {
+		var values []float64
+		for _, trial := range trials {
+			if value, has := of(trial); has {
+				values = append(values, value)
+			}
+		}
+		return medianOrNone(values)
+	}
+	used := func(of func(lab.Trial) float64) float64 {
+		return middle(func(t lab.Trial) (float64, bool) {
+			if t.Platform.Used == nil {
+				return 0, false
+			}
+			value := of(t)
+			return value, finite(value)
+		})
+	}
+	take := lab.PlatformTake{
+		Variant: v.Name, Point: point, Deployment: v.Deployment, Trials: len(trials), Images: last.Images, Source: last.Source, Unmetered: last.Unmetered,
+		MadeSeconds:     middle(func(t lab.Trial) (float64, bool) { return t.Platform.MadeSeconds, true }),
+		ImagesSeconds:   middle(func(t lab.Trial) (float64, bool) { return t.Platform.ImagesSeconds, true }),
+		ReadySeconds:    middle(func(t lab.Trial) (float64, bool) { return t.Platform.ReadySeconds, true }),
+		CPUShare:        used(func(t lab.Trial) float64 { return t.Platform.Used.CPUSeconds / t.Metered.WindowSeconds }),
+		CPUPerOperation: used(func(t lab.Trial) float64 { return t.Platform.Used.CPUSeconds / e.costedOperations(t) }),
+		MeanMemory:      used(func(t lab.Trial) float64 { return float64(t.Platform.Used.MeanMemoryBytes) }),
+		PeakMemory:      used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
+	}
+	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
+	take.Starts, take.Processes = starts(trials), programs(trials)
+	return take
+}
+
+// starts are how long units took, the slowest first.
+func starts(trials []lab.Trial) []lab.UnitStart {
+	seconds := map[string][]float64{}
+	for _, trial := range trials {
+		for _, s := range trial.Platform.Starts {
+			seconds[s.Unit] = append(seconds[s.Unit], s.Seconds)
+		}
+	}
+	var all []lab.UnitStart
+	for unit, values := range seconds {
+		all = append(all, lab.UnitStart{Unit: unit, Seconds: medianOrNone(values)})
+	}
+	slices.SortFunc(all, func(a, b lab.UnitStart) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Unit, b.Unit))
+	})
+	return all
+}
+
+// programs are what the programs of platforms used, all parts together, the dearest first.
+func programs(trials []lab.Trial) []lab.PlatformProgram {
+	type uses struct{ processes, share, memory []float64 }
+	byName := map[string]*uses{}
+	for _, trial := range trials {
+		if trial.Metered.WindowSeconds <= 0 {
+			continue
+		}
+		sums := map[string]lab.PlatformProgram{}
+		for _, p := range trial.Platform.Processes {
+			sum := sums[p.Name]
+			sum.Processes += float64(p.Processes)
+			sum.CPUShare += p.CPUSeconds / trial.Metered.WindowSeconds
+			sum.PeakMemory += float64(p.PeakMemoryBytes)
+			sums[p.Name] = sum
+		}
+		for name, sum := range sums {
+			if byName[name] == nil {
+				byName[name] = &uses{}
+			}
+			u := byName[name]
+			u.processes, u.share, u.memory = append(u.processes, sum.Processes), append(u.share, sum.CPUShare), append(u.memory, sum.PeakMemory)
+		}
+	}
+	var all []lab.PlatformProgram
+	for name, u := range byName {
+		all = append(all, lab.PlatformProgram{Name: name, Processes: medianOrNone(u.processes), CPUShare: medianOrNone(u.share), PeakMemory: medianOrNone(u.memory)})
+	}
+	slices.SortFunc(all, func(a, b lab.PlatformProgram) int {
+		return cmp.Or(cmp.Compare(b.CPUShare, a.CPUShare), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}

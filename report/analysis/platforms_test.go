@@ -1,0 +1,55 @@
+package analysis
+
+import (
+	"math"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestWhatPlatformsTakeIsTheMedianOfTheirTrials: of a trial that could not meter its platform
+// the times count, and where all units are processes there is nothing to tell.
+func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
+	point, n := at("p", lab.FactorRate, 10), 3
+	in := underLoad(point)
+	for i := range n {
+		trial := in.trial("one", point, i+1, nil)
+		trial.Metered.WindowSeconds, trial.Operations = 10, 100
+		ready := float64(i + 1)
+		trial.Platform = &lab.PlatformCost{MadeSeconds: 2, ImagesSeconds: 1, ReadySeconds: ready,
+			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}}, Starts: []lab.UnitStart{{Unit: "front", Seconds: 0.5}, {Unit: "database", Seconds: ready / 2}}}
+		if i == 0 {
+			trial.Platform.Unmetered = "it was not there"
+			continue
+		}
+		trial.Platform.Used = &lab.Usage{CPUSeconds: 0.5, MeanMemoryBytes: 80e6, PeakMemoryBytes: 90e6}
+		trial.Platform.Processes = []lab.ProcessUsage{{Unit: "node-1", Name: "dockerd", Processes: 1, CPUSeconds: 0.2, PeakMemoryBytes: 50e6},
+			{Unit: "node-2", Name: "dockerd", Processes: 1, CPUSeconds: 0.3, PeakMemoryBytes: 40e6}, {Unit: "node-1", Name: "containerd", Processes: 1, CPUSeconds: 0.01}}
+	}
+	in.trial("two", point, 1, nil)
+	for i := range in.Plan.Study.Variants {
+		in.Plan.Study.Variants[i].Deployment = lab.Process
+	}
+	if takes := Analyse(in).Platforms; takes != nil {
+		t.Fatalf("processes have platforms: %+v", takes)
+	}
+	in.Plan.Study.Variants[0].Deployment = lab.DockerHost
+	takes := Analyse(in).Platforms
+	if len(takes) != 1 {
+		t.Fatalf("there is %+v, want one row", takes)
+	}
+	p := takes[0]
+	ready := float64(n+1) / 2
+	if p.Trials != n || p.Deployment != lab.DockerHost || p.ReadySeconds != ready || p.NothingSeconds != 3+ready {
+		t.Errorf("it took %+v, want ready after %g s", p, ready)
+	}
+	if math.Abs(p.CPUShare-0.05) > 1e-9 || p.CPUPerOperation != 0.005 || p.MeanMemory != 80e6 || p.PeakMemory != 90e6 || p.Unmetered != "" {
+		t.Errorf("it used %+v", p)
+	}
+	if len(p.Starts) != 2 || p.Starts[0].Unit != "database" {
+		t.Errorf("units started like %+v, want the slowest first", p.Starts)
+	}
+	if len(p.Processes) != 2 || p.Processes[0].Name != "dockerd" || p.Processes[0].Processes != 2 || math.Abs(p.Processes[0].CPUShare-0.05) > 1e-9 {
+		t.Errorf("its programs are %+v", p.Processes)
+	}
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// takes are what platforms took at a point.
+func (v view) takes(at string) []lab.PlatformTake {
+	return slices.DeleteFunc(slices.Clone(v.Platforms), func(p lab.PlatformTake) bool { return p.Point.Name != at || v.struckOut(p.Variant) })
+}
+
+// takesAt is the point at which what platforms took is shown.
+func (v view) takesAt() (string, bool) {
+	return v.shownAt(func(point string) bool { return len(v.takes(point)) > 0 })
+}
+
+// takesTable shows what platforms took until units were ready, and beside them.
+func (v view) takesTable() table {
+	at, _ := v.takesAt()
+	t := table{ID: "platforms", Title: "What the platform itself costs, at " + v.at(at), Keys: 2,
+		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, and memory: of the platform's own processes, over the load",
+		Columns: []column{words("variant"), words("deployment"), numbers("from nothing"), numbers("platform"), numbers("images"), numbers("units"),
+			numbers("image size"), numbers("CPU"), numbers("mean memory"), numbers("peak memory")}}
+	for _, p := range v.takes(at) {
+		var size float64
+		for _, image := range p.Images {
+			size += float64(image.Bytes)
+		}
+		some := func(value float64, words string) cell {
+			if value == 0 {
+				return toned(absent, toneMuted)
+			}
+			return text(words)
+		}
+		seconds := func(s float64) cell { return some(s, single(s).quantity("s")) }
+		bytes := func(b float64) cell { return some(b, single(b).quantity("B")) }
+		t.add(text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds), seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
+			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory))
+	}
+	return t
+}
+
+// startsTable shows how long each unit took until it could be used.
+func (v view) startsTable() table {
+	at, _ := v.takesAt()
+	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2, Columns: []column{words("variant"), words("unit"), numbers("ready after")},
+		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit that leads when all are, others when they take commands"}
+	for _, p := range v.takes(at) {
+		for _, s := range p.Starts {
+			t.add(text(p.Variant), text(s.Unit), text(single(s.Seconds).quantity("s")))
+		}
+	}
+	return t
+}
+
+// programsTable shows what the programs of platforms used, and where nobody knows, why.
+func (v view) programsTable() table {
+	at, _ := v.takesAt()
+	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
+		Columns: []column{words("variant"), prose("program"), numbers("processes"), numbers("CPU"), numbers("peak memory")}}
+	for _, p := range v.takes(at) {
+		if p.Source != "" {
+			t.Note = "medians over trials, CPU of one core; source: " + p.Source
+		}
+		if p.Unmetered != "" {
+			t.add(text(p.Variant), toned("not metered: "+p.Unmetered, toneWarn), text(""), text(""), text(""))
+		}
+		for _, program := range p.Processes {
+			t.add(text(p.Variant), text(program.Name), text(plainNumber(program.Processes)), text(figure.Percent(program.CPUShare)),
+				text(single(program.PeakMemory).quantity("B")))
+		}
+	}
+	return t
+}
+
+// takesSection shows what stands between units and the kernel.
+func (v view) takesSection() section {
+	return section{ID: "platforms", Kicker: "The platform", Finding: v.takesFinding(), Shown: []table{v.takesTable()}, Folded: []table{v.programsTable(), v.startsTable()},
+		HowTo: "What deployments need beside the units: time until they run, images, daemons and control planes that work and hold memory whatever the units do. " +
+			"It is in no figure of the units. A platform that serves many systems divides it among them; what a trial has to itself is the most that it can be."}
+}
+
+// takesFinding says which platform takes most of processors and memory.
+func (v view) takesFinding() string {
+	at, some := v.takesAt()
+	if !some {
+		return ""
+	}
+	var most lab.PlatformTake
+	for _, p := range v.takes(at) {
+		if p.PeakMemory > most.PeakMemory {
+			most = p
+		}
+	}
+	if most.PeakMemory == 0 {
+		return "What the platforms used beside the units is not known"
+	}
+	return fmt.Sprintf("Beside the units of %s, %s itself takes %s of a core and %s of memory", most.Variant, most.Deployment,
+		figure.Percent(most.CPUShare), single(most.PeakMemory).quantity("B"))
+}
