@@ -3,6 +3,7 @@ package meter
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,25 @@ func (h *host) accounts(s *scratch, c *counters) error {
 		return err
 	}
 	c.processes = h.readProcesses(s)
+	for i, p := range c.processes {
+		c.processes[i].name = p.probe.daemon(s)
+	}
 	return nil
+}
+
+// daemon is what a process of a platform is called: its program, and the part of it that it
+// was told to be. Files that it was started with tell nothing of it.
+func (p *probe) daemon(s *scratch) string {
+	text, err := s.file(p.dir, "cmdline")
+	words := strings.Split(string(text), "\x00")
+	name := path.Base(words[0])
+	if err != nil || words[0] == "" {
+		return "unknown"
+	}
+	if len(words) > 1 && words[1] != "" && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" && words[1][0] != '-' {
+		name += " " + words[1]
+	}
+	return name
 }
 
 // memory implements source.

@@ -32,7 +32,7 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("there are %d rows, want 2: %v", len(rows), rows)
 	}
-	for i, wants := range [][]string{{"kubernetes", "10.0 s", "4.10 s", "31", "1.1"}, {"process", "200 ms", absent}} {
+	for i, wants := range [][]string{{"kubernetes", "10.0 s", "4.10 s", "31 %", "1.02 GiB"}, {"process", "200 ms", absent}} {
 		for _, want := range wants {
 			if shown := fmt.Sprint(rows[i]); !strings.Contains(shown, want) {
 				t.Errorf("row %d has no %q: %s", i, want, shown)

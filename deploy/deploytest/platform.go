@@ -12,9 +12,7 @@ import (
 func platform(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	job(t, d)
 	hosted, is := d.(lab.Hosted)
 	if !is {
 		t.Fatal("the deployment says nothing of its platform")
