@@ -63,6 +63,9 @@ type PlatformTake struct {
 	ImagesSeconds  float64 `json:"images_seconds"`
 	ReadySeconds   float64 `json:"ready_seconds"`
 	NothingSeconds float64 `json:"nothing_seconds"`
+	// BackSeconds is how long what a fault had killed took from when it was to be there again
+	// until it could be used; 0: nothing was killed.
+	BackSeconds float64 `json:"back_seconds,omitempty"`
 	// Starts are those of the units, the slowest first.
 	Starts []UnitStart    `json:"starts,omitempty"`
 	Images []ProgramImage `json:"images,omitempty"`

@@ -25,6 +25,10 @@ func (v view) takesTable() table {
 		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, and memory: of the platform's own processes, over the load",
 		Columns: []column{words("variant"), words("deployment"), numbers("from nothing"), numbers("platform"), numbers("images"), numbers("units"),
 			numbers("image size"), numbers("CPU"), numbers("mean memory"), numbers("peak memory")}}
+	killed := slices.ContainsFunc(v.takes(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
+	if killed {
+		t.Columns = append(t.Columns, numbers("killed, back after"))
+	}
 	for _, p := range v.takes(at) {
 		var size float64
 		for _, image := range p.Images {
@@ -38,8 +42,12 @@ func (v view) takesTable() table {
 		}
 		seconds := func(s float64) cell { return some(s, single(s).quantity("s")) }
 		bytes := func(b float64) cell { return some(b, single(b).quantity("B")) }
-		t.add(text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds), seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
-			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory))
+		row := []cell{text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds), seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
+			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
+		if killed {
+			row = append(row, seconds(p.BackSeconds))
+		}
+		t.add(row...)
 	}
 	return t
 }

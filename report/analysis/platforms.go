@@ -57,8 +57,21 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 		PeakMemory:      used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
 	}
 	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
-	take.Starts, take.Processes = starts(trials), programs(trials)
+	take.Starts, take.Processes, take.BackSeconds = starts(trials), programs(trials), back(trials)
 	return take
+}
+
+// back is how long what was killed took to be there again.
+func back(trials []lab.Trial) float64 {
+	var seconds []float64
+	for _, trial := range trials {
+		for _, f := range trial.Faults {
+			if f.Effective && f.Error == "" && f.Kind.Ends() {
+				seconds = append(seconds, f.Healed-f.Began-f.Heal)
+			}
+		}
+	}
+	return medianOrNone(seconds)
 }
 
 // starts are how long units took, the slowest first.

@@ -18,6 +18,8 @@ func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 		ready := float64(i + 1)
 		trial.Platform = &lab.PlatformCost{MadeSeconds: 2, ImagesSeconds: 1, ReadySeconds: ready,
 			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}}, Starts: []lab.UnitStart{{Unit: "front", Seconds: 0.5}, {Unit: "database", Seconds: ready / 2}}}
+		trial.Faults = []lab.FaultRecord{{Fault: lab.Fault{Kind: lab.FaultKill, Target: "front", Heal: 1}, Began: 3, Healed: 4.75, Effective: true},
+			{Fault: lab.Fault{Kind: lab.FaultPause, Target: "front", Heal: 1}, Began: 3, Healed: 9, Effective: true}}
 		if i == 0 {
 			trial.Platform.Unmetered = "it was not there"
 			continue
@@ -45,6 +47,9 @@ func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 	}
 	if math.Abs(p.CPUShare-0.05) > 1e-9 || p.CPUPerOperation != 0.005 || p.MeanMemory != 80e6 || p.PeakMemory != 90e6 || p.Unmetered != "" {
 		t.Errorf("it used %+v", p)
+	}
+	if p.BackSeconds != 0.75 {
+		t.Errorf("what was killed is back after %g s, want 0.75", p.BackSeconds)
 	}
 	if len(p.Starts) != 2 || p.Starts[0].Unit != "database" {
 		t.Errorf("units started like %+v, want the slowest first", p.Starts)
