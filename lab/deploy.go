@@ -26,10 +26,11 @@ type Incapable struct{ Why string }
 // Error implements error.
 func (i *Incapable) Error() string { return i.Why }
 
-// Clustered is what a deployer is that has hosts of its own.
+// Clustered is what a deployer is that has hosts of its own, or makes those that a layout
+// names.
 type Clustered interface {
 	// Nodes are the names of those that faults can be done to, and which these are.
-	Nodes() (names []string, faults []FaultKind)
+	Nodes(layout Layout) (names []string, faults []FaultKind)
 }
 
 // Placed is what a deployment is that knows what runs on which of its hosts.

@@ -264,7 +264,7 @@ type UnitSpec struct {
 	// Files are written into the unit's volume before it starts, by their names, which
 	// may have folders; a name that ends with "/" is one. In those of a foreign unit
 	// {host} and {port} stand for its own address, {dir} for its volume, and
-	// {address:PEER} for the host:port of a peer.
+	// {address:PEER} for the host:port of a peer, or {host:PEER} and {port:PEER}.
 	Files map[string][]byte
 	// Dir is where a foreign unit runs; empty means its volume.
 	Dir string
@@ -291,6 +291,10 @@ type UnitSpec struct {
 	// Node names where the unit is placed: units of the same name share a node, which has
 	// an address and ports of its own; empty means the conductor's host.
 	Node string
+	// Floats is the name of an address that the unit shares with units of other nodes, as if
+	// it were a unit's: one of the nodes has it at a time, and what runs there sees to that.
+	// Its port is the one that all of them listen on, at every address of their nodes.
+	Floats string
 	// Limits are what the unit can use at most.
 	Limits Limits
 	// Scalable units keep nothing that others of their kind would not have, and so can run

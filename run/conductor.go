@@ -310,7 +310,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		layout = e.Profiler.Instrument(layout)
 	}
 	if clustered, is := deployer.(lab.Clustered); is {
-		layout.Nodes, layout.NodeFaults = clustered.Nodes()
+		layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
 	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }

@@ -28,6 +28,9 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	problems := []error{c.Injector.Check(faults, layout)}
 	for _, f := range faults {
+		if slices.Contains(layout.Nodes, f.Target) {
+			continue // of nodes the injector knows it
+		}
 		if can := deployer.Faults(); slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
 			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v", f.Kind, f.Target, deployer.Name(), can))
 		}

@@ -151,7 +151,7 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 			return nil, err
 		}
 		if clustered, is := ways[v.Deployment].(lab.Clustered); is {
-			layout.Nodes, layout.NodeFaults = clustered.Nodes()
+			layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
 		}
 		all = append(all, layout)
 	}

@@ -19,6 +19,8 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	var own []string
 	for _, spec := range units {
 		switch {
+		case spec.Floats != "":
+			problems = append(problems, fmt.Errorf("unit %s shares the address %s with another, which no container does here: deploy with process", spec.Name, spec.Floats))
 		case spec.Compose != nil:
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
 		case spec.Foreign && spec.Program != "":

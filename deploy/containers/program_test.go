@@ -43,6 +43,14 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 	}
 }
 
+// TestSharedAddressesAreRefused: whoever shares one moves it, on a host of its own.
+func TestSharedAddressesAreRefused(t *testing.T) {
+	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Program: "sh", Floats: "both"}})
+	if err == nil || !strings.Contains(err.Error(), "unit one shares the address both with another, which no container does here: deploy with process") {
+		t.Error(err)
+	}
+}
+
 // TestUnitProgramsAreStatic: an image has the unit program and no libraries for it. The
 // shell is a program of this host that needs some.
 func TestUnitProgramsAreStatic(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
@@ -38,6 +39,8 @@ const (
 	most = 256 / ranges
 	// firstNumber is the last number of the first host's address; this host has .1.
 	firstNumber = 10
+	// firstFloating is that of the first address that no host has by itself.
+	firstFloating = 2
 )
 
 // Set is a set of hosts with a network.
@@ -185,7 +188,7 @@ func (s *Set) claim(ctx context.Context) error {
 		if err == nil {
 			return errors.Join(
 				ip(ctx, s.middle, "link set outside master switch up"),
-				ip(ctx, 0, "address add", s.Range(0)+"1/24", "dev", s.link()),
+				ip(ctx, 0, "address add", s.Here()+"/24", "dev", s.link()),
 				ip(ctx, 0, "link set", s.link(), "up alias", s.label),
 			)
 		}
@@ -202,6 +205,13 @@ func (s *Set) link() string { return "cleave-" + strconv.Itoa(s.number) }
 // Range is what 256 addresses begin with, such as "198.19.8.": range 0 is that of the
 // hosts, the others up to 7 are for what runs on them.
 func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ranges+i) }
+
+// Here is the address of this host in their network.
+func (s *Set) Here() string { return s.Range(0) + "1" }
+
+// Floating is the i-th address, from 0 to 7, that no host has by itself: programs there agree
+// which of them has it.
+func (s *Set) Floating(i int) string { return fmt.Sprintf("%s%d", s.Range(0), firstFloating+i) }
 
 // Hosts lists them in the order of their names when they were made.
 func (s *Set) Hosts() []*Host { return s.hosts }
@@ -243,6 +253,21 @@ func (h *Host) Link(ctx context.Context, up bool) error {
 	return ip(ctx, h.set.middle, "link set", h.port, state)
 }
 
+// cutProof is how long what was cut off is tried to be reached.
+const cutProof = 500 * time.Millisecond
+
+// Unreached proves that nobody answers at an address, not even to refuse.
+func Unreached(address string) (proof string, err error) {
+	connection, err := net.DialTimeout("tcp", address, cutProof)
+	if err == nil {
+		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "", fmt.Errorf("%s still answers: %w", address, err)
+	}
+	return "from this host: " + err.Error(), nil
+}
+
 // Command is a program of this host that will run on that one. It ends with the host, at
 // the latest.
 func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
@@ -251,6 +276,18 @@ func (h *Host) Command(ctx context.Context, program string, args ...string) *exe
 	}, args...)...)
 	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + h.set.label}, "/"
 	return command
+}
+
+// Enter changes a command that was not started yet: it will have the network of the host, and
+// all else, its process number too, of this one.
+func (h *Host) Enter(command *exec.Cmd) error {
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return err
+	}
+	command.Args = append([]string{nsenter, "--target=" + strconv.Itoa(h.pid), "--net", "--", command.Path}, command.Args[1:]...)
+	command.Path = nsenter
+	return nil
 }
 
 // Run runs a program there to its end.

@@ -14,7 +14,7 @@ import (
 
 // Nodes implements lab.Clustered. The first node is not among them: this host reaches all
 // services through it.
-func (d *Deployer) Nodes() ([]string, []lab.FaultKind) {
+func (d *Deployer) Nodes(lab.Layout) ([]string, []lab.FaultKind) {
 	if d.users != nil {
 		return nil, nil // they are not ours to harm
 	}

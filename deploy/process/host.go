@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -41,11 +42,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units), volume.CheckFaults(layout.Units))
+	problems = append(problems, supervise.CheckLimits(layout.Units), volume.CheckFaults(layout.Units), checkNodes(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
-		if spec.Node != "" {
-			problems = append(problems, fmt.Errorf("unit %s names the node %s, and processes are all on this host: deploy with docker-host", spec.Name, spec.Node))
-		}
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue
@@ -127,20 +125,20 @@ func readNumber(path string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 }
 
-// assignEndpoints finds a free loopback port for every unit that listens, and for the
-// further ports of servers. Ports rise in the order of the layout, from a random start.
-// They are reserved until they are closed.
-func assignEndpoints(layout lab.Layout) (map[string]lab.Endpoint, *launch.Ports, error) {
+// assignEndpoints finds a port for every unit that listens, and for the further ports of
+// servers: free ones of loopback, also where units have other addresses because some are on
+// hosts of their own. Ports rise in the order of the layout, from a random start. They are
+// reserved until they are closed.
+func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoint, *launch.Ports, error) {
 	var names []string
-	speakUDP := map[int]bool{}
+	var listeners []lab.UnitSpec // by name
 	for _, spec := range layout.Units {
 		if spec.Listens {
-			speakUDP[len(names)] = spec.Foreign && spec.Server == nil
-			names = append(names, spec.Name)
+			names, listeners = append(names, spec.Name), append(listeners, spec)
 		}
 		if spec.Server != nil {
 			for _, port := range spec.Server.Ports {
-				names = append(names, supervise.PortOf(spec.Name, port))
+				names, listeners = append(names, supervise.PortOf(spec.Name, port)), append(listeners, spec)
 			}
 		}
 	}
@@ -150,10 +148,17 @@ func assignEndpoints(layout lab.Layout) (map[string]lab.Endpoint, *launch.Ports,
 	}
 	endpoints := map[string]lab.Endpoint{}
 	for n, name := range names {
-		address := launch.Loopback(ports.Numbers[n])
+		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
+		if shared, others := endpoints[spec.Floats]; others {
+			_, port, _ = net.SplitHostPort(shared.Dial) // made by us
+		} else if spec.Floats != "" {
+			address := net.JoinHostPort(network.float(), port)
+			endpoints[spec.Floats] = lab.Endpoint{Bind: address, Dial: address}
+		}
+		address := net.JoinHostPort(network.addressOf(spec.Node), port)
 		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
-		if speakUDP[n] {
-			ports.Release(n) // it may want to do so itself
+		if spec.Foreign && spec.Server == nil {
+			ports.Release(n) // it may want to use it over UDP itself
 		}
 	}
 	return endpoints, ports, nil

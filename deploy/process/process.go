@@ -70,23 +70,27 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 // same supervisor as those that run elsewhere, whose endpoints are known.
 func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *supervise.Supervisor,
 	known map[string]lab.Endpoint) (lab.Deployment, error) {
-	endpoints, ports, err := assignEndpoints(layout)
+	network, err := makeNetwork(ctx, d.label, layout)
 	if err != nil {
 		return nil, err
 	}
+	endpoints, ports, err := assignEndpoints(layout, network)
+	if err != nil {
+		return nil, errors.Join(err, network.close())
+	}
 	maps.Copy(endpoints, known)
-	relays, err := relay.Before(layout.Units, endpoints, launch.LoopbackHost)
+	relays, err := relay.Before(layout.Units, endpoints, network.addressOf(""))
 	if err != nil {
 		ports.Close()
-		return nil, err
+		return nil, errors.Join(err, network.close())
 	}
 	group, err := startGroup(d.janitor, dir, d.label)
 	if err != nil {
 		ports.Close()
-		return nil, errors.Join(err, relays.Close())
+		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, group: group, launcher: launch.NewLauncher(),
+		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
@@ -203,6 +207,7 @@ type deployment struct {
 	lead      string
 	endpoints map[string]lab.Endpoint
 	relays    relay.Relays
+	network   *network
 	group     *group
 	launcher  *launch.Launcher
 	prepared  []*unit // commands that ran before the units
@@ -306,7 +311,7 @@ func (d *deployment) Stop() error {
 		}
 		d.launcher.Close()
 		d.ports.Close()
-		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
+		d.stopErr = errors.Join(d.stopErr, d.relays.Close(), d.network.close())
 	})
 	return d.stopErr
 }

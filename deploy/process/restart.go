@@ -19,7 +19,7 @@ var _ lab.Harmer = (*deployment)(nil)
 const listenPatience = 60 * time.Second
 
 // Faults implements lab.Deployer. All processes of a host share its network, so none can
-// be cut off alone.
+// be cut off alone; a host can (Nodes).
 func (d *Deployer) Faults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 }
@@ -27,8 +27,10 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
 // processes have the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	u := d.named(f.Target)
+	u, host := d.named(f.Target), d.network.named(f.Target)
 	switch {
+	case u == nil && host != nil:
+		return d.harmNode(ctx, f, host)
 	case u == nil:
 		return "", fmt.Errorf("there is no unit %q", f.Target)
 	case f.Target == d.lead:
@@ -52,6 +54,9 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	if host := d.network.named(f.Target); host != nil && d.named(f.Target) == nil {
+		return d.healNode(ctx, f, host)
+	}
 	switch f.Kind {
 	case lab.FaultPause:
 		return d.named(f.Target).resume()

@@ -45,6 +45,11 @@ func (d *deployment) launch(u *unit) error {
 	if err != nil {
 		return err
 	}
+	if host := d.network.named(u.Spec.Node); host != nil {
+		if err := host.Enter(command); err != nil {
+			return err
+		}
+	}
 	u.commands, u.Commands = commands, commands
 	limits, err := d.limitsOf(u.Spec)
 	if err != nil {

@@ -52,6 +52,9 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	}
 	for _, peer := range spec.Peers {
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
+		if host, port, err := net.SplitHostPort(endpoints[peer].Dial); err == nil {
+			pairs = append(pairs, "{host:"+peer+"}", host, "{port:"+peer+"}", port)
+		}
 	}
 	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
 }

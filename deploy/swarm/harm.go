@@ -8,9 +8,9 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -21,7 +21,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.
-func (d *Deployer) Nodes() ([]string, []lab.FaultKind) {
+func (d *Deployer) Nodes(lab.Layout) ([]string, []lab.FaultKind) {
 	return nodeNames()[1:], []lab.FaultKind{lab.FaultCut}
 }
 
@@ -93,9 +93,6 @@ func (s *service) pause(ctx context.Context) (proof string, err error) {
 	return "its container on " + s.node.Name + " is paused", err
 }
 
-// cutProof is how long what was cut off is tried to be reached.
-const cutProof = 500 * time.Millisecond
-
 // cut has the network of the unit drop all that comes and goes.
 func (s *service) cut(ctx context.Context) (proof string, err error) {
 	if err := s.filter(ctx, "--insert"); err != nil {
@@ -105,7 +102,7 @@ func (s *service) cut(ctx context.Context) (proof string, err error) {
 	if address == "" {
 		return "its network lets nothing through", nil
 	}
-	return unreached(address)
+	return hosts.Unreached(address)
 }
 
 // filter changes the packet filter of the unit's own network.
@@ -118,18 +115,6 @@ func (s *service) filter(ctx context.Context, change string) error {
 		}
 	}
 	return nil
-}
-
-// unreached proves that nobody answers at an address, not even to refuse.
-func unreached(address string) (proof string, err error) {
-	connection, err := net.DialTimeout("tcp", address, cutProof)
-	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "", fmt.Errorf("%s still answers: %w", address, err)
-	}
-	return "from this host: " + err.Error(), nil
 }
 
 // longestCut is how long a node can be cut off: units that hear nothing of their conductor
@@ -151,7 +136,7 @@ func (d *deployment) cutNode(ctx context.Context, f lab.Fault) (proof string, er
 	if err != nil {
 		return "", fmt.Errorf("%s node %s: %w", f.Kind, f.Target, err)
 	}
-	return unreached(net.JoinHostPort(n.Address, "2377"))
+	return hosts.Unreached(net.JoinHostPort(n.Address, "2377"))
 }
 
 // reconnectNode takes the link up and waits until the units of the node are reached.

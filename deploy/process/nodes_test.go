@@ -1,0 +1,175 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// onNodes is a lead on this host, as the unit here is, and one unit each on two nodes, which
+// share an address.
+func onNodes(t *testing.T) lab.Layout {
+	t.Helper()
+	if err := hosts.Missing(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { // after the deployment's end
+		if left := linksOf(t, label(t)); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Args: []string{"unit", "brief"}}, {Name: "here"}, {Name: "left", Node: "west"}, {Name: "right", Node: "east"}}}
+	for i := range l.Units[1:] {
+		unit := &l.Units[i+1]
+		unit.Role, unit.Args, unit.Listens = unit.Name, []string{"unit", "listener"}, true
+		if unit.Node != "" {
+			unit.Floats = "both"
+		}
+	}
+	return l
+}
+
+// reached reports whether a unit takes connections.
+func reached(t *testing.T, d lab.Deployment, unit string) bool {
+	t.Helper()
+	endpoint, err := d.Endpoint(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.DialTimeout("tcp", endpoint.Dial, 300*time.Millisecond)
+	return err == nil && connection.Close() == nil
+}
+
+// networkOf is the network that a process is in.
+func networkOf(t *testing.T, pid int) string {
+	t.Helper()
+	name, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// linksOf are the links of this host into networks that carry a label.
+func linksOf(t *testing.T, label string) (found []string) {
+	t.Helper()
+	all, err := filepath.Glob("/sys/class/net/cleave-*/ifalias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		if alias, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(alias)) == label {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// TestUnitsOnNodes: each node has an address and a network of its own, all units reach each
+// other, and a shared address has the port of those that share it.
+func TestUnitsOnNodes(t *testing.T) {
+	d, _ := deploy(t, onNodes(t))
+	units := d.Units()
+	awaitListener(t, units[1].PID)
+	awaitListener(t, units[2].PID)
+	awaitListener(t, units[3].PID)
+	addresses, networks := map[string]bool{}, map[string]bool{}
+	var ports []string
+	for _, u := range units[1:] {
+		endpoint, err := d.Endpoint(u.Name)
+		if err != nil || endpoint.Bind != endpoint.Dial || !strings.HasPrefix(endpoint.Dial, "198.19.") {
+			t.Errorf("%s is at %+v, %v", u.Name, endpoint, err)
+		}
+		host, port, _ := net.SplitHostPort(endpoint.Dial)
+		addresses[host], networks[networkOf(t, u.PID)], ports = true, true, append(ports, port)
+		if !reached(t, d, u.Name) {
+			t.Errorf("%s is not reached at %s", u.Name, endpoint.Dial)
+		}
+	}
+	if len(addresses) != 3 || len(networks) != 3 || ports[0] == ports[1] || ports[1] != ports[2] {
+		t.Errorf("addresses %v in networks %v, ports %v", addresses, networks, ports)
+	}
+	shared, err := d.Endpoint("both")
+	if host, port, _ := net.SplitHostPort(shared.Dial); err != nil || port != ports[1] || addresses[host] {
+		t.Errorf("the shared address is %s (%v), want one of its own with port %s", shared.Dial, err, ports[1])
+	}
+	if networkOf(t, units[1].PID) != networkOf(t, os.Getpid()) {
+		t.Error("a unit that names no node is not on this host")
+	}
+	on, known := d.(lab.Placed).UnitsOn("east")
+	if _, here := d.(lab.Placed).UnitsOn("north"); !slices.Equal(on, []string{"right"}) || !known || here {
+		t.Errorf("on east are %v, %t; there is a north: %t", on, known, here)
+	}
+}
+
+// TestANodeIsCutOffAndEnds: with what is on it, and nothing else.
+func TestANodeIsCutOffAndEnds(t *testing.T) {
+	d, _ := deploy(t, onNodes(t))
+	for _, u := range d.Units()[1:] {
+		awaitListener(t, u.PID)
+	}
+	parts, before := d.(lab.Harmer), d.Units()[3]
+	for _, kind := range []lab.FaultKind{lab.FaultCut, lab.FaultKill} {
+		proof, err := parts.Harm(within(t), lab.Fault{Target: "east", Kind: kind})
+		if err != nil || proof == "" {
+			t.Fatalf("%s: %q, %v", kind, proof, err)
+		}
+		if reached(t, d, "right") || !reached(t, d, "left") || !reached(t, d, "here") {
+			t.Errorf("%s: the unit is reached, or others are not", kind)
+		}
+		if alive := syscall.Kill(before.PID, 0) == nil; alive != (kind == lab.FaultCut) {
+			t.Errorf("%s: the unit lives: %t", kind, alive)
+		}
+		if err := parts.Heal(within(t), lab.Fault{Target: "east", Kind: kind}); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if after := d.Units()[3]; !reached(t, d, "right") || (after.PID == before.PID) != (kind == lab.FaultCut) {
+			t.Errorf("%s: unit %+v is healed, before %+v", kind, after, before)
+		}
+	}
+	if err := d.Failure(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNodesEndWithTheirConductor: it is killed; no unit, no first process of a host and no
+// link of theirs is left.
+func TestNodesEndWithTheirConductor(t *testing.T) {
+	text, err := json.Marshal(onNodes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	conductor, units := startConductor(t, dir, string(text))
+	if len(linksOf(t, label(t))) == 0 {
+		t.Error("no link carries the label")
+	}
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed: that is how it ends
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		_, err := os.Stat(dir)
+		left := linksOf(t, label(t))
+		if !anyAlive(units) && len(left) == 0 && errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("units live: %t, links %v, folder: %v", anyAlive(units), left, err)
+		}
+	}
+}
