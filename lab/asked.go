@@ -23,8 +23,11 @@ type CheckTable struct {
 }
 
 // CheckColumn is a column of a CheckTable: a count of the audit or, where Metric is not
-// empty, a metric of the trial in whole numbers.
-type CheckColumn struct{ Title, Count, Metric string }
+// empty, a metric of the trial with so many digits behind the point.
+type CheckColumn struct {
+	Title, Count, Metric string
+	Digits               int
+}
 
 // Explainable is a System of which `cleave explain` can tell where the cost from one
 // architecture to another comes from. It is under load: its points have FactorRate and

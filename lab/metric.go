@@ -75,6 +75,8 @@ const (
 	CompletedRate = "completed_rate"
 	// Achieved is the share of the offered operations that were begun in time.
 	Achieved = "achieved"
+	// Outage is the longest time without a right answer, in trials with faults.
+	Outage = "outage"
 	// Unfinished is the share of accepted operations that were not final when the load
 	// ended.
 	Unfinished = "unfinished"

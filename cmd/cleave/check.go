@@ -232,7 +232,7 @@ func headings(columns []lab.CheckColumn) (row string) {
 func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	for _, c := range columns {
 		if c.Metric != "" {
-			row += fmt.Sprintf("%.0f\t", trial.Values()[c.Metric])
+			row += fmt.Sprintf("%.*f\t", c.Digits, trial.Values()[c.Metric])
 		} else {
 			row += fmt.Sprintf("%d\t", trial.Audit.Counts[c.Count])
 		}

@@ -20,6 +20,11 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 	}
 }
 
+// OutageColumn shows what clients of a check saw of its faults.
+func OutageColumn() lab.CheckColumn {
+	return lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2}
+}
+
 // ClientMetrics are what a client sees beside response times and goodput: what tools
 // report that measure from the actual sending, how many bytes came, and how many answers
 // had a status that says no.
@@ -40,5 +45,7 @@ func ClientMetrics() []lab.Metric {
 			Kind: lab.KindTime, Quantity: lab.Relief, Source: lab.FromGenerator},
 		{Name: "bad_status_share", Title: "share of operations answered with a status that was not expected", Unit: "1", Better: lab.LowerIsBetter,
 			Kind: lab.KindShare, Quantity: "bad_status", Source: lab.FromGenerator},
+		{Name: lab.Outage, Title: "longest time in which no operation was answered rightly, in trials with faults", Unit: "s", Better: lab.LowerIsBetter,
+			Kind: lab.KindTime, Quantity: lab.Outage, Source: lab.FromGenerator},
 	}
 }

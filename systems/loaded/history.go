@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Ends of attempts.
@@ -49,6 +54,36 @@ func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err
 		err = nil
 	}
 	return seconds, found, err
+}
+
+// AddOutage measures what clients saw of the faults of a trial: the longest time without a
+// right answer, from when the first operation of the measured load was to begin until the
+// last was over. Without faults it would be the time between two operations.
+func AddOutage(found lab.Measured, left lab.Leftover) error {
+	if len(left.Faults) == 0 {
+		return nil
+	}
+	var right []int64 // when there was an answer
+	begin, end := int64(math.MaxInt64), int64(0)
+	err := EachAttempt(filepath.Join(left.Dir, History), func(a Attempt[struct{}]) {
+		if a.WarmUp {
+			return
+		}
+		begin, end = min(begin, a.Begun+a.Intended), max(end, a.Begun+a.Finished)
+		if a.End == EndedOK {
+			right = append(right, a.Begun+a.Finished)
+		}
+	})
+	if err != nil || end == 0 {
+		return err
+	}
+	longest := time.Duration(0)
+	slices.Sort(right)
+	for _, at := range append(right, end) {
+		longest, begin = max(longest, time.Duration(at-begin)), at
+	}
+	found.Values[lab.Outage] = longest.Seconds()
+	return nil
 }
 
 // EachAttempt reads the history line by line.

@@ -1,6 +1,7 @@
 package loaded
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,6 +120,34 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 	}})
 	if cpu != 3 || memory != 30 {
 		t.Errorf("used %g s and %g bytes", cpu, memory)
+	}
+}
+
+// TestTheLongestTimeWithoutAnAnswer: from the begin of the load to the end of its last
+// operation, whatever was before; and only where something was done to the trial.
+func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
+	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`, `{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`, `{"end":"fail","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`
+	for name, c := range map[string]struct {
+		lines []string
+		want  float64
+	}{
+		"in the middle":    {[]string{early, fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000), fmt.Sprintf(right, 4000000000, 5500000000), fmt.Sprintf(right, 2000000000, 6000000000)}, 4.5},
+		"at the beginning": {[]string{early, fmt.Sprintf(wrong, 1000000000, 1500000000), fmt.Sprintf(right, 2000000000, 4000000000)}, 3},
+		"at the end":       {[]string{fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000)}, 2},
+		"always":           {[]string{fmt.Sprintf(wrong, 0, 3000000000)}, 3},
+		"no load":          {[]string{early}, 0},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {
+			found := lab.Measured{Values: map[string]float64{}}
+			err := AddOutage(found, lab.Leftover{Dir: dir, Faults: faults})
+			if got, has := found.Values[lab.Outage]; err != nil || has != (faults != nil && c.want > 0) || has && got != c.want {
+				t.Errorf("%s, %d faults: %g s, %t (%v); want %g", name, len(faults), got, has, err, c.want)
+			}
+		}
 	}
 }
 

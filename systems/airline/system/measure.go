@@ -64,6 +64,9 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	if loaded.Searches(p) {
 		return found, nil
 	}
+	if err := loaded.AddOutage(found, left); err != nil {
+		return found, err
+	}
 	if _, counted := p.Level(Visits); counted && metered.WindowSeconds > 0 { // its duration is a limit
 		found.Values["goodput"] = float64(load.OK) / metered.WindowSeconds
 	}

@@ -88,7 +88,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	for _, part := range parts() {
 		part.measure(found.Values, metered)
 	}
-	return found, nil
+	return found, loaded.AddOutage(found, left)
 }
 
 // measure adds what a part has used; nothing where the variant has no such part.

@@ -205,6 +205,7 @@ func (s System) CheckTable() lab.CheckTable {
 		},
 		Faults: []lab.CheckColumn{
 			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+			loaded.OutageColumn(),
 		},
 	}
 }

@@ -30,7 +30,7 @@ func (s System) CheckTable() lab.CheckTable {
 		},
 		Faults: []lab.CheckColumn{
 			{Title: "orders refused", Count: "fail"}, {Title: "of unknown outcome", Count: "info"},
-			{Title: "found done", Count: "recovered"},
+			{Title: "found done", Count: "recovered"}, loaded.OutageColumn(),
 		},
 	}
 }

@@ -83,7 +83,7 @@ func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered
 		return found, nil
 	}
 	orders, err := reckon(ctx, v, left)
-	if err != nil {
+	if err = errors.Join(err, loaded.AddOutage(found, left)); err != nil {
 		return found, err
 	}
 	orders.times(found)

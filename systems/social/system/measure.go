@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -63,7 +64,7 @@ func (s System) Measure(_ context.Context, v lab.Variant, p lab.Point, metered l
 	if load.OK > 0 {
 		found.Values["cpu_per_operation"] = cpu / float64(load.OK)
 	}
-	return found, measureStaleness(found.Values, v, p, left)
+	return found, errors.Join(loaded.AddOutage(found, left), measureStaleness(found.Values, v, p, left))
 }
 
 // measureStaleness adds what readers of home timelines have missed, where events fill these.
