@@ -159,6 +159,7 @@ case "${1:-}" in
     serve redis-server redis-server /usr/bin
     serve memcached memcached /usr/bin
     serve haproxy haproxy
+    serve keepalived keepalived
     serve nginx nginx-light
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -167,6 +168,49 @@ func TestOneOfTwoMayDie(t *testing.T) {
 	counts := trialsOf(t, e.dir)[0].Audit.Counts
 	if counts["fail"] > 0 || counts["info"] > inFlight {
 		t.Errorf("%d orders were refused, %d have an unknown outcome: want none, and those in flight", counts["fail"], counts["info"])
+	}
+}
+
+// TestTheAddressOfAPairMoves: whatever ends on the way to the shop, a balancer, its node or
+// a node behind it, clients are without an answer for less time than it is gone; the address
+// goes to the other balancer and does not come back when the first is healed.
+func TestTheAddressOfAPairMoves(t *testing.T) {
+	for _, program := range []string{"haproxy", "keepalived"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed")
+		}
+	}
+	if err := hosts.Missing(); err != nil {
+		t.Skip(err)
+	}
+	t.Parallel()
+	const gone = 5 // seconds
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.start("check", "shop", "--orders", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair", "--results", e.dir,
+		"--fault", "kill:front-1@1s+5s", "--fault", "kill:back-2@2s+4s", "--fault", "kill:balancer-2@8s+5s", "--fault", "cut:front-1@15s+5s")
+	label := e.label()
+	if code := e.code(); code != exitFine {
+		t.Fatalf("exit code %d\n%s", code, e.story.String())
+	}
+	expectNobody(t, label)
+	trial := trialsOf(t, e.dir)[0]
+	if without := trial.Values()["outage"]; without <= 0 || without > gone-1 {
+		t.Errorf("clients were without an answer for %.2f s, of %d that something was gone", without, gone)
+	}
+	for _, f := range trial.Faults {
+		if !f.Effective || f.Proof == "" || f.Error != "" {
+			t.Errorf("fault %+v", f)
+		}
+	}
+	for keeper, want := range map[string]int{"keepalived-1": 2, "keepalived-2": 2} {
+		logs, _ := filepath.Glob(filepath.Join(e.dir, "*", "latest", "trials", "*", "logs", keeper+".log"))
+		if len(logs) != 1 {
+			t.Fatalf("logs of %s: %v", keeper, logs)
+		}
+		text, err := os.ReadFile(logs[0])
+		if got := strings.Count(string(text), "Entering MASTER STATE"); err != nil || got != want {
+			t.Errorf("%s took the address %d times, want %d (%v)\n%s", keeper, got, want, err, text)
+		}
 	}
 }
 

@@ -219,6 +219,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
 	found.Backings["haproxy"] = doorState("haproxy", "haproxy", "for replicas that take orders")
+	found.Backings["keepalived"] = doorState("keepalived", "keepalived", "for two balancers with one address")
 	found.Backings["nginx"] = doorState("nginx", "nginx-light", "for a front door")
 	found.Needs = map[string]backingState{}
 	for _, name := range systemsThat[lab.Demanding]() {

@@ -48,6 +48,7 @@ func victims(t *testing.T) []*victim {
 		{name: "check", arguments: shop, length: short},
 		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async", "--backing", mixed), needs: three, length: long},
 		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"}, length: short},
+		{name: "check on nodes", arguments: append(slices.Clone(shop), "--architecture", "monolith-ha", "--knob", "balancer=pair"), length: short},
 		{name: "check on postgres", arguments: append(slices.Clone(shop), "--architecture", "monolith,async", "--backing", "postgres"),
 			needs: []server.Kind{server.Postgres}, length: long},
 		{name: "compare", arguments: []string{"compare", "a=" + web, "b=" + web, "--rate", "50", "-d", "1s", "--blocks", "2", "--cores", "none"}, length: short},
@@ -61,7 +62,7 @@ func victims(t *testing.T) []*victim {
 // TestKillsLeaveNothing kills cleave at random moments, alone and with its process
 // group, and expects that soon nothing is left, without a clean.
 func TestKillsLeaveNothing(t *testing.T) {
-	count, seed := number(t, killsVariable, 5), number(t, killsSeedVariable, time.Now().Unix())
+	count, seed := number(t, killsVariable, 6), number(t, killsSeedVariable, time.Now().Unix())
 	t.Logf("seed %d: repeat it with %s=%d %s=%d", seed, killsVariable, count, killsSeedVariable, seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	missing := map[server.Kind]bool{}
@@ -206,6 +207,12 @@ func (h *traces) left(t *testing.T) (left []string) {
 		}
 		if work, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(work, h.tmp) {
 			left = append(left, dir+" works in "+work)
+		}
+	}
+	links, _ := filepath.Glob("/sys/class/net/cleave-*/ifalias")
+	for _, link := range links {
+		if alias, err := os.ReadFile(link); err == nil && strings.TrimSpace(string(alias)) == h.label {
+			left = append(left, link)
 		}
 	}
 	err := filepath.WalkDir(h.tmp, func(path string, _ os.DirEntry, err error) error {

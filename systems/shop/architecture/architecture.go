@@ -110,6 +110,8 @@ type Design struct {
 	// SharedHost: Go's runtime in the units is told that they share the host, see
 	// SharesHost.
 	SharedHost bool
+	// Pair: two balancers share an address, and what is behind them has nodes of its own.
+	Pair bool
 	// Spans is the share of orders that are traced, from 0 to 1.
 	Spans float64
 }
@@ -224,7 +226,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
+		Database: settings[KnobDatabase], Pair: settings[KnobBalancer] == balancerPair, Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]

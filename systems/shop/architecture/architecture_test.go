@@ -97,6 +97,7 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
+		"a pair before one unit":   {Monolith, map[string]string{KnobBalancer: "pair"}, "has nothing to balance: one unit takes orders; use replicas 2"},
 		"batching by its old name": {Sync, map[string]string{"gather": "on"}, "gather on is called batching on now"},
 		"a runtime's old name":     {Sync, map[string]string{KnobRuntime: "sharing"}, "runtime sharing is called runtime shared-host now"},
 		"the default's old name":   {Sync, map[string]string{KnobRuntime: "alone"}, "runtime alone is called runtime default now"},

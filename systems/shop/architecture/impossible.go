@@ -28,6 +28,7 @@ func (d Design) impossible(turned map[string]string) []error {
 		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
 	refuse(d.Views == FromDocuments && d.Coordination != Choreographed, "views %s are kept up to date by events, but coordination %s publishes none: use views %s, or coordination %s",
 		FromDocuments, d.Coordination, FromTables, Choreographed)
+	refuse(d.Pair && d.idle(KnobBalancer), "balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
 	_, broker := turned[KnobBroker]

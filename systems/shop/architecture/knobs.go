@@ -26,6 +26,13 @@ const (
 	KnobSpans        = "spans"
 	KnobBatching     = "batching"
 	KnobRuntime      = "runtime"
+	KnobBalancer     = "balancer"
+)
+
+// The values of KnobBalancer.
+const (
+	balancerOne  = "haproxy"
+	balancerPair = "pair"
 )
 
 // The values of KnobBatching.
@@ -39,6 +46,7 @@ func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)"},
 		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
+		{Name: KnobBalancer, Values: []string{balancerOne, balancerPair}, Summary: "what stands before replicas that take orders: one HAProxy, or two on nodes of their own with an address that keepalived moves"},
 		{Name: KnobBinding, Values: bindings(), Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones"},
 		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)}, Summary: "who owns which tables"},
 		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components"},

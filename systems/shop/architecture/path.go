@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 // Choice is an architecture with some knobs turned: what New makes a Design of.
@@ -94,7 +96,7 @@ func (c Change) String() string {
 // meant.
 func order() []Setting {
 	return []Setting{
-		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""},
+		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
@@ -117,6 +119,8 @@ func (d Design) idle(knob string) bool {
 		return d.Broker == ""
 	case KnobDocuments:
 		return d.Documents == ""
+	case KnobBalancer:
+		return d.Hosting(shop.ComponentOrders).Replicas == 1
 	case KnobRuntime:
 		return !slices.ContainsFunc(d.Units, d.mayShare)
 	}
@@ -189,11 +193,11 @@ func byStock(from, to Binding) []string {
 }
 
 // awakened are the knobs that have an effect in one design and had none in another,
-// with their settings. How many messages a consumer may hold comes with the broker and
-// is not told; nor is the runtime, which is turned by itself.
+// with their settings. How many messages a consumer may hold comes with the broker, a
+// balancer with replicas, and neither is told; nor is the runtime, which is turned by itself.
 func awakened(was, is Design, settings map[string]string) []Setting {
 	var found []Setting
-	untold := []string{KnobPrefetch, KnobRuntime}
+	untold := []string{KnobPrefetch, KnobBalancer, KnobRuntime}
 	for _, k := range knobs() {
 		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) {
 			found = append(found, Setting{k.Name, settings[k.Name]})

@@ -12,16 +12,23 @@ const RoleBalancer = "balancer"
 // whether the shop has settled holds its answer back.
 const longestAnswer = settleTimeout + 10
 
-// balancer is the unit that spreads clients over the units that take orders. One that
-// refuses a connection, or does not answer its health check twice in half a second, gets
-// no more of them.
-func balancer(fronts []string) lab.UnitSpec {
+// balancers are the units that spread clients over the units that take orders, which they
+// reach at a unit or an address called RoleBalancer. One that refuses a connection, or does
+// not answer its health check twice in half a second, gets no more of them. Behind a pair it
+// may be gone with its node and never refuse what it was sent: its clients are told then.
+func balancers(fronts []string, pair bool) []lab.UnitSpec {
+	check := "  default-server check inter 250ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down"
+	if pair {
+		check += " on-marked-down shutdown-sessions"
+	}
 	lines := append(loaded.ProxyDefaults(longestAnswer),
 		"frontend clients", loaded.ProxyBind, "  default_backend units",
-		"backend units", "  balance roundrobin", "  timeout check 1s", "  option httpchk GET /health",
-		"  default-server check inter 250ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down")
+		"backend units", "  balance roundrobin", "  timeout check 1s", "  option httpchk GET /health", check)
 	for _, front := range fronts {
 		lines = append(lines, loaded.ProxyServer(front))
 	}
-	return loaded.Proxy(RoleBalancer, lines, fronts)
+	if pair {
+		return loaded.Pair(RoleBalancer, lines, fronts)
+	}
+	return []lab.UnitSpec{loaded.Proxy(RoleBalancer, lines, fronts)}
 }

@@ -151,7 +151,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	}
 	front := design.Hosting(shop.ComponentOrders).Instances()
 	if len(front) > 1 {
-		layout.Units = append(layout.Units, balancer(front))
+		layout.Units = append(layout.Units, balancers(front, design.Pair)...)
 		front = []string{RoleBalancer}
 	}
 	generator, err := s.generator(v, p, filled, design, front[0], random)
@@ -185,7 +185,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	}
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
-		for _, instance := range kind.Instances() {
+		for n, instance := range kind.Instances() {
 			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Unit: kind.Name})
 			if err != nil {
 				return nil, err
@@ -197,6 +197,9 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			}
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
 			unit.Uses = uses(d, kind)
+			if d.Pair && kind.Name == d.Hosting(shop.ComponentOrders).Name {
+				unit.Node = fmt.Sprintf("back-%d", n+1)
+			}
 			all = append(all, unit)
 		}
 	}

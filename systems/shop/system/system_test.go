@@ -48,6 +48,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		{variant(architecture.Sync, map[string]string{"replicas": "inventory=2"}),
 			[]string{"catalog", "customers", "inventory-1", "inventory-2", "payments", "shipping", "orders", "generator"}, []string{"sqlite"}, "orders"},
 		{variant(architecture.MonolithHA, nil), []string{"shop-1", "shop-2", "balancer", "generator"}, []string{"sqlite"}, "balancer"},
+		{variant(architecture.MonolithHA, map[string]string{"balancer": "pair"}),
+			[]string{"shop-1", "shop-2", "balancer-1", "balancer-2", "keepalived-1", "keepalived-2", "generator"}, []string{"sqlite"}, "balancer"},
 		{variant(architecture.Async, map[string]string{"broker": "rabbitmq", "documents": "mongo", "database": "postgres"}),
 			[]string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "orderviews", "stockviews", "generator"},
 			[]string{"postgres", "rabbitmq", "mongo"}, "orders"},
@@ -61,9 +63,11 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		var units, services []string
 		for _, u := range layout.Units {
 			units = append(units, u.Name)
-			others := len(layout.Units) - 2
-			if c.front == "balancer" {
-				others--
+			others := -2 // itself and the generator
+			for _, other := range layout.Units {
+				if !other.Foreign {
+					others++
+				}
 			}
 			if ours := u.Name != RoleGenerator && !u.Foreign; ours && (u.Role != strings.TrimRight(u.Name, "-12") || !u.Listens || len(u.Peers) != others) {
 				t.Errorf("%s: unit %s listens %v and knows %v", c.variant.Name, u.Name, u.Listens, u.Peers)

@@ -1,0 +1,88 @@
+package loaded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// RoleKeepalived is the role of the units that move a pair's address.
+	RoleKeepalived = "keepalived"
+	// installKeepalived brings it on Debian and Ubuntu.
+	installKeepalived = "sudo apt-get install --no-install-recommends keepalived"
+	// aliveness is the path at which HAProxy answers for itself.
+	aliveness = "/balancer"
+)
+
+// Pair is two of HAProxy in front of units, each on a node of its own, where keepalived
+// stands beside it: name-1 on front-1 and name-2 on front-2. Clients call one address, which
+// is named as the pair is and listens as a unit does. The first has it in the beginning; it
+// goes to the other when that node is gone, or HAProxy does not answer there, and stays
+// until the same happens again: a way back would be a second interruption.
+func Pair(name string, configuration, behind []string) []lab.UnitSpec {
+	var balancers, keepers []lab.UnitSpec
+	for n := range 2 {
+		balancer := Proxy(member(name, n), listeningEverywhere(configuration), behind)
+		balancer.Role, balancer.Node, balancer.Floats = name, "front-"+strconv.Itoa(n+1), name
+		balancer.Ready, balancer.Scalable = accepts, false
+		balancers, keepers = append(balancers, balancer), append(keepers, keepalived(name, n))
+	}
+	return append(balancers, keepers...)
+}
+
+func member(name string, n int) string { return name + "-" + strconv.Itoa(n+1) }
+
+// accepts reports whether somebody takes connections at an address: only then keepalived
+// begins, since who is ready first has the address.
+func accepts(ctx context.Context, address string) error {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// listeningEverywhere has HAProxy listen at every address of its node: one of them comes and
+// goes. It answers for itself there, whatever became of the units behind it.
+func listeningEverywhere(configuration []string) []string {
+	lines := slices.Clone(configuration)
+	at := slices.Index(lines, ProxyBind)
+	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+aliveness)
+}
+
+// keepalived is the unit beside the n-th HAProxy. It asks it every second, and its peer
+// takes the address over after it has heard nothing for about a second, or at once when it
+// is told. The address is offered to one peer by name: networks of clouds have no multicast.
+func keepalived(name string, n int) lab.UnitSpec {
+	own, other := member(name, n), member(name, 1-n)
+	configuration := []string{
+		"global_defs {", "  router_id " + own, "  script_user root", "  enable_script_security", "}",
+		"vrrp_script answers {", `  script "/bin/bash {dir}/answers"`, "  interval 1", "  timeout 1", "  fall 1", "  rise 1", "}",
+		"vrrp_instance " + name + " {", "  state BACKUP", "  nopreempt", "  interface eth0", "  version 3", "  virtual_router_id 1", "  advert_int 0.3",
+		fmt.Sprintf("  priority %d", 150-100*n), // the first hears sooner that nobody has the address
+		"  unicast_src_ip {host:" + own + "}", "  unicast_peer {", "    {host:" + other + "}", "  }",
+		"  virtual_ipaddress {", "    {host:" + name + "}/24 dev eth0", "  }",
+		"  track_script {", "    answers", "  }", "}",
+	}
+	answers := []string{
+		"exec 3<>/dev/tcp/{host:" + own + "}/{port:" + own + "} || exit",
+		`printf 'GET ` + aliveness + ` HTTP/1.0\r\n\r\n' >&3`,
+		"read -r status <&3",
+		`[[ $status == *" 200 "* ]]`,
+	}
+	return lab.UnitSpec{
+		Name: member(RoleKeepalived, n), Role: RoleKeepalived, Foreign: true, Program: "keepalived", Install: installKeepalived,
+		Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp", "--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
+		Files: map[string][]byte{
+			"keepalived.conf": []byte(strings.Join(configuration, "\n") + "\n"), "answers": []byte(strings.Join(answers, "\n") + "\n"),
+		},
+		Node: "front-" + strconv.Itoa(n+1), Peers: []string{own, other, name}, Uses: []lab.Use{{To: own, How: "health"}},
+	}
+}
