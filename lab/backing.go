@@ -19,6 +19,8 @@ type ServiceSpec struct {
 	// Loopback is set by the conductor: a server of the user provides the service, on the
 	// loopback addresses of the conductor's host, which units in other networks do not reach.
 	Loopback bool
+	// Replicated services keep what they hold on a replicated disk (see KnobDisk).
+	Replicated bool
 	// Files is set by the conductor: the service is a folder of the conductor's host.
 	Files bool
 }

@@ -213,8 +213,10 @@ type Layout struct {
 	// Services are the backing services of the trial. Every unit that is not
 	// foreign gets their addresses (see ServiceVariable).
 	Services []ServiceSpec
+	// Replicated are folders of the conductor's host that shall lie on the replicated disk.
+	Replicated []string
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
-	// services, and NodeFaults which these are; who deploys it says so (Clustered).
+	// services, and NodeFaults which these are; who deploys it says so (Clustered, Replicator).
 	Nodes      []string
 	NodeFaults []FaultKind
 }
@@ -246,6 +248,8 @@ type UnitSpec struct {
 	// when the unit is killed and started again. Units that name the same volume share
 	// it, and so need the same node; empty means one of the unit's own.
 	Volume string
+	// Replicated: the volume lies on a replicated disk.
+	Replicated bool
 	// Mounts are folders of the conductor's host that the unit works with, at the same
 	// path: it can only run on that host.
 	Mounts []string

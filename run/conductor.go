@@ -312,6 +312,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if clustered, is := deployer.(lab.Clustered); is {
 		layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
 	}
+	if err == nil {
+		layout, err = layout.ReplicatedBy(deployer)
+	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }
 

@@ -40,6 +40,10 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		if permanent, is := c.Backings[spec.Kind].(lab.PermanentBacking); is && slices.ContainsFunc(faults, named) {
 			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent.Permanent()))
 		}
+		if spec.Replicated && slices.ContainsFunc(faults, func(f lab.Fault) bool { return named(f) && f.Kind == lab.FaultFill }) {
+			problems = append(problems, fmt.Errorf("fault %s of %q: it keeps what it holds on a replicated disk, which cannot become full alone: have %s %s",
+				lab.FaultFill, spec.Name, lab.KnobDisk, lab.DiskLocal))
+		}
 	}
 	return errors.Join(problems...)
 }
@@ -58,6 +62,9 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 		}
 	}
 	for _, node := range layout.Nodes {
+		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node }) {
+			continue // it is metered as a unit
+		}
 		all = append(all, lab.FaultTarget{Name: node, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
 	}
 	return all

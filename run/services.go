@@ -128,12 +128,15 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 		service := s[spec.Name]
 		at := ""
 		if server, has := service.Server(); has {
-			server.Node, server.Limits = spec.Node, spec.Limits
+			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
 			servers, known.peers, at = append(servers, server), append(known.peers, server.Name), lab.AddressOf(server.Name)
 		}
 		known.environment = append(known.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
 		if files, is := service.(lab.FileService); is {
 			known.folders = append(known.folders, files.Folder())
+			if spec.Replicated {
+				layout.Replicated = append(layout.Replicated, files.Folder())
+			}
 		}
 	}
 	for _, server := range servers {
@@ -178,14 +181,18 @@ func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error
 	return all, nil
 }
 
-// about says what the services really are.
-func (s Services) about() map[string]string {
+// about says what the services of a layout really are, and on which disk where a deployer puts
+// them there.
+func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]string {
 	if len(s) == 0 {
 		return nil
 	}
 	all := make(map[string]string, len(s))
-	for name, service := range s {
-		all[name] = service.About()
+	for _, spec := range layout.Services {
+		all[spec.Name] = s[spec.Name].About()
+		if replicator, is := deployer.(lab.Replicator); is && spec.Replicated {
+			all[spec.Name] += ", on " + replicator.DiskAbout()
+		}
 	}
 	return all
 }

@@ -34,7 +34,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, fullDisk(e.Scratch, err), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(), services.parts(s.layout)
+	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(s.layout, s.deployer), services.parts(s.layout)
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)

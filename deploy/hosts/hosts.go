@@ -143,6 +143,9 @@ func (h *Host) Kill(ctx context.Context) error {
 	return err
 }
 
+// First is the process that all others of the host descend from, as this host numbers it.
+func (h *Host) First() int { return h.pid }
+
 // Kills is how often the host was killed: whoever waits for a program there knows by it
 // why that has ended.
 func (h *Host) Kills() int32 { return h.kills.Load() }

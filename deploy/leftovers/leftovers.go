@@ -23,6 +23,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/volume"
 )
 
 // Leftover is something that a dead conductor has left behind.
@@ -167,7 +168,7 @@ func (l Leftover) Remove() (removed bool, err error) {
 	if lock != nil {
 		defer func() { _ = lock.Close() }() // nothing was written
 	}
-	if err := root.RemoveAll(l.Label); err != nil {
+	if err := errors.Join(volume.UnmountBelow(l.Dir), root.RemoveAll(l.Label)); err != nil {
 		return false, fmt.Errorf("remove %s: %w", l.Dir, err)
 	}
 	_ = os.Remove(filepath.Dir(l.Dir)) // refused while another conductor runs

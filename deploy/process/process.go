@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
@@ -102,6 +103,9 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
 	if err := volume.Prepare(layout.Units, running.volume); err != nil {
+		return err
+	}
+	if err := running.replicate(ctx, layout); err != nil {
 		return err
 	}
 	if err := d.startServers(ctx, layout, running); err != nil {
@@ -210,8 +214,9 @@ type deployment struct {
 	network   *network
 	group     *group
 	launcher  *launch.Launcher
-	prepared  []*unit // commands that ran before the units
-	shares    bool    // the units share memory
+	prepared  []*unit         // commands that ran before the units
+	disk      *gluster.Volume // replicated; nil: none
+	shares    bool            // the units share memory
 	ports     *launch.Ports
 	// restart is the command of a unit that is started once more.
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
@@ -268,6 +273,9 @@ func (d *deployment) Units() []lab.Unit {
 		}
 		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span})
 	}
+	if d.disk != nil {
+		units = append(units, d.disk.Units()...)
+	}
 	return units
 }
 
@@ -304,7 +312,7 @@ func (d *deployment) Stop() error {
 				_ = u.commands.Close() // the keeper's signal; it may have ended
 			}
 		}
-		d.stopErr = d.group.end()
+		d.stopErr = errors.Join(d.closeDisk(all), d.group.end())
 		for _, u := range all {
 			<-u.Ended
 			d.stopErr = errors.Join(d.stopErr, u.unkept)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -31,6 +32,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	switch {
 	case u == nil && host != nil:
 		return d.harmNode(ctx, f, host)
+	case d.disk != nil && slices.Contains(gluster.Bricks(), f.Target):
+		return d.disk.Kill(ctx, f.Target)
 	case u == nil:
 		return "", fmt.Errorf("there is no unit %q", f.Target)
 	case f.Target == d.lead:
@@ -56,6 +59,9 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	if host := d.network.named(f.Target); host != nil && d.named(f.Target) == nil {
 		return d.healNode(ctx, f, host)
+	}
+	if d.disk != nil && slices.Contains(gluster.Bricks(), f.Target) {
+		return d.disk.Heal(ctx, f.Target)
 	}
 	switch f.Kind {
 	case lab.FaultPause:

@@ -1,0 +1,107 @@
+package gluster
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/hosts"
+)
+
+// healPatience is how long a brick that was lost may take until it has all that was written
+// without it.
+const healPatience = 2 * time.Minute
+
+// answer is what the servers say, as XML.
+type answer struct {
+	Failed  int    `xml:"opRet"`
+	Problem string `xml:"opErrstr"`
+	Bricks  []struct {
+		Host    string `xml:"hostname"`
+		Online  int    `xml:"status"`
+		Process string `xml:"pid"` // as its host numbers it
+	} `xml:"volStatus>volumes>volume>node"`
+	Behind []struct {
+		Name   string `xml:"name"`
+		Status string `xml:"status"`
+		Files  string `xml:"numberOfEntries"`
+	} `xml:"healInfo>bricks>brick"`
+}
+
+// ask runs a command of the volume's administrator on the first host.
+func (v *Volume) ask(ctx context.Context, into *answer, words ...string) error {
+	command := v.hosts.Hosts()[0].Command(ctx, "gluster", append([]string{"--mode=script", "--xml"}, words...)...)
+	text, err := command.Output()
+	if into == nil {
+		into = &answer{}
+	}
+	if wrong := xml.Unmarshal(text, into); err != nil || wrong != nil || into.Failed != 0 {
+		return fmt.Errorf("gluster %s: %s (%w)", strings.Join(words, " "), strings.TrimSpace(into.Problem+" "+string(text[:min(len(text), 300)])), errors.Join(err, wrong))
+	}
+	return nil
+}
+
+// reaches reports whether the mount is connected to a brick, as it says itself.
+func (v *Volume) reaches(brick string) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(v.at(), ".meta", "graphs", "active", fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
+	return strings.Contains(string(text), "\nconnected = 1\n"), err
+}
+
+// Kill kills the process that keeps a brick's files.
+func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err error) {
+	host := v.named(brick)
+	var now answer
+	if err := v.ask(ctx, &now, "volume", "status", name); err != nil {
+		return "", err
+	}
+	for _, b := range now.Bricks {
+		if b.Host != host.Address || b.Online != 1 { // then its process would be -1: all there are
+			continue
+		}
+		if err := host.Run(ctx, "kill", "-9", b.Process); err != nil {
+			return "", err
+		}
+		err = v.until(ctx, func() error {
+			if reached, err := v.reaches(brick); err != nil || reached {
+				return errors.Join(fmt.Errorf("the mount still reaches %s", brick), err)
+			}
+			return nil
+		})
+		return "its process was killed, and the mount has lost it", err
+	}
+	return "", fmt.Errorf("%s does not run", brick)
+}
+
+func (v *Volume) named(brick string) *hosts.Host {
+	return v.hosts.Hosts()[slices.Index(Bricks(), brick)]
+}
+
+// Heal starts the process of a brick again and waits until it has what was written without it.
+func (v *Volume) Heal(ctx context.Context, brick string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, healPatience, fmt.Errorf("not healed after %v", healPatience))
+	defer cancel()
+	if err := v.ask(ctx, nil, "volume", "start", name, "force"); err != nil {
+		return err
+	}
+	return v.until(ctx, func() error {
+		if reached, err := v.reaches(brick); err != nil || !reached {
+			return errors.Join(fmt.Errorf("the mount does not reach %s", brick), err)
+		}
+		var now answer
+		if err := v.ask(ctx, &now, "volume", "heal", name, "info"); err != nil {
+			return err
+		}
+		for _, b := range now.Behind {
+			if b.Files != "0" {
+				return fmt.Errorf("%s, %s, knows of %s files that are not healed", b.Name, b.Status, b.Files)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+var _ lab.Replicator = (*Deployer)(nil)
+
+// Replicates implements lab.Replicator.
+func (d *Deployer) Replicates() error { return gluster.Missing() }
+
+// Bricks implements lab.Replicator.
+func (d *Deployer) Bricks() (names []string, faults []lab.FaultKind) {
+	return gluster.Bricks(), []lab.FaultKind{lab.FaultKill, lab.FaultRestart}
+}
+
+// DiskAbout implements lab.Replicator.
+func (d *Deployer) DiskAbout() string { return gluster.About() }
+
+// diskFolder is the folder of a trial with the copies of its replicated disk.
+const diskFolder = "replicated-disk"
+
+// checkDisk says what this host lacks for the replicated disk of a layout.
+func checkDisk(layout lab.Layout) error {
+	for _, spec := range layout.Services {
+		if spec.Replicated {
+			return gluster.Missing()
+		}
+	}
+	return nil
+}
+
+// replicate puts on a replicated disk what shall lie there.
+func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err error) {
+	folders := slices.Clone(layout.Replicated)
+	for _, spec := range layout.Units {
+		if !spec.Replicated {
+			continue
+		}
+		if err := os.MkdirAll(d.volume(spec), 0o700); err != nil {
+			return err
+		}
+		folders = append(folders, d.volume(spec))
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	if d.disk, err = gluster.Start(ctx, filepath.Join(d.group.dir, diskFolder), d.group.label, d.Fail); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := d.disk.Carry(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeDisk ends the replicated disk when all that has files on it has ended.
+func (d *deployment) closeDisk(all []*unit) (err error) {
+	if d.disk == nil {
+		return nil
+	}
+	for _, u := range all {
+		if !u.Spec.Foreign { // else its keeper ends it
+			err = errors.Join(err, u.kill())
+		}
+	}
+	for _, u := range all {
+		<-u.Ended
+	}
+	return errors.Join(err, d.disk.Close())
+}

@@ -1,0 +1,48 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+)
+
+// KnobDisk is the knob of systems that let their backing services keep what they hold either on
+// the disk of the host or on a replicated one: a file system of which several hosts have a copy.
+const (
+	KnobDisk       = "disk"
+	DiskLocal      = "local"
+	DiskReplicated = "replicated"
+)
+
+// Replicator is what a deployer is that can put volumes on a replicated disk.
+type Replicator interface {
+	// Replicates says what this host lacks for it; nil: nothing.
+	Replicates() error
+	// Bricks are the names of the hosts that keep the copies, and which faults can be done to
+	// them.
+	Bricks() (names []string, faults []FaultKind)
+	// DiskAbout says what the disk is: "GlusterFS 10.3, 3 copies".
+	DiskAbout() string
+}
+
+// ReplicatedBy gives a layout the hosts that keep its replicated disk, where it has one. A
+// deployer that has no such disk is refused.
+func (l Layout) ReplicatedBy(d Deployer) (Layout, error) {
+	if !slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated }) {
+		return l, nil
+	}
+	replicator, err := ReplicatorOf(d)
+	if err == nil {
+		l.Nodes, l.NodeFaults = replicator.Bricks()
+	}
+	return l, err
+}
+
+// ReplicatorOf is the deployer as one that has a replicated disk, or why it has none.
+func ReplicatorOf(d Deployer) (Replicator, error) {
+	replicator, can := d.(Replicator)
+	if !can {
+		return nil, fmt.Errorf("%s %s: the deployment %s has no replicated disk: deploy with %s, or have %s %s",
+			KnobDisk, DiskReplicated, d.Name(), Process, KnobDisk, DiskLocal)
+	}
+	return replicator, nil
+}

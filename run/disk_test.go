@@ -1,0 +1,93 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// kept is a deployer that has a replicated disk, whose bricks are metered as units.
+type kept struct{ *world }
+
+func (kept) Replicates() error { return nil }
+func (kept) Bricks() (names []string, f []lab.FaultKind) {
+	return []string{"brick-1"}, []lab.FaultKind{lab.FaultKill}
+}
+func (kept) DiskAbout() string { return "stone, 3 copies" }
+
+// folder is a service that is one.
+type folder struct{ service }
+
+func (folder) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
+func (folder) Embedded()                            {}
+func (folder) Folder() string                       { return "/trial/database" }
+
+// TestWhatLiesOnAReplicatedDisk: the volumes of servers that ask for it, and the folders of
+// what is a part of the units.
+func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
+	s, _ := newShop(t)
+	for _, replicated := range []bool{true, false} {
+		s.spec.Replicated = replicated
+		layout := lab.Layout{Services: []lab.ServiceSpec{s.spec}}
+		served, err := Services{"database": service{s}}.Introduce(layout)
+		if err != nil || served.Units[0].Replicated != replicated || len(served.Replicated) > 0 {
+			t.Errorf("a server: %+v (%v)", served, err)
+		}
+		within, err := Services{"database": folder{service{s}}}.Introduce(layout)
+		if err != nil || slices.Contains(within.Replicated, "/trial/database") != replicated {
+			t.Errorf("a folder: %v (%v), want it listed: %v", within.Replicated, err, replicated)
+		}
+	}
+}
+
+func TestADiskIsInTheRecord(t *testing.T) {
+	w, c, p := newWorld(t)
+	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, kept{w}, nil
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
+		t.Errorf("recorded as %q", got)
+	}
+}
+
+func TestADiskThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world, *Conductor, *lab.Plan)
+		want   string
+	}{
+		"not deployed so": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil }, "has no replicated disk: deploy with process"},
+		"full": {func(w *world, c *Conductor, p *lab.Plan) {
+			c.Deployers["process"], p.Study.Faults = kept{w}, []lab.Fault{{Target: "database", Kind: lab.FaultFill}}
+		}, "a replicated disk, which cannot become full alone: have disk local"},
+	} {
+		w, conductor, p := newWorld(t)
+		w.spec.Replicated = true
+		c.change(w, conductor, &p)
+		err := conductor.Play(t.Context(), p)
+		var refused *PlanError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(w.saved) > 0 {
+			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
+		}
+	}
+}
+
+// TestABrickIsHarmedOnce: it is a host of the deployment and metered as a unit.
+func TestABrickIsHarmedOnce(t *testing.T) {
+	w, _, _ := newWorld(t)
+	d, err := w.Deploy(t.Context(), lab.Layout{}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := d.Units()[0].Name
+	var found []string
+	for _, target := range targets(d, lab.Layout{Nodes: []string{name, "node-2"}}, nil) {
+		found = append(found, target.Name)
+	}
+	if slices.Sort(found); len(slices.Compact(slices.Clone(found))) != len(found) || !slices.Contains(found, "node-2") {
+		t.Errorf("targets %q", found)
+	}
+}
