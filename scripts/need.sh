@@ -161,6 +161,7 @@ case "${1:-}" in
     serve haproxy haproxy
     serve keepalived keepalived
     serve nginx nginx-light
+    serve glusterd glusterfs-server # brings the client too
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's

@@ -99,8 +99,9 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	var mistakes []error
-	for _, name := range f.names(info) {
+	names, err := f.names(info)
+	mistakes := []error{err}
+	for _, name := range names {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(), Replicas: f.replicas}
 		var err error
 		v.Knobs = maps.Clone(f.knobs)
@@ -132,18 +133,21 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	return study.Expand(s, "full", time.Now())
 }
 
-// names are the architectures that were asked for; all are those that can be built.
-func (f *checkFlags) names(info lab.SystemInfo) []string {
+// names are the architectures that were asked for; all are those that can be built, on a
+// replicated disk where there is one.
+func (f *checkFlags) names(info lab.SystemInfo) ([]string, error) {
 	if !slices.Equal(f.architectures, []string{"all"}) {
-		return f.architectures
+		return f.architectures, nil
 	}
+	ways, err := deployers("", "", "")
 	var names []string
 	for _, a := range info.Architectures {
-		if possible(info, lab.Variant{Architecture: a.Name, Deployment: f.deployment()}) == nil {
+		v := lab.Variant{System: info.Name, Architecture: a.Name, Deployment: f.deployment()}
+		if possible(info, v) == nil && diskMissing(v, ways) == nil {
 			names = append(names, a.Name)
 		}
 	}
-	return names
+	return names, err
 }
 
 // possible says why a variant of a system cannot be; nil where it can.

@@ -153,6 +153,9 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 		if clustered, is := ways[v.Deployment].(lab.Clustered); is {
 			layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
 		}
+		if layout, err = layout.ReplicatedBy(ways[v.Deployment]); err != nil {
+			return nil, err
+		}
 		all = append(all, layout)
 	}
 	return all, nil

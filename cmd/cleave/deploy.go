@@ -38,6 +38,9 @@ func missing(v lab.Variant) error {
 	if err != nil {
 		return err
 	}
+	if err := diskMissing(v, ways); err != nil {
+		return err
+	}
 	if v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge {
 		if err := docker.Missing(); err != nil {
 			return err
@@ -60,6 +63,24 @@ func missing(v lab.Variant) error {
 		return system.Missing(v)
 	}
 	return nil
+}
+
+// diskMissing says why a variant cannot have the replicated disk that it asks for; nil: it can, or
+// it asks for none.
+func diskMissing(v lab.Variant, ways map[string]lab.Deployer) error {
+	system, is := systemNamed[lab.System](v.System, conditions{})
+	if !is {
+		return nil
+	}
+	a, _ := system.Describe().Architecture(v.Architecture)
+	if a.KnobValue(v, lab.KnobDisk) != lab.DiskReplicated {
+		return nil
+	}
+	replicator, err := lab.ReplicatorOf(ways[v.Deployment])
+	if err != nil {
+		return err
+	}
+	return replicator.Replicates()
 }
 
 // String implements pflag.Value.

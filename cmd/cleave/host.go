@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm"
@@ -145,6 +146,14 @@ func doorState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
+// diskState is that of the replicated disk that knobs of systems ask for.
+func diskState() backingState {
+	if err := gluster.Missing(); err != nil {
+		return backingState{Missing: err.Error()}
+	}
+	return backingState{Is: gluster.About() + ", for " + lab.KnobDisk + " " + lab.DiskReplicated}
+}
+
 func stateOf(b server.Availability) backingState {
 	switch {
 	case b.Missing != nil:
@@ -228,6 +237,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 			found.Needs[need.Name] = backingState{Is: need.Is, Missing: need.Missing, Install: need.Install}
 		}
 	}
+	found.Needs["replicated disk"] = diskState()
 	users, mistaken := users()
 	for kind, b := range users {
 		if _, listed := found.Backings[kind]; listed {

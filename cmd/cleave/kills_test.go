@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
@@ -33,6 +34,7 @@ type victim struct {
 	name      string
 	arguments []string
 	needs     []server.Kind
+	disk      bool          // a replicated one
 	length    time.Duration // moments are drawn from it; less where the command ends sooner
 	killed    int
 	longest   time.Duration // from a kill until all was gone
@@ -47,6 +49,7 @@ func victims(t *testing.T) []*victim {
 	return []*victim{
 		{name: "check", arguments: shop, length: short},
 		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async", "--backing", mixed), needs: three, length: long},
+		{name: "check on a replicated disk", arguments: append(slices.Clone(shop), "--architecture", "async-dfs"), disk: true, length: long},
 		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"}, length: short},
 		{name: "check on nodes", arguments: append(slices.Clone(shop), "--architecture", "monolith-ha", "--knob", "balancer=pair"), length: short},
 		{name: "check on postgres", arguments: append(slices.Clone(shop), "--architecture", "monolith,async", "--backing", "postgres"),
@@ -70,9 +73,9 @@ func TestKillsLeaveNothing(t *testing.T) {
 		missing[available.Kind] = available.Missing != nil
 	}
 	all := slices.DeleteFunc(victims(t), func(v *victim) bool {
-		absent := slices.ContainsFunc(v.needs, func(kind server.Kind) bool { return missing[kind] })
+		absent := slices.ContainsFunc(v.needs, func(kind server.Kind) bool { return missing[kind] }) || v.disk && gluster.Missing() != nil
 		if absent {
-			t.Logf("%s is left out: this host lacks one of %v", v.name, v.needs)
+			t.Logf("%s is left out: this host lacks one of %v, or GlusterFS", v.name, v.needs)
 		}
 		return absent
 	})

@@ -61,9 +61,6 @@ func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 	for _, name := range []string{"costa2022", "flygare2017"} {
 		s := builtIn(t, name, study.Options{Quick: true})
 		for _, c := range s.Claims {
-			if c.Variant == "async-dfs" || c.Against == "async-dfs" {
-				continue
-			}
 			ran := slices.ContainsFunc(s.Points, func(p lab.Point) bool {
 				return len(c.Points) == 0 || slices.Contains(c.Points, p.Name)
 			})

@@ -102,6 +102,7 @@ type Design struct {
 	Database     string // kind of backing: sqlite, mariadb, postgres
 	Broker       string // nats, rabbitmq, rabbitmq-classic; empty: none
 	Documents    string // sqlite, mongo; empty: none
+	Replicated   bool   // database and documents are on a replicated disk
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
 	// Batching: steps, orders and messages that come at the same time share a
@@ -162,6 +163,10 @@ func presets() []preset {
 			KnobCoordination: string(coordination), KnobViews: string(views),
 		}
 	}
+	on := func(disk string, settings map[string]string) map[string]string {
+		settings[KnobDisk] = disk
+		return settings
+	}
 	better := func(settings map[string]string) map[string]string {
 		settings[KnobBatching], settings[KnobRuntime] = batchingOn, runtimeSharedHost
 		return settings
@@ -172,7 +177,7 @@ func presets() []preset {
 		{Sync, "a unit and a database per component, HTTP+JSON calls, an orchestrated saga", services(Orchestrated, HTTP, FromTables)},
 		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
 		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models (CQRS)", services(Choreographed, HTTP, FromDocuments)},
-		{AsyncDFS, "the same, its databases on a replicated file system", services(Choreographed, HTTP, FromDocuments)},
+		{AsyncDFS, "the same, its databases on a replicated file system", on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
 		{MonolithTuned, "monolith with batches: orders that come at the same time share the transaction", better(map[string]string{KnobBinding: string(HTTPLean)})},
 		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host", better(services(Orchestrated, HTTPLean, FromTables))},
 		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host", better(services(Orchestrated, GRPCLean, FromTables))},
@@ -226,7 +231,8 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Pair: settings[KnobBalancer] == balancerPair, Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
+		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated, Pair: settings[KnobBalancer] == balancerPair,
+		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]

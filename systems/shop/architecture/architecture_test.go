@@ -7,14 +7,11 @@ import (
 )
 
 func TestEveryArchitectureIsADesign(t *testing.T) {
-	units := map[string]int{Monolith: 1, MonolithHA: 1, MonolithTuned: 1, Sync: 6, SyncGRPC: 6, Async: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
+	units := map[string]int{Monolith: 1, MonolithHA: 1, MonolithTuned: 1, Sync: 6, SyncGRPC: 6, Async: 8, AsyncDFS: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
 	for _, a := range All() {
 		d, err := New(a.Name, nil)
-		if a.Name == AsyncDFS {
-			if err == nil || !strings.Contains(err.Error(), "replicated file system") {
-				t.Errorf("%s: %v, want it refused", a.Name, err)
-			}
-			continue
+		if d.Replicated != (a.Name == AsyncDFS) {
+			t.Errorf("%s: replicated %v", a.Name, d.Replicated)
 		}
 		if err != nil || len(d.Units) != units[a.Name] {
 			t.Errorf("%s: %d units, error %v, want %d", a.Name, len(d.Units), err, units[a.Name])

@@ -17,7 +17,6 @@ func (d Design) impossible(turned map[string]string) []error {
 			reasons = append(reasons, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(d.Architecture == AsyncDFS, "there is no backing for a replicated file system yet: use %s", Async)
 	if d.Coordination == ACID {
 		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments and shipping are in %d units (%s): put them together, or use %s",
 			ACID, len(d.driven()), strings.Join(d.driven(), ", "), Orchestrated)

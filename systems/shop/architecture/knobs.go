@@ -21,6 +21,7 @@ const (
 	KnobDatabase     = "database"
 	KnobBroker       = "broker"
 	KnobDocuments    = "documents"
+	KnobDisk         = lab.KnobDisk
 	KnobPool         = "pool"
 	KnobPrefetch     = "prefetch"
 	KnobSpans        = "spans"
@@ -54,6 +55,7 @@ func knobs() []lab.Knob {
 		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database"},
 		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
+		{Name: KnobDisk, Values: []string{lab.DiskLocal, lab.DiskReplicated}, Summary: "where the database and the document store keep what they hold: on the host's disk, or on one of which several hosts have a copy"},
 		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
 		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
 		{Name: KnobBatching, Values: []string{batchingOff, batchingOn}, Summary: "whether steps, orders and messages of several customers that come at the same time share a transaction (group commit), and reads a call"},

@@ -96,7 +96,7 @@ func (c Change) String() string {
 // meant.
 func order() []Setting {
 	return []Setting{
-		{KnobDatabase, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
+		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},

@@ -142,7 +142,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 // TestPathsBetweenAllArchitectures holds every path between two presets to what a
 // path promises.
 func TestPathsBetweenAllArchitectures(t *testing.T) {
-	names := slices.DeleteFunc(presetNames(), func(name string) bool { return name == AsyncDFS })
+	names := presetNames()
 	for _, from := range names {
 		for _, to := range names {
 			paths, err := Paths(plain(from), plain(to))
@@ -221,7 +221,7 @@ func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
 		want     string
 	}{
 		"unknown":     {plain("mono"), plain(Sync), `no architecture "mono"`},
-		"impossible":  {plain(Monolith), plain(AsyncDFS), "replicated file system"},
+		"impossible":  {plain(Monolith), Choice{Monolith, map[string]string{KnobViews: string(FromDocuments)}}, "kept up to date by events"},
 		"same":        {plain(Sync), Choice{Sync, map[string]string{KnobBinding: "http"}}, "nothing to explain"},
 		"bad setting": {plain(Sync), Choice{Sync, map[string]string{KnobPool: "many"}}, "use 1 to 200"},
 	} {

@@ -164,12 +164,12 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 
 // services are the backing services of a design.
 func services(d architecture.Design) []lab.ServiceSpec {
-	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database}}
+	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated}}
 	if d.Broker != "" {
 		all = append(all, lab.ServiceSpec{Name: assembly.ServiceBroker, Kind: d.Broker})
 	}
 	if d.Documents != "" {
-		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents})
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents, Replicated: d.Replicated})
 	}
 	return all
 }
