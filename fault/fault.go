@@ -48,7 +48,10 @@ func check(f lab.Fault, layout lab.Layout) error {
 	for _, s := range layout.Services {
 		known = append(known, s.Name)
 	}
-	known = append(known, layout.Nodes...)
+	for _, node := range layout.Nodes {
+		known = append(known, node.Name)
+	}
+	node, onNode := layout.Node(f.Target)
 	switch {
 	case !slices.Contains(lab.FaultKinds(), f.Kind):
 		return fmt.Errorf("there is no fault %q; there are: %v", f.Kind, lab.FaultKinds())
@@ -58,8 +61,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 		return errors.New("there is no unit but the one that leads the trial")
 	case f.Target != lab.EveryUnit && !slices.Contains(known, f.Target):
 		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s", strings.Join(known, ", "), lab.EveryUnit)
-	case slices.Contains(layout.Nodes, f.Target) && !slices.Contains(layout.NodeFaults, f.Kind):
-		return fmt.Errorf("it is a node, to which only these can be done: %v", layout.NodeFaults)
+	case onNode && !slices.Contains(node.Faults, f.Kind):
+		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
 	case f.Kind == lab.FaultRestart && f.Heal > 0:
 		return fmt.Errorf("it is to last %g s, but what is restarted is started again at once: leave that out, or let it be %s", f.Heal, lab.FaultKill)
 	case f.After < 0 || f.Heal < 0:

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -27,10 +28,45 @@ type Incapable struct{ Why string }
 func (i *Incapable) Error() string { return i.Why }
 
 // Clustered is what a deployer is that has hosts of its own, or makes those that a layout
-// names.
+// needs.
 type Clustered interface {
-	// Nodes are the names of those that faults can be done to, and which these are.
-	Nodes(layout Layout) (names []string, faults []FaultKind)
+	// Nodes are those that faults can be done to.
+	Nodes(layout Layout) []Node
+}
+
+// Node is a host of a deployment, and which faults can be done to it.
+type Node struct {
+	Name   string
+	Faults []FaultKind
+}
+
+// Nodes are hosts to which the same faults can be done.
+func Nodes(names []string, faults ...FaultKind) (all []Node) {
+	for _, name := range names {
+		all = append(all, Node{name, faults})
+	}
+	return all
+}
+
+// On is a layout as a deployer has it: with the nodes that faults can be done to. One that
+// shall lie on a replicated disk is refused by a deployer that has none.
+func (l Layout) On(d Deployer) (Layout, error) {
+	if clustered, is := d.(Clustered); is {
+		l.Nodes = clustered.Nodes(l)
+	}
+	if !l.OnReplicatedDisk() {
+		return l, nil
+	}
+	_, err := ReplicatorOf(d)
+	return l, err
+}
+
+// Node is the node of a name, if there is one.
+func (l Layout) Node(name string) (node Node, is bool) {
+	if i := slices.IndexFunc(l.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
+		return l.Nodes[i], true
+	}
+	return node, false
 }
 
 // Placed is what a deployment is that knows what runs on which of its hosts.

@@ -17,24 +17,13 @@ const (
 type Replicator interface {
 	// Replicates says what this host lacks for it; nil: nothing.
 	Replicates() error
-	// Bricks are the names of the hosts that keep the copies, and which faults can be done to
-	// them.
-	Bricks() (names []string, faults []FaultKind)
 	// DiskAbout says what the disk is: "GlusterFS 10.3, 3 copies".
 	DiskAbout() string
 }
 
-// ReplicatedBy gives a layout the hosts that keep its replicated disk, where it has one. A
-// deployer that has no such disk is refused.
-func (l Layout) ReplicatedBy(d Deployer) (Layout, error) {
-	if !slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated }) {
-		return l, nil
-	}
-	replicator, err := ReplicatorOf(d)
-	if err == nil {
-		l.Nodes, l.NodeFaults = replicator.Bricks()
-	}
-	return l, err
+// OnReplicatedDisk reports whether a part of the layout shall lie on a replicated disk.
+func (l Layout) OnReplicatedDisk() bool {
+	return slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated })
 }
 
 // ReplicatorOf is the deployer as one that has a replicated disk, or why it has none.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -14,8 +13,11 @@ func (barrow) Name() string { return "barrow" }
 type cellar struct{ barrow }
 
 func (cellar) Replicates() error { return nil }
-func (cellar) Bricks() (names []string, f []FaultKind) {
-	return []string{"brick-1"}, []FaultKind{FaultKill}
+func (cellar) Nodes(l Layout) []Node {
+	if !l.OnReplicatedDisk() {
+		return nil
+	}
+	return Nodes([]string{"brick-1"}, FaultKill)
 }
 func (cellar) DiskAbout() string { return "stone" }
 
@@ -24,17 +26,18 @@ func TestAReplicatedDiskIsADeployers(t *testing.T) {
 	for name, c := range map[string]struct {
 		layout Layout
 		by     Deployer
-		nodes  []string
+		brick  bool
 		says   string
 	}{
-		"needs none":    {local, barrow{}, nil, ""},
-		"has one":       {replicated, cellar{}, []string{"brick-1"}, ""},
-		"does not":      {replicated, barrow{}, nil, "the deployment barrow has no replicated disk: deploy with process, or have disk local"},
-		"does not mind": {local, cellar{}, nil, ""},
+		"needs none":    {local, barrow{}, false, ""},
+		"has one":       {replicated, cellar{}, true, ""},
+		"does not":      {replicated, barrow{}, false, "the deployment barrow has no replicated disk: deploy with process, or have disk local"},
+		"does not mind": {local, cellar{}, false, ""},
 	} {
-		l, err := c.layout.ReplicatedBy(c.by)
-		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) || !slices.Equal(l.Nodes, c.nodes) {
-			t.Errorf("%s: nodes %v, %v; want %v, %q", name, l.Nodes, err, c.nodes, c.says)
+		l, err := c.layout.On(c.by)
+		_, is := l.Node("brick-1")
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) || is != c.brick {
+			t.Errorf("%s: nodes %v, %v; want a brick: %t, %q", name, l.Nodes, err, c.brick, c.says)
 		}
 	}
 }

@@ -216,9 +216,8 @@ type Layout struct {
 	// Replicated are folders of the conductor's host that shall lie on the replicated disk.
 	Replicated []string
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
-	// services, and NodeFaults which these are; who deploys it says so (Clustered, Replicator).
-	Nodes      []string
-	NodeFaults []FaultKind
+	// services; who deploys it says so (Clustered).
+	Nodes []Node
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:

@@ -309,11 +309,8 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		}
 		layout = e.Profiler.Instrument(layout)
 	}
-	if clustered, is := deployer.(lab.Clustered); is {
-		layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
-	}
 	if err == nil {
-		layout, err = layout.ReplicatedBy(deployer)
+		layout, err = layout.On(deployer)
 	}
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }

@@ -13,9 +13,6 @@ import (
 type kept struct{ *world }
 
 func (kept) Replicates() error { return nil }
-func (kept) Bricks() (names []string, f []lab.FaultKind) {
-	return []string{"brick-1"}, []lab.FaultKind{lab.FaultKill}
-}
 func (kept) DiskAbout() string { return "stone, 3 copies" }
 
 // folder is a service that is one.
@@ -84,7 +81,7 @@ func TestABrickIsHarmedOnce(t *testing.T) {
 	}
 	name := d.Units()[0].Name
 	var found []string
-	for _, target := range targets(d, lab.Layout{Nodes: []string{name, "node-2"}}, nil) {
+	for _, target := range targets(d, lab.Layout{Nodes: lab.Nodes([]string{name, "node-2"})}, nil) {
 		found = append(found, target.Name)
 	}
 	if slices.Sort(found); len(slices.Compact(slices.Clone(found))) != len(found) || !slices.Contains(found, "node-2") {

@@ -28,7 +28,7 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	problems := []error{c.Injector.Check(faults, layout)}
 	for _, f := range faults {
-		if slices.Contains(layout.Nodes, f.Target) {
+		if _, is := layout.Node(f.Target); is {
 			continue // of nodes the injector knows it
 		}
 		if can := deployer.Faults(); slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
@@ -62,10 +62,10 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 		}
 	}
 	for _, node := range layout.Nodes {
-		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node }) {
+		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node.Name }) {
 			continue // it is metered as a unit
 		}
-		all = append(all, lab.FaultTarget{Name: node, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
+		all = append(all, lab.FaultTarget{Name: node.Name, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
 	}
 	return all
 }

@@ -150,10 +150,7 @@ func layoutsOf(s lab.Study) ([]lab.Layout, error) {
 		if err != nil {
 			return nil, err
 		}
-		if clustered, is := ways[v.Deployment].(lab.Clustered); is {
-			layout.Nodes, layout.NodeFaults = clustered.Nodes(layout)
-		}
-		if layout, err = layout.ReplicatedBy(ways[v.Deployment]); err != nil {
+		if layout, err = layout.On(ways[v.Deployment]); err != nil {
 			return nil, err
 		}
 		all = append(all, layout)
@@ -189,7 +186,7 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 			return f.After + f.Heal + serviceReturns
 		}
 	}
-	if slices.Contains(layout.Nodes, f.Target) && f.Kind.Ends() {
+	if _, is := layout.Node(f.Target); is && f.Kind.Ends() {
 		return f.After + f.Heal + nodeReturns
 	}
 	return f.After + f.Heal + unitReturns

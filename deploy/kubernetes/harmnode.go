@@ -14,11 +14,11 @@ import (
 
 // Nodes implements lab.Clustered. The first node is not among them: this host reaches all
 // services through it.
-func (d *Deployer) Nodes(lab.Layout) ([]string, []lab.FaultKind) {
+func (d *Deployer) Nodes(lab.Layout) []lab.Node {
 	if d.users != nil {
-		return nil, nil // they are not ours to harm
+		return nil // they are not ours to harm
 	}
-	return private.Nodes()[1:], []lab.FaultKind{lab.FaultCut, lab.FaultKill}
+	return lab.Nodes(private.Nodes()[1:], lab.FaultCut, lab.FaultKill)
 }
 
 // longestCut is how long a node can be cut off: units that hear nothing of their conductor

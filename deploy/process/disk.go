@@ -16,11 +16,6 @@ var _ lab.Replicator = (*Deployer)(nil)
 // Replicates implements lab.Replicator.
 func (d *Deployer) Replicates() error { return gluster.Missing() }
 
-// Bricks implements lab.Replicator.
-func (d *Deployer) Bricks() (names []string, faults []lab.FaultKind) {
-	return gluster.Bricks(), []lab.FaultKind{lab.FaultKill, lab.FaultRestart}
-}
-
 // DiskAbout implements lab.Replicator.
 func (d *Deployer) DiskAbout() string { return gluster.About() }
 
@@ -29,10 +24,8 @@ const diskFolder = "replicated-disk"
 
 // checkDisk says what this host lacks for the replicated disk of a layout.
 func checkDisk(layout lab.Layout) error {
-	for _, spec := range layout.Services {
-		if spec.Replicated {
-			return gluster.Missing()
-		}
+	if layout.OnReplicatedDisk() {
+		return gluster.Missing()
 	}
 	return nil
 }

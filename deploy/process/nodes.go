@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
@@ -99,9 +100,14 @@ func (n *network) close() error {
 	return n.set.Close()
 }
 
-// Nodes implements lab.Clustered: those that the layout names.
-func (d *Deployer) Nodes(layout lab.Layout) ([]string, []lab.FaultKind) {
-	return nodesOf(layout), []lab.FaultKind{lab.FaultCut, lab.FaultKill}
+// Nodes implements lab.Clustered: those that the layout names, and those that keep its
+// replicated disk.
+func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
+	all := lab.Nodes(nodesOf(layout), lab.FaultCut, lab.FaultKill)
+	if layout.OnReplicatedDisk() {
+		all = append(all, lab.Nodes(gluster.Bricks(), lab.FaultKill, lab.FaultRestart)...)
+	}
+	return all
 }
 
 // UnitsOn implements lab.Placed.

@@ -21,8 +21,8 @@ func (d *Deployer) Faults() []lab.FaultKind {
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.
-func (d *Deployer) Nodes(lab.Layout) ([]string, []lab.FaultKind) {
-	return nodeNames()[1:], []lab.FaultKind{lab.FaultCut}
+func (d *Deployer) Nodes(lab.Layout) []lab.Node {
+	return lab.Nodes(nodeNames()[1:], lab.FaultCut)
 }
 
 // Harm implements lab.Harmer: every process of the unit has the fault. A node can be cut
