@@ -118,11 +118,21 @@ type TrialStore interface {
 	Trials() ([]Trial, error)
 }
 
-// StoppingRule says of an experiment that looks at its data which trials it still needs.
+// StoppingRule looks at the data of an experiment that is still played: what they answer
+// already and, of one that stops when all is decided, which trials it still needs.
 type StoppingRule interface {
+	// Answers are all that the experiment can answer, given the records of some blocks.
+	Answers(played []Trial) []Answer
 	// Needed returns what tells whether a planned trial is needed, given all records of
 	// the blocks before. Of the same records it always says the same.
 	Needed(played []Trial) func(PlannedTrial) bool
+}
+
+// Answer is what an experiment says of one of its questions before its end.
+type Answer struct {
+	Question string // it tells answers apart
+	Verdict  string // empty: undecided
+	Text     string // question and verdict in a few words
 }
 
 // Progress is told how an experiment goes. Implementations show it.

@@ -29,8 +29,8 @@ type Conductor struct {
 	Profiler lab.Profiler
 	Store    lab.TrialStore
 	Progress lab.Progress
-	// Stopping says which trials go on where the design is to play until all is decided;
-	// nil: all do.
+	// Stopping says after every block what is known already and, where the design is to
+	// play until all is decided, which trials go on; nil: nothing is said, and all do.
 	Stopping lab.StoppingRule
 	// Conceal takes secrets out of what programs have written; nil: nothing is secret.
 	Conceal func(text string) string

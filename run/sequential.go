@@ -2,40 +2,45 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// looks is where an experiment stands that looks at its data after every block and
-// plays on only what is needed.
+// looks is where an experiment stands that looks at its data after every block: it says
+// what is known and, where it is to stop when all is decided, plays on only what is needed.
 type looks struct {
 	*experiment
 	began  time.Time
-	within time.Duration // 0: no limit
-	block  int           // the last one that was looked before
-	trials int           // that were found to be needed since it began
-	over   bool          // the time is up
+	within time.Duration     // 0: no limit
+	block  int               // the last one that was looked before
+	known  map[string]string // verdicts that were told, by question
+	trials int               // that were found to be needed since it began
+	over   bool              // the time is up
 	goesOn func(lab.PlannedTrial) bool
 }
 
 // looks begins to look; its time runs from now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
-	return &looks{experiment: e, began: time.Now(), within: within, goesOn: func(lab.PlannedTrial) bool { return true }}
+	return &looks{experiment: e, began: time.Now(), within: within, known: map[string]string{}, goesOn: func(lab.PlannedTrial) bool { return true }}
 }
 
 // needed reports whether a trial is to be played: every one of an ordinary design.
 // Before each block after lab.FirstLook the rule is asked, and whether the time
 // suffices for what it lets go on; within a block only the end of the time counts.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
-	if l.Stopping == nil || l.plan.Study.Design.Until != lab.UntilDecided {
+	if l.Stopping == nil {
 		return true, nil
 	}
-	if planned.Block > lab.FirstLook && planned.Block != l.block && !l.over {
+	if planned.Block != l.block && !l.over {
 		if err := l.look(planned.Block); err != nil {
 			return false, err
 		}
+	}
+	if !l.stops() {
+		return true, nil
 	}
 	if l.within > 0 && !l.over && time.Since(l.began) >= l.within {
 		l.end(fmt.Sprintf("The %v are over (--resume goes on)", l.within))
@@ -47,8 +52,19 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	return true, nil
 }
 
-// look asks the rule what of a block is needed, given all blocks before it.
+// stops reports whether the design plays what is decided no further.
+func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
+
+// firstTold is the first block before which anything can be known: one block gives no
+// interval.
+const firstTold = 3
+
+// look tells what is known before a block begins, and asks the rule what of it is needed.
 func (l *looks) look(block int) error {
+	l.block = block
+	if block < firstTold {
+		return nil
+	}
 	saved, err := l.Store.Trials()
 	if err != nil {
 		return err
@@ -59,7 +75,43 @@ func (l *looks) look(block int) error {
 			before = append(before, trial)
 		}
 	}
-	l.block, l.goesOn = block, l.Stopping.Needed(before)
+	l.tell(l.Stopping.Answers(before))
+	if l.stops() && block > lab.FirstLook {
+		l.ask(before)
+	}
+	return nil
+}
+
+// mostTold bounds how many answers one line gives.
+const mostTold = 4
+
+// tell says which answers are new since it was last told, and which are open again.
+func (l *looks) tell(answers []lab.Answer) {
+	var news []string
+	decided := 0
+	for _, a := range answers {
+		if a.Verdict != "" {
+			decided++
+		}
+		if a.Verdict != l.known[a.Question] {
+			news = append(news, a.Text)
+		}
+		l.known[a.Question] = a.Verdict
+	}
+	if len(news) == 0 {
+		return
+	}
+	if more := len(news) - mostTold; more > 0 {
+		news = append(news[:mostTold], fmt.Sprintf("and %d more", more))
+	}
+	l.Progress.Note(fmt.Sprintf("known so far, after block %d of %d: %d of %d decided; new: %s",
+		l.block-1, l.plan.Study.Design.Blocks, decided, len(answers), strings.Join(news, "; ")))
+}
+
+// ask has the rule say what of the block is needed, given all blocks before it.
+func (l *looks) ask(before []lab.Trial) {
+	block := l.block
+	l.goesOn = l.Stopping.Needed(before)
 	planned, open := 0, 0
 	for _, p := range l.plan.Trials {
 		if p.Block == block {
@@ -71,17 +123,16 @@ func (l *looks) look(block int) error {
 	}
 	if open == 0 {
 		l.end("All is decided")
-		return nil
+		return
 	}
 	if l.trials > 0 && l.within > 0 {
 		took := time.Since(l.began)
 		if next := took / time.Duration(l.trials) * time.Duration(open); took+next > l.within {
 			l.end(fmt.Sprintf("Block %d would take about %v, more than is left of %v (--resume goes on)", block, next.Round(time.Second), l.within))
-			return nil
+			return
 		}
 	}
 	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, open, planned))
-	return nil
 }
 
 // end has no further trial played, and says why.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,14 @@ import (
 type decides struct {
 	after map[string]int
 	asked []int // the last block that each question knew of
+	known func(last int) []lab.Answer
+}
+
+func (d *decides) Answers(played []lab.Trial) []lab.Answer {
+	if d.known == nil {
+		return nil
+	}
+	return d.known(played[len(played)-1].Block)
 }
 
 func (d *decides) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
@@ -83,6 +92,34 @@ func TestOrdinaryDesignsAskNobody(t *testing.T) {
 	p.Study.Design.Until = ""
 	if err := c.Play(t.Context(), p); err != nil || len(r.saved) != 10 || len(rule.asked) != 0 {
 		t.Errorf("%d trials, asked %v, %v: want all ten", len(r.saved), rule.asked, err)
+	}
+}
+
+func TestWhatIsKnownIsTold(t *testing.T) {
+	r := &rooms{}
+	c := r.conductor(t)
+	c.Stopping = &decides{known: func(last int) []lab.Answer {
+		answers := []lab.Answer{{Question: "q0", Text: "q0 open again"}}
+		for i := 1; i <= 6; i++ {
+			answers = append(answers, lab.Answer{Question: fmt.Sprint("q", i), Verdict: "more", Text: fmt.Sprintf("q%d more", i)})
+		}
+		if last >= 4 {
+			answers[0].Verdict, answers[0].Text = "less", "q0 less"
+			answers[1].Verdict, answers[1].Text = "", "q1 open again"
+		}
+		return answers
+	}}
+	p := blocks(6)
+	p.Study.Design.Until = ""
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"known so far, after block 2 of 6: 6 of 7 decided; new: q1 more; q2 more; q3 more; q4 more; and 2 more",
+		"known so far, after block 4 of 6: 6 of 7 decided; new: q0 less; q1 open again",
+	}
+	if !slices.Equal(r.notes, want) {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(r.notes, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -34,8 +34,9 @@ func (e *experiment) overall(p float64, blocks int) float64 {
 	return e.looks.P(p, blocks)
 }
 
-// Rule stops what is decided (lab.StoppingRule): of a study with claims what they need
-// no more, of one that explains whole ways, else pairs of variants at a point.
+// Rule says what is known and stops what is decided (lab.StoppingRule): of a study with
+// claims what they need no more, of one that explains whole ways, else pairs of variants
+// at a point.
 type Rule struct{ Input Input }
 
 // Needed implements lab.StoppingRule.
