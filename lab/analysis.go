@@ -263,9 +263,24 @@ type Judgement struct {
 	High      *float64     `json:"high"`
 	Verdict   ClaimVerdict `json:"verdict"`
 	Reason    string       `json:"reason"`
+	// Unasked: the claim is untestable since this run was not asked for what it needs, which
+	// may well be possible here.
+	Unasked bool `json:"unasked,omitempty"`
 	// Unsteady says why the claim hangs on how long warm-up and trials lasted; empty: it
 	// was not found to.
 	Unsteady string `json:"unsteady,omitempty"`
+}
+
+// NotAskedFor stands in place of the verdict on a claim that is Unasked.
+const NotAskedFor = "not asked for"
+
+// Standing is the verdict in words; they tell what was not asked for from what this host
+// cannot test.
+func (j Judgement) Standing() string {
+	if j.Unasked {
+		return NotAskedFor
+	}
+	return string(j.Verdict)
 }
 
 // PublishedFigure is one figure of the study beside what was measured here.

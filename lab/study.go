@@ -21,9 +21,12 @@ type Study struct {
 	System   string    `json:"system"`
 	Baseline string    `json:"baseline"` // variant that the others are compared with
 	Variants []Variant `json:"variants"`
-	// Absent are variants that the study would compare, were they possible here.
+	// Absent are variants that the study would compare, were they possible here, or
+	// asked for.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
+	// Unasked are the names of points of the study that this run was not asked for.
+	Unasked []string `json:"unasked,omitempty"`
 	// Trends are factors along which a straight line and an exponent are fitted.
 	Trends []Trend `json:"trends,omitempty"`
 	Design Design  `json:"design"`
@@ -154,11 +157,13 @@ type Claim struct {
 	Published     float64  `json:"published,omitempty"` // the study's own number, 0: none
 }
 
-// AbsentVariant is a variant that cannot be built here, with the reason.
+// AbsentVariant is a variant that is not played, with the reason.
 type AbsentVariant struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary,omitempty"`
 	Reason  string `json:"reason"`
+	// Unasked: it may well be possible here, and this run was not asked for it.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // Plan is a study expanded into trials in the order in which they are played.

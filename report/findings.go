@@ -161,14 +161,14 @@ func (v view) costFinding() string {
 
 // claimsFinding counts the verdicts.
 func (v view) claimsFinding() string {
-	counts := make(map[lab.ClaimVerdict]int)
+	counts := make(map[string]int)
 	for _, c := range v.Claims {
-		counts[c.Verdict]++
+		counts[c.Standing()]++
 	}
 	var parts []string
-	for _, verdict := range []lab.ClaimVerdict{lab.ClaimSupported, lab.ClaimContradicted, lab.ClaimUndecided, lab.ClaimUntestable} {
-		if counts[verdict] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[verdict], verdict))
+	for _, standing := range []string{string(lab.ClaimSupported), string(lab.ClaimContradicted), string(lab.ClaimUndecided), lab.NotAskedFor, string(lab.ClaimUntestable)} {
+		if counts[standing] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[standing], standing))
 		}
 	}
 	if len(parts) == 0 {

@@ -160,7 +160,7 @@ func (v view) costSection() section {
 func (v view) claimsSection() section {
 	t := v.claimsTable()
 	return section{ID: "claims", Kicker: "Claims", Finding: v.claimsFinding(), Caption: t.Note, Shown: []table{t},
-		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided is an answer: more blocks might tell. Untestable claims say what this host lacks."}
+		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked for may well be possible here."}
 }
 
 func (v view) publishedSection() section {

@@ -60,7 +60,7 @@ func (v view) claimsTable() table {
 			claim += " (" + clean(c.Source) + ")"
 		}
 		claim += " - " + clean(c.Reason)
-		t.add(toned(string(c.Verdict), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)), text(claim))
+		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)), text(claim))
 	}
 	return t
 }

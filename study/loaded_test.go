@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func TestOtherRuntimesAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for"}
+	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for", Unasked: true}
 	if _, there := s.Variant("b"); there || s.Absent[len(s.Absent)-1] != want {
 		t.Errorf("variants %v, absent %v, want b absent", s.Variants, s.Absent)
 	}
@@ -197,8 +198,9 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 
 func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 	s, err := parseKiosk(t, "quick: {points: [low], variants: [a]}\n").Resolve(study.Options{Quick: true})
-	if err != nil || len(s.Variants) != 1 || s.Variants[0].Name != "a" || len(s.Absent) != 2 || !strings.Contains(s.Absent[1].Reason, "quick") {
-		t.Errorf("variants %v, absent %v, %v", s.Variants, s.Absent, err)
+	if err != nil || len(s.Variants) != 1 || s.Variants[0].Name != "a" || len(s.Absent) != 2 || !strings.Contains(s.Absent[1].Reason, "quick") ||
+		!s.Absent[1].Unasked || s.Absent[0].Unasked || !slices.Equal(s.Unasked, []string{"high"}) {
+		t.Errorf("variants %v, absent %v, points not asked for %v, %v", s.Variants, s.Absent, s.Unasked, err)
 	}
 	if _, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: [d]}\n"), kiosk()); err == nil || !strings.Contains(err.Error(), `there is no variant "d"`) {
 		t.Errorf("an unknown variant: %v", err)

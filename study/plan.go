@@ -97,13 +97,13 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	if err := f.leaveOut(&s, o); err != nil {
 		return s, err
 	}
-	if s.Points, err = f.choosePoints(points, s.Design.Scale); err != nil {
+	if s.Points, s.Unasked, err = f.choosePoints(points, s.Design.Scale); err != nil {
 		return s, err
 	}
 	if err := f.dropPoints(&s); err != nil {
 		return s, err
 	}
-	s.Variants = chooseVariants(s)
+	chooseVariants(&s)
 	s.Trends = chooseTrends(s)
 	f.takeSteps(&s)
 	return s, nil
@@ -125,6 +125,7 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		if o.Quick && len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) {
 			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
 		}
+		unasked := err != nil
 		if f.optional[v.Name] && o.Missing != nil {
 			err = cmp.Or(err, o.Missing(v))
 		}
@@ -132,7 +133,7 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 			err = cmp.Or(err, f.info.Check(v))
 		}
 		if err != nil {
-			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err)})
+			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err), Unasked: unasked})
 		}
 		return err != nil
 	})
@@ -226,8 +227,8 @@ func (f *File) turn(variants []lab.Variant, knobs func(lab.Variant) (map[string]
 }
 
 // choosePoints returns the named points, all where none are named, with their
-// scaled parameters multiplied.
-func (f *File) choosePoints(names []string, scale float64) ([]lab.Point, error) {
+// scaled parameters multiplied, and the names of the others.
+func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, unasked []string, err error) {
 	var problems Problems
 	for _, name := range names {
 		if _, found := f.Study.Point(name); !found {
@@ -239,15 +240,16 @@ func (f *File) choosePoints(names []string, scale float64) ([]lab.Point, error) 
 		problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to %d", scale, maxScale)})
 	}
 	if len(problems) > 0 {
-		return nil, problems
+		return nil, nil, problems
 	}
-	var chosen []lab.Point
 	for _, p := range f.Study.Points {
 		if len(names) == 0 || slices.Contains(names, p.Name) {
 			chosen = append(chosen, f.scale(p, scale))
+		} else {
+			unasked = append(unasked, p.Name)
 		}
 	}
-	return chosen, nil
+	return chosen, unasked, nil
 }
 
 func (f *File) scale(p lab.Point, scale float64) lab.Point {
@@ -276,10 +278,12 @@ func intersection(names, with []string) []string {
 }
 
 // chooseVariants drops variants that have no point left and adds the twins.
-func chooseVariants(s lab.Study) []lab.Variant {
+func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
 		if !slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) }) {
+			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: "it plays at none of the points that are played",
+				Unasked: slices.ContainsFunc(s.Unasked, v.RunsAt)})
 			continue
 		}
 		chosen = append(chosen, v)
@@ -287,7 +291,7 @@ func chooseVariants(s lab.Study) []lab.Variant {
 			chosen = append(chosen, twin(v, s.Design.NoiseFloorPoints))
 		}
 	}
-	return chosen
+	s.Variants = chosen
 }
 
 // twin is the variant under a second name, at the points named for twins.

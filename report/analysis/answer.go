@@ -261,10 +261,10 @@ func saysClaims(a lab.Analysis) string {
 	if len(a.Claims) == 0 {
 		return ""
 	}
-	counts := map[lab.ClaimVerdict]int{}
+	counts := map[string]int{}
 	var contradicted []string
 	for _, c := range a.Claims {
-		counts[c.Verdict]++
+		counts[c.Standing()]++
 		if c.Verdict == lab.ClaimContradicted {
 			contradicted = append(contradicted, c.ID)
 		}
@@ -273,8 +273,12 @@ func saysClaims(a lab.Analysis) string {
 	if len(contradicted) > 0 {
 		named = " (" + some(contradicted) + ")"
 	}
-	return fmt.Sprintf("Of %s %d supported here, %d contradicted%s, %d undecided, %d untestable.", count(len(a.Claims), "claim"),
-		counts[lab.ClaimSupported], counts[lab.ClaimContradicted], named, counts[lab.ClaimUndecided], counts[lab.ClaimUntestable])
+	unasked := ""
+	if n := counts[lab.NotAskedFor]; n > 0 {
+		unasked = fmt.Sprintf(", %d %s", n, lab.NotAskedFor)
+	}
+	return fmt.Sprintf("Of %s %d supported here, %d contradicted%s, %d undecided%s, %d untestable.", count(len(a.Claims), "claim"),
+		counts[string(lab.ClaimSupported)], counts[string(lab.ClaimContradicted)], named, counts[string(lab.ClaimUndecided)], unasked, counts[string(lab.ClaimUntestable)])
 }
 
 // saysTrust tells whether twins were alike, what is undecided, what did not count and

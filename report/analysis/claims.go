@@ -51,6 +51,7 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	}
 	c := claim{Claim: stated}
 	if j.Reason = e.untestable(&c); j.Reason != "" {
+		j.Unasked = e.unasked(c)
 		return j, c
 	}
 	test, known := e.tests()[c.Kind]
@@ -81,14 +82,25 @@ func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
 // pairs reports whether the claim is about two variants, or two metrics.
 func (c claim) pairs() bool { return c.Kind != lab.ClaimLinear && c.Kind != lab.ClaimLevel }
 
+// fits reports whether an exponent along the claim's factor decides it.
+func (c claim) fits() bool { return c.Kind == lab.ClaimLinear || c.Kind == lab.ClaimGrows }
+
+// variants are those that the claim is about.
+func (c claim) variants() []string {
+	if c.pairs() {
+		return []string{c.Variant, c.Against}
+	}
+	return []string{c.Variant}
+}
+
 // pair is what the claim holds against each other.
 func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
 // untestable says why a claim cannot be tested here, or "" and fills in its points.
 func (e *experiment) untestable(c *claim) string {
-	variants, metrics := []string{c.Variant}, []string{c.Metric}
+	variants, metrics := c.variants(), []string{c.Metric}
 	if c.pairs() {
-		variants, metrics = append(variants, c.Against), append(metrics, c.AgainstMetric)
+		metrics = append(metrics, c.AgainstMetric)
 	}
 	for i, name := range variants {
 		if _, known := e.metric(metrics[i]); !known {
@@ -109,15 +121,54 @@ func (e *experiment) untestable(c *claim) string {
 	if len(c.points) == 0 {
 		return fmt.Sprintf("%s of %s was not measured at any of its points", c.Metric, strings.Join(variants, " and "))
 	}
-	if c.Kind != lab.ClaimLinear && c.Kind != lab.ClaimGrows {
+	if !c.fits() {
 		return ""
 	}
 	return e.noExponent(c)
 }
 
+// unasked reports whether a claim cannot be tested since this run was not asked for one of
+// its variants, or for enough of its points. What was asked for and did not count is not.
+func (e *experiment) unasked(c claim) bool {
+	left := false
+	for _, name := range c.variants() {
+		i := slices.IndexFunc(e.study.Absent, func(v lab.AbsentVariant) bool { return v.Name == name })
+		if i >= 0 && !e.study.Absent[i].Unasked || i < 0 && !e.comparable(name) {
+			return false
+		}
+		left = left || i >= 0
+	}
+	if left {
+		return true
+	}
+	var asked claim
+	asked.Claim = c.Claim
+	for _, point := range e.claimedPoints(c.Claim, append(e.pointsOf(), e.study.Unasked...)) {
+		_, known := e.study.Point(point)
+		switch {
+		case known && e.planned(point, c.variants()):
+			asked.points = append(asked.points, point)
+		case known || slices.Contains(e.study.Unasked, point):
+			left = true
+		}
+	}
+	return left && (len(asked.points) == 0 || asked.fits() && e.noExponent(&asked) != "")
+}
+
+// planned reports whether all of the variants were to be played at a point.
+func (e *experiment) planned(point string, variants []string) bool {
+	return !slices.ContainsFunc(variants, func(name string) bool {
+		v, _ := e.study.Variant(name)
+		return !v.RunsAt(point)
+	})
+}
+
 // absent says why a variant has no numbers, or "".
 func (e *experiment) absent(name string) string {
 	for _, v := range e.study.Absent {
+		if v.Name == name && v.Unasked {
+			return "not asked for: " + v.Reason
+		}
 		if v.Name == name {
 			return "not possible here: " + v.Reason
 		}

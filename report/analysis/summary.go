@@ -323,14 +323,20 @@ func (e *experiment) notTested(a lab.Analysis) string {
 	if len(e.study.Faults) == 0 {
 		parts = append(parts, "what happens when a part fails")
 	}
-	untestable := 0
+	untestable, unasked := 0, 0
 	for _, c := range a.Claims {
-		if c.Verdict == lab.ClaimUntestable {
+		switch {
+		case c.Unasked:
+			unasked++
+		case c.Verdict == lab.ClaimUntestable:
 			untestable++
 		}
 	}
+	if unasked > 0 {
+		parts = append(parts, count(unasked, "claim")+" that this run was not asked for")
+	}
 	if untestable > 0 {
-		parts = append(parts, count(untestable, "claim")+" (the reasons stand with them)")
+		parts = append(parts, count(untestable, "claim")+" that cannot be tested here (the reasons stand with them)")
 	}
 	return capital(strings.Join(parts, ", ")) + "."
 }
