@@ -186,5 +186,7 @@ type LoadReport struct {
 	Network    string  // how a probe has found the one before the system; empty: it has none of its own
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
-	Notes  []string
+	// Remarks are what a reader has to know beside the figures: what the server said with
+	// unexpected statuses, and what a closed loop may hide.
+	Remarks []string
 }

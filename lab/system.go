@@ -95,9 +95,10 @@ type Measured struct {
 	Spectra map[string][]Quantile
 	// Operations are what single ones gave; none where the load has one only.
 	Operations []OperationOutcome
-	Course     []Slice // as the generator saw it
-	WarmUp     *WarmUp // likewise; nil where it lasts a fixed time
-	Network    string  // likewise; empty where there is none
+	Course     []Slice  // as the generator saw it
+	WarmUp     *WarmUp  // likewise; nil where it lasts a fixed time
+	Network    string   // likewise; empty where there is none
+	Remarks    []string // likewise
 	// Paths show where the time of single operations went.
 	Paths []Path
 	// Traffic is what units sent each other and to backing services.

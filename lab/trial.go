@@ -58,6 +58,9 @@ type Trial struct {
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
 	// Network is how a probe has found the one before the system, before the load.
 	Network string `json:"network,omitempty"`
+	// Remarks are the generator's on the load: what the server said with unexpected
+	// statuses, and what a closed loop may hide.
+	Remarks []string `json:"remarks,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
 	// Arrivals are replicas that the platform has added, in their order.

@@ -11,6 +11,9 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	for i, problem := range trial.Audit.Problems {
 		trial.Audit.Problems[i] = c.Conceal(problem)
 	}
+	for i, remark := range trial.Remarks {
+		trial.Remarks[i] = c.Conceal(remark)
+	}
 	for unit, text := range logs {
 		logs[unit] = c.Conceal(text)
 	}

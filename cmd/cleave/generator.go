@@ -156,7 +156,10 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	s := &handed.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Notes: s.Notes,
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
+	}
+	if stall := s.Stall(); stall != "" {
+		read.Remarks = append(read.Remarks, stall)
 	}
 	if relief, relieved := reliefOf(handed.Course, g.limit); relieved {
 		read.Measures[lab.Relief] = relief

@@ -96,11 +96,22 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	if flags.outputs.json == "-" {
 		shown = a.story
 	}
+	a.conceal(&outcome)
 	showLoad(shown, &outcome)
 	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close(whole)); err != nil {
 		return err
 	}
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
+}
+
+// conceal takes secrets out of what the target has said.
+func (a app) conceal(o *trial.Outcome) {
+	o.Report.Example = a.secrets.Conceal(o.Report.Example)
+	for _, texts := range o.Summary.Said {
+		for i := range texts {
+			texts[i] = a.secrets.Conceal(texts[i])
+		}
+	}
 }
 
 // refused is the error of a load that is not begun: this host lacks open files for it,

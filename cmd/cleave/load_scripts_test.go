@@ -118,6 +118,7 @@ func web(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(200 * time.Millisecond)
 	case "/broken":
 		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "no such till,\n\task %s", r.Header.Get("X-Key"))
 	case "/login":
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "secret"})
 		_, _ = io.WriteString(w, `{"token":"t1"}`)

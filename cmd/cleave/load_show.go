@@ -64,6 +64,9 @@ func showErrors(w io.Writer, o *trial.Outcome) {
 	if len(statuses) > 0 {
 		fmt.Fprintf(w, "statuses     %s\n", strings.Join(statuses, ", "))
 	}
+	for _, text := range o.Summary.Said.Words() {
+		fmt.Fprintf(w, "             %s\n", text)
+	}
 }
 
 // showTimes writes the percentiles side by side.

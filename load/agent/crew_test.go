@@ -61,7 +61,8 @@ func counted(t *testing.T) (url string, seen *atomic.Int64) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.Add(1)
 		if r.URL.Path == "/missing" {
-			w.WriteHeader(http.StatusNotFound)
+			http.Error(w, "no such\nthing", http.StatusNotFound)
+			return
 		}
 		_, _ = io.WriteString(w, r.URL.Query().Get("n"))
 	}))

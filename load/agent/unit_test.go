@@ -173,7 +173,7 @@ func TestUnitsThatCannotBegin(t *testing.T) {
 	}{
 		"no address": {func(j *Job) { j.Unit = "nobody" }, "CLEAVE_ADDRESS_NOBODY"},
 		"not there":  {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await.For = 30 * ms }, "is not there after 30ms"},
-		"not well":   {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} }, "status 404"},
+		"not well":   {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} }, "GET /missing: status 404 Not Found, and the answer says: no such thing"},
 		"objective":  {func(j *Job) { j.Objective = "x" }, "objective"},
 		"load":       {func(j *Job) { j.Spec.Load.Rate = "x" }, `rate "x"`},
 		"list":       {func(j *Job) { j.Allow = "x: 1" }, "allow list"},

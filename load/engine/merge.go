@@ -28,6 +28,7 @@ func (r *Report) Merge(other *Report) {
 		statuses[status] += n
 	}
 	r.Statuses = statuses
+	r.Said.Merge(other.Said)
 	r.Connects += other.Connects
 	r.Received += other.Received
 	r.Unsolicited += other.Unsolicited

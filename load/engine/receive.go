@@ -117,6 +117,9 @@ func (l *loop) answered(c *conn, reuse bool) {
 	outcome, complaint := c.session.Judge(&l.judged, l.report.Example == "")
 	l.explain(complaint)
 	l.statuses[a.Status]++
+	if outcome == record.BadStatus || outcome == record.Rejected {
+		l.report.Said.Hear(a.Status, a.Body)
+	}
 	if c.reads {
 		l.now = l.clock() // reading took time
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+)
 
 // Report is what the engine knows beside the samples in the recorder.
 type Report struct {
@@ -25,6 +29,8 @@ type Report struct {
 	Skipped []int64
 	// Statuses counts answers by HTTP status, right or wrong.
 	Statuses map[int]int64
+	// Said are beginnings of the bodies that came with unexpected statuses.
+	Said record.Said `json:",omitempty"`
 	// Connects counts attempts to connect, those before the load included.
 	Connects int64
 	// Received counts bytes, and Unsolicited answers that nobody asked for.

@@ -14,6 +14,9 @@ const (
 	maxChunkLine = 1 << 10
 	// maxInspected is how much of a body is kept for an oracle.
 	maxInspected = 1 << 20
+	// glimpse is how much of a body is kept that nobody asked for, where the status says
+	// that something failed: it tells why.
+	glimpse = 256
 	// maxRetained is the most memory for a body that waits for the next answer.
 	maxRetained = 64 << 10
 )
@@ -46,7 +49,8 @@ const (
 type Response struct {
 	Status int
 	// Header holds the lines "Name: value" with CRLF line ends, and Body the body
-	// without its framing: both as package oracle wants them.
+	// without its framing: both as package oracle wants them. A status from 400 on has the
+	// beginning of its body always.
 	Header, Body []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
@@ -56,7 +60,7 @@ type Response struct {
 	phase      phase
 	bodiless   bool // the request was HEAD
 	keepHeader bool
-	keepBody   bool
+	kept       int // of the body, at most
 	chunked    bool
 	sized      bool // Content-Length was given
 	oldest     bool // HTTP/1.0
@@ -70,8 +74,11 @@ type Response struct {
 // whatever the header says. Header and Body are kept where they are wanted.
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	*r = Response{
-		bodiless: bodiless, keepHeader: keepHeader, keepBody: keepBody,
+		bodiless: bodiless, keepHeader: keepHeader,
 		partial: r.partial[:0], Header: r.Header[:0], Body: again(r.Body),
+	}
+	if keepBody {
+		r.kept = maxInspected
 	}
 }
 
@@ -131,12 +138,12 @@ func (r *Response) bodyBytes(data []byte) int {
 	return n
 }
 
-// keep stores the beginning of a body for the oracle.
+// keep stores the beginning of a body.
 func (r *Response) keep(data []byte) {
-	if !r.keepBody {
+	if r.kept == 0 {
 		return
 	}
-	if room := maxInspected - len(r.Body); len(data) > room {
+	if room := r.kept - len(r.Body); len(data) > room {
 		data, r.Truncated = data[:room], true
 	}
 	r.Body = append(r.Body, data...)
@@ -223,6 +230,9 @@ func (r *Response) statusOf(line []byte) error {
 		return fmt.Errorf("%w: its status is %d", ErrMalformed, status)
 	}
 	r.Status, r.oldest = status, line[version-1] == '0'
+	if status >= 400 {
+		r.kept = max(r.kept, glimpse)
+	}
 	r.phase = headerLine
 	return nil
 }
@@ -234,7 +244,7 @@ func (r *Response) endOfHead() error {
 		return fmt.Errorf("%w: it switches to another protocol", ErrMalformed)
 	case r.Status < 200: // the answer proper follows
 		head := r.headBytes
-		r.Begin(r.bodiless, r.keepHeader, r.keepBody)
+		r.Begin(r.bodiless, r.keepHeader, r.kept > 0)
 		r.headBytes = head
 		return nil
 	}

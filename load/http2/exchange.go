@@ -11,7 +11,9 @@ import (
 const (
 	maxHead      = 64 << 10
 	maxInspected = 1 << 20
-	maxRetained  = 64 << 10
+	// glimpse is how much of a body is kept that nobody asked for, of a status from 400 on.
+	glimpse     = 256
+	maxRetained = 64 << 10
 )
 
 // Exchange is a request and its answer. It belongs to one goroutine, may be used
@@ -19,7 +21,8 @@ const (
 type Exchange struct {
 	// Clock is the time that Sent and First are in.
 	Clock func() time.Duration
-	// Bodiless: the method is HEAD. Header and Body are kept where they are wanted.
+	// Bodiless: the method is HEAD. Header and Body are kept where they are wanted, and
+	// of a status from 400 on the beginning of the body always.
 	Bodiless, KeepHeader, KeepBody bool
 
 	// Of the answer, after RoundTrip.
@@ -216,10 +219,14 @@ func (x *Exchange) data(part []byte) error {
 		return malformed("its body comes before its header")
 	}
 	x.Received += int64(len(part))
+	most := maxInspected
 	if !x.KeepBody {
+		most = glimpse
+	}
+	if !x.KeepBody && x.Status < 400 {
 		return nil
 	}
-	if room := maxInspected - len(x.Body); len(part) > room {
+	if room := most - len(x.Body); len(part) > room {
 		part, x.Truncated = part[:room], true
 	}
 	if x.Body == nil { // it is wanted, so it is there, if empty

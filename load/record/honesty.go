@@ -88,6 +88,24 @@ func CPULimit(cpu, cores float64, elapsed time.Duration) string {
 	return fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores)
 }
 
+// A request of a closed loop that takes so long may have kept all users waiting.
+const (
+	stallOfP99      = 10   // times the 99th percentile
+	stallOfDuration = 0.01 // share of the load's duration
+)
+
+// Stall says that a closed loop may hide how long its target stood still: who waits sends
+// nothing, and what is not sent has no time. It is empty where nothing points to that, and
+// of open loops.
+func (s *Summary) Stall() string {
+	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
+	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 || *longest <= stallOfDuration*s.Duration {
+		return ""
+	}
+	return fmt.Sprintf("one operation took %.3g s, %.3g times the 99th percentile: in a closed loop all users may have waited meanwhile, and what they "+
+		"did not send then is in none of these times (coordinated omission); an open load (a rate) counts it", *longest, *longest / *p99)
+}
+
 // LittlesLaw compares the users of a closed loop with what the measurements
 // imply (Little 1961).
 //

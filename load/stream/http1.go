@@ -115,7 +115,7 @@ func (l *http1Link) exchange(_ context.Context, x *exchange) {
 	if header {
 		x.answer.Header = l.answer.Header
 	}
-	if body {
+	if body || len(l.answer.Body) > 0 { // of a failure, the beginning is there
 		x.answer.Body = l.answer.Body
 	}
 	if !reuse {

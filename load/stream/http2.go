@@ -181,7 +181,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	if h.KeepHeader {
 		x.answer.Header = h.Header
 	}
-	if h.KeepBody {
+	if h.KeepBody || len(h.Body) > 0 { // of a failure, the beginning is there
 		x.answer.Body = h.Body
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/engine"
+	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -37,6 +38,7 @@ type loop struct {
 	cut     int64
 	endedAt []int64 // values of ended at multiples of engine.EndedEvery
 	example string
+	said    record.Said
 
 	recording sync.Mutex // guards the recorder
 }
@@ -215,6 +217,13 @@ func (l *loop) explain(complaint string) {
 		l.example = complaint
 		l.puzzled.Store(true)
 	}
+}
+
+// hear keeps what the server said with an unexpected status.
+func (l *loop) hear(a *oracle.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said.Hear(a.Status, a.Body)
 }
 
 // nap is a place that sleeps.

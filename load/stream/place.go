@@ -116,6 +116,9 @@ func (p *place) step() record.Outcome {
 	case outcome == record.OK:
 		p.statuses[p.x.answer.Status]++
 		outcome, p.x.why = p.session.Judge(&p.x.answer, !l.puzzled.Load())
+		if outcome == record.BadStatus || outcome == record.Rejected {
+			l.hear(&p.x.answer)
+		}
 	case l.abandoned.Load():
 		outcome, p.x.why = record.Unfinished, ""
 	}

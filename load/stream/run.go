@@ -186,7 +186,7 @@ func (l *loop) cutOff() {
 func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
-		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
+		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example, Said: l.said,
 		Statuses: make(map[int]int64),
 	}
 	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {

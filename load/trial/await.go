@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -47,18 +49,23 @@ func (t *Trial) look(ctx context.Context, path string) (err error) {
 		}
 		return connection.Close()
 	}
-	answer, err := t.get(ctx, path)
-	if err != nil {
+	answer, said, err := t.get(ctx, path)
+	if err != nil || answer.StatusCode < http.StatusBadRequest {
 		return err
 	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("GET %s: status %s", path, answer.Status)
-	}
-	return nil
+	return badStatus(path, answer, said)
 }
 
-// get asks for a path; the body of the answer is left out.
-func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, err error) {
+// badStatus is the error of an answer, with what it says.
+func badStatus(path string, answer *http.Response, said string) error {
+	if said == "" {
+		said = "nothing more"
+	}
+	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, said)
+}
+
+// get asks for a path; of the body of the answer it returns what begins it.
+func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, said string, err error) {
 	client := http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -69,12 +76,14 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, er
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if answer, err = client.Do(request); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return answer, answer.Body.Close()
+	const enough = 1 << 10                                     // bytes; an excerpt is shorter
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a body that breaks off says what it said
+	return answer, record.Excerpt(body), answer.Body.Close()
 }
 
 // dial connects to the target.

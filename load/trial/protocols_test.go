@@ -17,6 +17,11 @@ func TestProtocols(t *testing.T) {
 	var last atomic.Value
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last.Store(r.Proto)
+		if r.URL.Path == "/full" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "no\n\troom"+strings.Repeat(" here", 100))
+			return
+		}
 		_, _ = io.WriteString(w, "fine")
 	})
 	encrypted := httptest.NewUnstartedServer(handler)
@@ -52,6 +57,13 @@ func TestProtocols(t *testing.T) {
 			}
 			if last.Load() != c.want {
 				t.Errorf("the server saw %v, want %s", last.Load(), c.want)
+			}
+			s = specFor(t, c.url+"/full")
+			c.change(&s)
+			o = play(t, s)
+			said := o.Summary.Said[http.StatusServiceUnavailable]
+			if len(o.Summary.Said) != 1 || len(said) != 1 || len(said[0]) > 203 || !strings.HasPrefix(said[0], "no room here") {
+				t.Errorf("the server said %v, want the beginning of what it said with 503", o.Summary.Said)
 			}
 		})
 	}

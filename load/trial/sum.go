@@ -46,12 +46,16 @@ func (t *Trial) sumUp(o *Outcome) {
 		price := generator.CPUSeconds / float64(s.Sent)
 		s.Generator.CPUPerOperation = &price
 	}
+	s.Said = o.Report.Said
 	skipped(&s, o.Report.Skipped)
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
 	}
 	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness()+time.Duration(t.spec.Lateness))
 	noteReport(&s, &o.Report)
+	if stall := s.Stall(); stall != "" {
+		s.Notes = append(s.Notes, stall)
+	}
 	if g := o.Backlog; g.Grows {
 		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %.3g per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
 	}

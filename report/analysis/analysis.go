@@ -54,6 +54,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Waterfalls = e.waterfalls()
 	a.Bottlenecks = e.bottlenecks(a)
 	a.Summary, a.Answer = e.summary(a), e.answer(a)
+	e.noteRemarks()
 	a.Notes = e.allNotes()
 	return a
 }

@@ -158,8 +158,9 @@ func TestAudits(t *testing.T) {
 		"rate missed": {with(func(r *lab.LoadReport) { r.Achieved, r.Unsent = 98, 2 }), lab.AuditValid, ""},
 		"client limited": {with(func(r *lab.LoadReport) { r.Achieved, r.Limited = 50, []string{"own CPU 99 %"} }), lab.AuditUnknown,
 			"the generator, not the system, was the limit: own CPU 99 %"},
-		"nothing sent":  {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown, "no operation was sent"},
-		"nothing right": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 0, map[string]int64{"wrong": 100} }), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
+		"nothing sent":           {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown, "no operation was sent"},
+		"nothing right":          {with(func(r *lab.LoadReport) { r.OK, r.Errors = 0, map[string]int64{"wrong": 100} }), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
+		"nothing right, and why": {with(func(r *lab.LoadReport) { r.OK, r.Remarks = 0, []string{"status 503 came with: full"} }), lab.AuditInvalid, "status 503 came with: full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			audit := System{Generator: dummy{}}.Audit(lab.Variant{}, at(Rate, 100), handedIn(t, test.report))

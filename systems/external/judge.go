@@ -47,7 +47,7 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 	}
 	if r.Sent > 0 && r.OK == 0 {
 		audit.Verdict = lab.AuditInvalid
-		audit.Problems = append(audit.Problems, fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors)))
+		audit.Problems = append(append(audit.Problems, fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors))), r.Remarks...)
 	}
 	return audit
 }
@@ -176,7 +176,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations, Course: r.Course, WarmUp: r.WarmUp}
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations, Course: r.Course, WarmUp: r.WarmUp, Remarks: r.Remarks}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}
