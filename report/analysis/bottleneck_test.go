@@ -64,6 +64,16 @@ func bottleneckOf(t *testing.T, in Input) lab.Bottleneck {
 	return a.Bottlenecks[0]
 }
 
+// TestAStudyThatScalesUnitsBeginsWithTheOne that is worth it, whatever else it claims.
+func TestAStudyThatScalesUnitsBeginsWithTheOne(t *testing.T) {
+	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
+	in.Plan.Study.Claims = []lab.Claim{{ID: "more", Kind: "more", Metric: "goodput", Variant: "cook-x2", Against: "base"}}
+	a := Analyse(in)
+	if first := a.Bottlenecks[0].Answer[0]; !strings.HasPrefix(a.Summary.Sentence, first+" ") || !strings.Contains(a.Summary.Sentence, "with cook-x2") {
+		t.Errorf("the report begins with %q, want %q and what the variants are", a.Summary.Sentence, first)
+	}
+}
+
 func wantAnswer(t *testing.T, b lab.Bottleneck, parts ...string) {
 	t.Helper()
 	all := strings.Join(b.Answer, "\n")

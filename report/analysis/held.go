@@ -81,7 +81,7 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 			switch {
 			case r.Variant != v.Name || r.Trials == 0:
 			case r.Held == r.Trials:
-				held = append(held, shown)
+				held = appendNew(held, shown) // at several points
 			default:
 				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held, count(r.Trials, "trial"), missedWords(r)))
 			}

@@ -66,3 +66,12 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 		t.Errorf("no sentence says that 900/s were not held: %+v", a.Answer)
 	}
 }
+
+func TestARateHeldAtSeveralPointsIsNamedOnce(t *testing.T) {
+	e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}}}})
+	held := lab.HeldRate{Variant: "a", Rate: 10, Held: 1, Trials: 1}
+	says := e.saysHeld([]lab.HeldRate{held, held, {Variant: "a", Rate: 20, Trials: 1}})
+	if !strings.HasPrefix(says, "Of the offered rates a held 10.0/s, not 20.0/s") {
+		t.Errorf("%q", says)
+	}
+}

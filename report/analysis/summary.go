@@ -28,6 +28,9 @@ func (e *experiment) summary(a lab.Analysis) lab.Summary {
 		if len(a.Waterfalls) > 0 && found != "" {
 			found = strings.TrimSuffix(found, ".") + e.plainOrigin(a.Waterfalls[0]) + "."
 		}
+		if len(a.Bottlenecks) > 0 { // a study that scales units does so to find the one
+			found = strings.TrimSpace(a.Bottlenecks[0].Answer[0] + " " + found)
+		}
 	}
 	if found == "" {
 		found = "What was measured does not tell the variants apart."
