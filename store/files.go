@@ -64,12 +64,15 @@ func replaceDir(draft, place string) error {
 	return errors.Join(parent.Sync(), parent.Close())
 }
 
-func unitsCSV(units []lab.UnitUsage) []byte {
+// unitsCSV has a row for each unit and, below it, one for each name of its processes where
+// it has several.
+func unitsCSV(metered lab.Metered) []byte {
 	rows := [][]string{{
 		"unit", "role", "pid", "cpu_seconds", "user_seconds", "system_seconds", "voluntary_context_switches",
 		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes", "written_bytes",
+		"process", "processes", "received_bytes", "sent_bytes",
 	}}
-	for _, u := range units {
+	for _, u := range metered.Units {
 		cell := func(quantity, text string) string {
 			if _, missing := u.Unavailable[quantity]; missing {
 				return ""
@@ -85,7 +88,17 @@ func unitsCSV(units []lab.UnitUsage) []byte {
 			cell("threads", strconv.Itoa(u.Threads)),
 			cell("peak_memory_bytes", whole(u.PeakMemoryBytes)), cell("mean_memory_bytes", whole(u.MeanMemoryBytes)),
 			cell("read_bytes", whole(u.ReadBytes)), cell("written_bytes", whole(u.WrittenBytes)),
+			"", "", "", "",
 		})
+		for _, p := range metered.Processes {
+			if p.Unit != u.Unit.Name {
+				continue
+			}
+			rows = append(rows, []string{
+				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", whole(p.PeakMemoryBytes), "", whole(p.ReadBytes), whole(p.WrittenBytes),
+				p.Name, strconv.Itoa(p.Processes), whole(p.ReceivedBytes), whole(p.SentBytes),
+			})
+		}
 	}
 	return table(rows)
 }

@@ -175,7 +175,7 @@ func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 			return err
 		}
 	}
-	if err := writeFile(filepath.Join(dir, unitsFile), unitsCSV(trial.Metered.Units)); err != nil {
+	if err := writeFile(filepath.Join(dir, unitsFile), unitsCSV(trial.Metered)); err != nil {
 		return err
 	}
 	if err := writeFile(filepath.Join(dir, seriesFile), seriesCSV(trial.Metered.Samples)); err != nil {
