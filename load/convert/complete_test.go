@@ -71,7 +71,7 @@ func escapeXML(text string) string {
 // covers all that is in it.
 func coveredByNote(n *node) bool {
 	return n.attrs["enabled"] == "false" ||
-		slices.Contains([]string{"IfController", "JSR223PostProcessor", "ResultCollector"}, n.tag)
+		slices.Contains([]string{"JSR223PostProcessor", "ResultCollector"}, n.tag)
 }
 
 // planMutations calls try for every change of a test plan; what says what was

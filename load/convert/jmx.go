@@ -65,7 +65,7 @@ func (p *testPlan) threadGroups(root *element) ([]*element, error) {
 		if !e.enabled {
 			return false
 		}
-		if e.class != "ThreadGroup" {
+		if !isGroup(e.class) {
 			return true
 		}
 		names = append(names, e.name)
@@ -78,7 +78,7 @@ func (p *testPlan) threadGroups(root *element) ([]*element, error) {
 	})
 	switch {
 	case len(names) == 0:
-		return nil, errors.New("the test plan has no enabled thread group of the kind ThreadGroup")
+		return nil, errors.New("the test plan has no enabled thread group of the kinds ThreadGroup and ConcurrencyThreadGroup")
 	case len(groups) == 0:
 		return nil, fmt.Errorf("no thread group %q: the test plan has %s", p.options.Group, strings.Join(names, ", "))
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -107,6 +108,8 @@ func (p *testPlan) controller(e *element) []variant {
 		return p.loop(e)
 	case "RandomController", "InterleaveControl":
 		return p.oneOf(e)
+	case "IfController":
+		return p.conditional(e)
 	default:
 		p.skip(e, "this controller has no counterpart; its requests are not in the scenario")
 		return nil
@@ -138,6 +141,64 @@ func (p *testPlan) loop(e *element) []variant {
 		all = grown
 	}
 	return all
+}
+
+// conditional plays what is below an if controller in every flow, in none, or, where only the
+// run tells whether its condition holds, in every second.
+func (p *testPlan) conditional(e *element) []variant {
+	e.reached = true
+	if e.truth("IfController.evaluateAll") {
+		p.note(e.where(), "its condition before each of its elements", "what is below it is played as a whole, or not")
+	}
+	holds, known := p.holds(e, e.text("IfController.condition"))
+	if known && !holds {
+		p.skip(e, "its condition never holds")
+		return nil
+	}
+	all := p.sequence(e.children)
+	if known {
+		return all
+	}
+	p.note(e.where(), "if "+e.text("IfController.condition"),
+		"whether that holds only the run tells, and a flow is chosen before: one half of the flows has its requests; give them the weights that you know")
+	for i := range all {
+		all[i].weight /= 2
+		all[i].label = joinLabels(e.name, all[i].label)
+	}
+	return append(all, variant{weight: 0.5})
+}
+
+// expression is a condition in a function that computes it.
+var expression = regexp.MustCompile(`^\$\{__(?:jexl[23]?|groovy|javaScript)\((.*?),?\)\}$`)
+
+// holds says whether a condition does, where that is known beforehand. A step that fails ends
+// its flow, so the step before was right.
+func (p *testPlan) holds(e *element, condition string) (holds, known bool) {
+	condition = strings.TrimSpace(condition)
+	if inside := expression.FindStringSubmatch(condition); inside != nil {
+		condition = inside[1]
+	}
+	var text strings.Builder
+	for _, part := range p.pieces(e, strings.ReplaceAll(condition, "${JMeterThread.last_sample_ok}", "true"), 0) {
+		if part.ref != "" || part.unset {
+			return false, false
+		}
+		text.WriteString(part.text)
+	}
+	sides := strings.Split(text.String(), "==")
+	for i := range sides {
+		sides[i] = strings.Trim(strings.TrimSpace(sides[i]), `"'`)
+		if strings.ContainsAny(sides[i], "\"'!=<>&|()$") {
+			return false, false
+		}
+	}
+	switch {
+	case len(sides) == 2:
+		return sides[0] == sides[1], true
+	case len(sides) == 1 && (sides[0] == "true" || sides[0] == "false"):
+		return sides[0] == "true", true
+	}
+	return false, false
 }
 
 // oneOf makes a way through for each child of a random or interleave controller.

@@ -75,7 +75,7 @@ func (p *testPlan) generated(e *element, wish, variable string, v scenario.Value
 // group is the thread group of an element, or the top of the plan.
 func (e *element) group() *element {
 	at := e
-	for at.parent != nil && at.class != "ThreadGroup" {
+	for at.parent != nil && !isGroup(at.class) {
 		at = at.parent
 	}
 	return at
@@ -85,7 +85,7 @@ func (e *element) group() *element {
 func (p *testPlan) threadNumber(e *element, call string, depth int) []piece {
 	users := 1
 	group := e.group()
-	text, isConstant := joinConstant(p.pieces(group, group.text("ThreadGroup.num_threads"), depth+1))
+	text, isConstant := joinConstant(p.pieces(group, group.text(usersOf(group.class)), depth+1))
 	if n, err := strconv.Atoi(strings.TrimSpace(text)); isConstant && err == nil {
 		users = max(1, n)
 	}

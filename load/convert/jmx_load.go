@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,11 +21,29 @@ type converted struct {
 	duration time.Duration // 0 unknown
 }
 
+// concurrencyGroup is the thread group of a plugin by BlazeMeter that holds a number of users.
+const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+
+func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
+
+// usersOf is the property with the number of users of a thread group.
+func usersOf(class string) string {
+	if class == concurrencyGroup {
+		return "TargetLevel"
+	}
+	return "ThreadGroup.num_threads"
+}
+
 // group converts a thread group; what the variants of it lead to is decided
 // when all groups are known.
 func (p *testPlan) group(e *element) *converted {
 	e.reached = true
-	c := &converted{group: e, users: max(1, p.number(e, "ThreadGroup.num_threads", 1))}
+	c := &converted{group: e, users: max(1, p.number(e, usersOf(e.class), 1))}
+	if e.class == concurrencyGroup {
+		p.holdsUsers(c)
+		c.variants = p.sequence(e.children)
+		return c
+	}
 	c.ramp = p.seconds(e, "ThreadGroup.ramp_time")
 	p.groupEnd(c)
 	switch action := e.text("ThreadGroup.on_sample_error"); action {
@@ -42,6 +61,28 @@ func (p *testPlan) group(e *element) *converted {
 	}
 	c.variants = p.sequence(e.children)
 	return c
+}
+
+// holdsUsers reads the load of a concurrency thread group: users come for a time and are held
+// for another.
+func (p *testPlan) holdsUsers(c *converted) {
+	e := c.group
+	unit := time.Minute
+	if e.text("Unit") == "S" {
+		unit = time.Second
+	}
+	c.ramp = p.seconds(e, "RampUp") / time.Second * unit
+	c.duration = c.ramp + p.seconds(e, "Hold")/time.Second*unit
+	if steps := p.number(e, "Steps", 0); steps > 1 && c.ramp > 0 {
+		p.note(e.where(), fmt.Sprintf("%d steps of the ramp-up", steps), "users come one by one")
+	}
+	if rounds := e.text("Iterations"); rounds != "" {
+		p.note(e.where(), rounds+" iterations per user", "a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
+	}
+	if action := e.text("ThreadGroup.on_sample_error"); action != "startnextloop" {
+		p.note(e.where(), "on error "+cmp.Or(action, "continue"), "a step that fails ends its flow, not the user or the test")
+	}
+	p.note(e.where(), "the same user in all iterations", "every flow begins as a new user, with a new connection and without cookies")
 }
 
 // groupEnd reads when a thread group ends: after a time, or after rounds.

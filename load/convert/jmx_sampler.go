@@ -69,7 +69,7 @@ func (e *element) scope() []*element {
 		applies = e.parent.scope()
 	}
 	for _, child := range e.children {
-		if child.enabled && !isSampler(child.class) && !strings.HasSuffix(child.class, "Controller") && child.class != "ThreadGroup" {
+		if child.enabled && !isSampler(child.class) && !strings.HasSuffix(child.class, "Controller") && !isGroup(child.class) {
 			applies = append(applies, child)
 		}
 	}

@@ -38,7 +38,7 @@ func neutral(name, value string) bool {
 	case "TestPlan.comments", "TestElement.comments", "Argument.desc", "Assertion.custom_message",
 		"HTTPSampler.implementation", "HTTPSampler.concurrentPool", "HTTPSampler.concurrentDwn",
 		"TestPlan.tearDown_on_shutdown", "ThreadGroup.start_time", "ThreadGroup.end_time",
-		"CookieManager.policy", "CookieManager.implementation":
+		"CookieManager.policy", "CookieManager.implementation", "IfController.useExpression":
 		return true
 	case "Argument.metadata":
 		return value == "="

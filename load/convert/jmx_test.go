@@ -54,6 +54,60 @@ func group(name string, threads int, below string, more ...string) string {
 	return tag("ThreadGroup", name, settings+strings.Join(more, ""), below)
 }
 
+// concurrency is a group of a plugin that holds users.
+func concurrency(name, below string, settings ...string) string {
+	const class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+	return tag(class, name, prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""), below)
+}
+
+func TestAGroupThatHoldsUsers(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings       []string
+		ramp, duration time.Duration
+		note           string
+	}{
+		"minutes": {[]string{prop("TargetLevel", "30"), prop("RampUp", "2"), prop("Steps", "5"), prop("Hold", "10"), prop("Unit", "M")},
+			2 * time.Minute, 12 * time.Minute, "5 steps of the ramp-up: users come one by one"},
+		"seconds": {[]string{prop("TargetLevel", "30"), prop("RampUp", "20"), prop("Steps", "1"), prop("Hold", "40"), prop("Unit", "S"), prop("Iterations", "3")},
+			20 * time.Second, time.Minute, "3 iterations per user: a load ends after a time, here 1m0s"},
+	} {
+		got := converts(t, plan(concurrency("Held", sampler("Look", "/n-${__threadNum}", ""), c.settings...)), Options{})
+		load := got.File.Load
+		if load.Users != 30 || time.Duration(load.RampUp) != c.ramp || time.Duration(load.Duration) != c.duration || !noted(&got, c.note) {
+			t.Errorf("%s: %+v, notes %v; want %q", name, load, got.NotConverted, c.note)
+		}
+		if drawn := got.File.Values["thread"].Integer; drawn == nil || drawn.To != 30 {
+			t.Errorf("%s: the number of a user is drawn from %+v", name, drawn)
+		}
+	}
+}
+
+// TestConditionsOfIfControllers: what is known beforehand decides, the rest is a share.
+func TestConditionsOfIfControllers(t *testing.T) {
+	const always, never, open = "1", "0", "0.5"
+	for condition, want := range map[string]string{
+		"true": always, "false": never, "${__groovy(true)}": always, "${__jexl3(false,)}": never,
+		`"${kind}" == "rich"`: always, `${__jexl3("${kind}" == "poor",)}`: never, "${JMeterThread.last_sample_ok}": always,
+		`${__jexl3("${nobody}" == "rich")}`: open, `${__jexl3(${kind} == rich && 1 == 2)}`: open, `${__groovy(vars.get("x") != null)}`: open, "": open,
+		`"${__Random(1,2)}" == "1"`: open,
+	} {
+		below := sampler("First", "/first", "") + tag("IfController", "Maybe", prop("IfController.condition", condition), sampler("Then", "/then", ""))
+		c := converts(t, plan(userVariable("kind", "rich"), group("G", 1, below)), Options{})
+		got := never
+		for _, flow := range c.File.Flows {
+			if len(flow.Steps) == 2 {
+				got = always
+				if len(c.File.Flows) == 2 {
+					got = fmt.Sprint(flow.Weight)
+				}
+			}
+		}
+		if got != want || (got == open) != noted(&c, "whether that holds only the run tells") {
+			t.Errorf("%s: taken by a share of %s, want %s: %v", condition, got, want, c.NotConverted)
+		}
+	}
+}
+
 func plan(below ...string) string {
 	return `<jmeterTestPlan version="1.2"><hashTree>` + tag("TestPlan", "Plan", "", strings.Join(below, "")) + `</hashTree></jmeterTestPlan>`
 }
