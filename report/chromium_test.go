@@ -31,6 +31,7 @@ func TestInBrowser(t *testing.T) {
 	t.Run("DataDownload", func(t *testing.T) { testDataDownload(t, ctx) })
 	t.Run("LightAndDark", func(t *testing.T) { testThemes(t, ctx) })
 	t.Run("Print", func(t *testing.T) { testPrint(t, ctx) })
+	t.Run("Handout", func(t *testing.T) { testHandout(t, ctx) })
 	t.Run("WithoutJavaScript", func(t *testing.T) { testWithoutScript(t, ctx) })
 	t.Run("Keyboard", func(t *testing.T) { testKeyboard(t, ctx) })
 	t.Run("Filter", func(t *testing.T) { testFilter(t, ctx) })
@@ -178,17 +179,43 @@ func testPrint(t *testing.T, ctx context.Context) {
 	p.run(prefer("dark").WithMedia("print"))
 	testPaper(t, p)
 	p.run(prefer("dark"))
+	pdf := printed(t, p, "print")
+	if !strings.HasPrefix(string(pdf), "%PDF") || len(pdf) < 20_000 {
+		t.Errorf("the print is %d bytes and starts with %q", len(pdf), pdf[:min(8, len(pdf))])
+	}
+}
+
+// printed is a page on paper.
+func printed(t *testing.T, p *tab, name string) []byte {
+	t.Helper()
 	var pdf []byte
 	p.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		pdf, _, err = page.PrintToPDF().WithPreferCSSPageSize(true).WithPrintBackground(true).Do(ctx)
 		return err
 	}))
-	if !strings.HasPrefix(string(pdf), "%PDF") || len(pdf) < 20_000 {
-		t.Errorf("the print is %d bytes and starts with %q", len(pdf), pdf[:min(8, len(pdf))])
-	}
 	if folder := os.Getenv("CLEAVE_SHOTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, "print.pdf"), pdf, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".pdf"), pdf, 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+	return pdf
+}
+
+// testHandout: the button prints what answers on two pages, and a later print is whole again.
+func testHandout(t *testing.T, ctx context.Context) {
+	for _, name := range []string{"analysis.json", "three-variants.json", "shop-under-load.json"} {
+		p := open(t, ctx, fixture(t, name))
+		p.settle()
+		ask[bool](p, `window.print = () => window.asked = document.documentElement.dataset.print; true`)
+		p.run(chromedp.Click(`//button[text()="Print two pages"]`, chromedp.BySearch))
+		if asked := ask[string](p, "window.asked"); asked != "handout" {
+			t.Errorf("%s: printed as %q", name, asked)
+		}
+		if pages := strings.Count(string(printed(t, p, name+"-handout")), "/Type /Page\n"); pages < 1 || pages > 2 {
+			t.Errorf("%s: the handout has %d pages", name, pages)
+		}
+		if left := ask[bool](p, `"print" in document.documentElement.dataset`); left {
+			t.Errorf("%s: the next print is a handout, too", name)
 		}
 	}
 }

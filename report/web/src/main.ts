@@ -53,7 +53,15 @@ function addTools(page: Document, a: Analysis, text: string): void {
   theme.id = "theme";
   const raw = button(page, "Download the data (JSON)", () => save(page, fileName([a.study, String(a.seed), "analysis"], "json"), "application/json", text));
   const tables = button(page, "Open all tables", () => openAll(page));
-  page.getElementById("tools")?.append(theme, raw, tables);
+  const handout = button(page, "Print two pages", () => printHandout(root));
+  page.getElementById("tools")?.append(theme, raw, tables, handout);
+}
+
+/** Prints what can be handed on: what was found, how sure, the verdicts. */
+function printHandout(root: HTMLElement): void {
+  root.dataset["print"] = "handout";
+  window.addEventListener("afterprint", () => delete root.dataset["print"], { once: true });
+  window.print();
 }
 
 function openAll(page: Document): void {
