@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 )
 
@@ -163,13 +164,16 @@ func (c *cluster) form(ctx context.Context) error {
 	return first.engine.MakeOverlay(ctx, overlay, nil)
 }
 
+// stays is the label of containers that are the swarm's own, not a trial's.
+const stays = "stays"
+
 // stay brings every node into the network of the units, with a container that sleeps there
 // as long as the swarm is. A node is in a network only while a container of it is: when
 // several came at once, with the units, two of them at times did not hear of each other's
 // units for minutes.
 func (c *cluster) stay(ctx context.Context, image string, labels map[string]string) error {
 	for _, n := range c.nodes {
-		asleep := engine.ServiceContainer{Image: image, Labels: labels, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
+		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: stays}, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
 		for _, folder := range []string{"/usr", "/etc"} {
 			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: true})
 		}

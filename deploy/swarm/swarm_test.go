@@ -156,7 +156,7 @@ func TestSuite(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, thing := range found {
-				if thing.Kind != "image" {
+				if thing.Kind != "image" && thing.Label != stays {
 					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
 				}
 			}
