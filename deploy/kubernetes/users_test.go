@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -66,7 +67,15 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	if changes := before.Changes(f.State(t)); changes != "" {
-		t.Errorf("what is the user's has changed:\n%s", changes)
+	after := f.State(t)
+	for _, theirs := range []string{"/api/v1/namespaces/cleave-shop", "/api/v1/pods/default/theirs", "/api/v1/secrets/default/theirs"} {
+		if after[theirs] == "" || after[theirs] != before[theirs] {
+			t.Errorf("%s was %s and is %s", theirs, before[theirs], after[theirs])
+		}
+	}
+	for name := range after {
+		if strings.Contains(name, namespacePrefix+f.Label) {
+			t.Errorf("of ours there is left: %s", name)
+		}
 	}
 }
