@@ -99,17 +99,17 @@ func (c cassandra) createTable(ctx context.Context, table Table) error {
 		table.Name, keyColumn, columns)).ExecContext(ctx))
 }
 
-func (c cassandra) insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error {
-	arguments := []any{gocql.UUID(key)}
+func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error {
+	arguments := append(make([]any, 0, 1+len(values)), gocql.UUID(key))
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
-	return cassandraFailure(c.session.Query("INSERT"+table.insertInto(), arguments...).ExecContext(ctx))
+	return cassandraFailure(c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx))
 }
 
-func (c cassandra) get(ctx context.Context, table Table, key [16]byte) ([][]byte, error) {
+func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
 	values := make([][]byte, len(table.Columns))
-	err := c.session.Query(table.selectOne(), gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
+	err := c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
 	if errors.Is(err, gocql.ErrNotFound) {
 		return nil, nil
 	}

@@ -219,7 +219,7 @@ type countingDriver struct {
 	hold      chan struct{}
 }
 
-func (c *countingDriver) insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error {
+func (c *countingDriver) insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error {
 	for now := c.now.Add(1); ; {
 		most := c.most.Load()
 		if now <= most || c.most.CompareAndSwap(most, now) {

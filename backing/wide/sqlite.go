@@ -35,18 +35,18 @@ func (s sqlite) createTable(ctx context.Context, table Table) error {
 	return sqliteFailure(err)
 }
 
-func (s sqlite) insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error {
-	arguments := []any{key[:]}
+func (s sqlite) insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error {
+	arguments := append(make([]any, 0, 1+len(values)), key[:])
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
-	_, err := s.db.Exec(ctx, "INSERT OR REPLACE"+table.insertInto(), arguments...)
+	_, err := s.db.Exec(ctx, "INSERT OR REPLACE"+table.insert, arguments...)
 	return sqliteFailure(err)
 }
 
-func (s sqlite) get(ctx context.Context, table Table, key [16]byte) ([][]byte, error) {
+func (s sqlite) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
 	values := make([][]byte, len(table.Columns))
-	found, err := s.db.One(ctx, destinations(values), table.selectOne(), key[:])
+	found, err := s.db.One(ctx, destinations(values), table.get, key[:])
 	if err != nil || !found {
 		return nil, sqliteFailure(err)
 	}

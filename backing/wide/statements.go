@@ -5,6 +5,17 @@ import (
 	"strings"
 )
 
+// statements are what is asked of a table again and again, written once.
+type statements struct {
+	Table
+	insert string // what follows INSERT, in SQL and in CQL
+	get    string // reads the values of a record by its key
+}
+
+func newStatements(t Table) *statements {
+	return &statements{t, t.insertInto(), t.selectOne()}
+}
+
 // keyColumn is the name of the key, which no column can have.
 const keyColumn = "_key"
 

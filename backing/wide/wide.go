@@ -60,16 +60,16 @@ type Store struct {
 	driver driver
 	open   chan struct{} // has an entry for every request that is under way
 	mu     sync.RWMutex
-	tables map[string]Table
+	tables map[string]*statements
 }
 
 // driver is one kind of a store. Tables, records and keyspaces that it is given are
 // checked.
 type driver interface {
 	createTable(ctx context.Context, table Table) error
-	insert(ctx context.Context, table Table, key [16]byte, values [][]byte) error
+	insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error
 	// get returns nil where there is no such record.
-	get(ctx context.Context, table Table, key [16]byte) ([][]byte, error)
+	get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error)
 	// page returns some records and where the next ones begin; nil: these were the last.
 	page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error)
 	count(ctx context.Context, table Table) (int64, error)
@@ -108,7 +108,7 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	if err != nil {
 		return nil, errors.New("open wide-column store: its address is not a URL") // err has the password in it
 	}
-	store := &Store{open: make(chan struct{}, options.InFlight), tables: map[string]Table{}}
+	store := &Store{open: make(chan struct{}, options.InFlight), tables: map[string]*statements{}}
 	switch {
 	case u.Scheme == "sqlite" && u.Host == "" && filepath.IsAbs(u.Path):
 		store.driver, err = openSQLite(ctx, u.Path, options)
@@ -151,7 +151,7 @@ func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
 			return fmt.Errorf("create table %s: %w", table.Name, err)
 		}
 		s.mu.Lock()
-		s.tables[table.Name] = table
+		s.tables[table.Name] = newStatements(table)
 		s.mu.Unlock()
 	}
 	return nil
@@ -220,7 +220,7 @@ func (s *Store) Each(ctx context.Context, table string, visit func(key [16]byte,
 	for from, first := []byte(nil), true; first || from != nil; first = false {
 		var records []record
 		err := s.request(ctx, func() (err error) {
-			records, from, err = s.driver.page(ctx, t, from)
+			records, from, err = s.driver.page(ctx, t.Table, from)
 			return err
 		})
 		if err != nil {
@@ -242,7 +242,7 @@ func (s *Store) Count(ctx context.Context, table string) (count int64, err error
 		return 0, err
 	}
 	err = s.request(ctx, func() (err error) {
-		count, err = s.driver.count(ctx, t)
+		count, err = s.driver.count(ctx, t.Table)
 		return err
 	})
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *Store) Count(ctx context.Context, table string) (count int64, err error
 }
 
 // table is one that CreateTables was given.
-func (s *Store) table(name string) (Table, error) {
+func (s *Store) table(name string) (*statements, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	table, ok := s.tables[name]

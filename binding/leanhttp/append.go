@@ -20,11 +20,18 @@ func AppendRequest(dst []byte, method, host, target, contentType string, body []
 	return append(dst, body...)
 }
 
+// Field is a header field that a response has beside those that AppendResponse knows.
+// Neither part may have a line end in it.
+type Field struct{ Name, Value string }
+
 // AppendResponse appends a response to dst. date is the value of its Date field,
 // left out where empty; last says that the connection will be closed behind it.
-func AppendResponse(dst []byte, status int, date, contentType string, body []byte, last bool) []byte {
-	dst = append(appendHead(dst, status, date, contentType, len(body), last), "\r\n\r\n"...)
-	return append(dst, body...)
+func AppendResponse(dst []byte, status int, date, contentType string, body []byte, last bool, more ...Field) []byte {
+	dst = appendHead(dst, status, date, contentType, len(body), last)
+	for _, field := range more {
+		dst = append(append(append(append(dst, "\r\n"...), field.Name...), ": "...), field.Value...)
+	}
+	return append(append(dst, "\r\n\r\n"...), body...)
 }
 
 // appendHead appends the head but for its last line end, so that fields can follow.

@@ -22,7 +22,7 @@ import (
 // flush, hijack or push; an answer is sent whole.
 func Front(handler http.Handler) Respond {
 	var writers sync.Pool
-	clock := &clock{}
+	clock := &Clock{}
 	return func(ctx context.Context, r *Request, last bool, out []byte) []byte {
 		w, used := writers.Get().(*writer)
 		if !used {
@@ -41,7 +41,7 @@ func Front(handler http.Handler) Respond {
 		} else {
 			handler.ServeHTTP(w, request)
 		}
-		return w.appendTo(out, clock.now(), last, string(r.Method) == http.MethodHead)
+		return w.appendTo(out, clock.Date(), last, string(r.Method) == http.MethodHead)
 	}
 }
 
@@ -135,16 +135,17 @@ func ownFields() []string {
 	return []string{"Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding"}
 }
 
-// clock is the Date that RFC 9110 section 6.6.1 asks of a server with a clock, formatted
-// once a second.
-type clock struct{ told atomic.Pointer[second] }
+// Clock is the Date that RFC 9110 section 6.6.1 asks of a server with a clock, formatted
+// once a second. It may be used from several goroutines.
+type Clock struct{ told atomic.Pointer[second] }
 
 type second struct {
 	unix int64
 	text string
 }
 
-func (c *clock) now() string {
+// Date is the value of the field for now.
+func (c *Clock) Date() string {
 	now := time.Now()
 	told := c.told.Load()
 	if told == nil || told.unix != now.Unix() {

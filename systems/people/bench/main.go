@@ -45,9 +45,9 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/people.json", "`file` for the figures as JSON")
-	flag.IntVar(&o.warmUp, "warmup", 4, "rounds of each store before those that count")
-	flag.IntVar(&o.rounds, "rounds", 12, "rounds; the intervals need at least 2")
-	flag.IntVar(&o.records, "records", 8000, "persons that are created and fetched per trial")
+	flag.IntVar(&o.warmUp, "warmup", 10, "rounds of each store before those that count")
+	flag.IntVar(&o.rounds, "rounds", 30, "rounds; the intervals need at least 2")
+	flag.IntVar(&o.records, "records", 3000, "persons that are created and fetched per trial")
 	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
 	flag.Parse()
@@ -68,7 +68,7 @@ func bench(ctx context.Context, o options) error {
 	if o.warmUp < 0 || o.rounds < 2 || o.records < 1 || o.clients < 1 {
 		return errors.New("give at least 2 -rounds, 1 record and 1 client, and no negative -warmup")
 	}
-	all, err := playSeal(o)
+	all, err := playSeal()
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,11 @@ func bench(ctx context.Context, o options) error {
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
+// sealRounds are of a second each: what seals is alone, so few will do.
+const sealRounds = 8
+
 // playSeal measures what hashing and encrypting a profile costs.
-func playSeal(o options) ([]figures.Figure, error) {
+func playSeal() ([]figures.Figure, error) {
 	about, text := []byte("profiles 0123456789abcdef"), []byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
 	var all []figures.Figure
 	for _, mode := range []string{seal.GCM, seal.ECB} {
@@ -96,7 +99,7 @@ func playSeal(o options) ([]figures.Figure, error) {
 			return nil, err
 		}
 		var seconds []float64
-		for range o.rounds {
+		for range sealRounds {
 			result := testing.Benchmark(func(b *testing.B) {
 				for b.Loop() {
 					sealer.Seal(about, text)
@@ -137,23 +140,26 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 	if store == architecture.Cassandra {
 		statements = w.driver
 	}
-	says := func(rate float64) string { return fmt.Sprintf("%.0f requests per second", rate) }
+	says := func(m measure) string { return fmt.Sprintf("%.0f requests per second", m.rate) }
 	stock, lean := "monolith on "+store, "monolith with a lean front on "+store
 	played, err := figures.Play(ctx, figures.Rounds{Count: o.warmUp + o.rounds, Seed: o.seed, Story: os.Stderr},
-		figures.Side[float64]{Name: stock, Play: w.stock, Says: says},
-		figures.Side[float64]{Name: lean, Play: w.lean, Says: says},
-		figures.Side[float64]{Name: "statements on " + store, Play: statements, Says: says})
+		figures.Side[measure]{Name: stock, Play: w.stock, Says: says},
+		figures.Side[measure]{Name: lean, Play: w.lean, Says: says},
+		figures.Side[measure]{Name: "statements on " + store, Play: statements, Says: says})
 	if err != nil {
 		return nil, err
 	}
-	for i := range played {
-		played[i] = played[i][o.warmUp:]
-	}
+	rates := make([][]float64, len(played))
 	for i, name := range []string{stock, lean, "statements on " + store} {
-		all = append(all, figures.Median(name, "1/s", lab.HigherIsBetter, played[i]))
+		var cpu []float64
+		for _, m := range played[i][o.warmUp:] {
+			rates[i], cpu = append(rates[i], m.rate), append(cpu, m.cpu)
+		}
+		all = append(all, figures.Median(name, "1/s", lab.HigherIsBetter, rates[i]),
+			figures.Median(name+", processor time per request", "s", lab.LowerIsBetter, cpu))
 	}
 	for i, name := range []string{stock, lean} {
-		ratio, err := figures.Ratio(name+" / its statements, requests per second", lab.HigherIsBetter, played[i], played[2])
+		ratio, err := figures.Ratio(name+" / its statements, requests per second", lab.HigherIsBetter, rates[i], rates[2])
 		if err != nil {
 			return nil, err
 		}

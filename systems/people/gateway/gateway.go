@@ -4,7 +4,7 @@
 // gateway checks the shape and size of what comes in; what a record is, package people
 // says, and who keeps it, its backend.
 //
-// Entry points: NewHandler, Serve and ServeLean.
+// Entry points: Serve and ServeLean.
 package gateway
 
 import (
@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 	"github.com/cleave-lab/cleave/systems/people/records"
@@ -55,20 +54,41 @@ type gateway struct {
 	open chan struct{} // has an entry for every open request
 }
 
-// NewHandler makes the routes.
-func NewHandler(backend Backend) http.Handler {
-	g := &gateway{backend, make(chan struct{}, backend.InFlight)}
+// answer is what a request comes to, whatever carries it.
+type answer struct {
+	status    int
+	mediaType string
+	body      []byte
+	more      []leanhttp.Field
+}
+
+func newGateway(backend Backend) *gateway {
+	return &gateway{backend, make(chan struct{}, backend.InFlight)}
+}
+
+// routes are the interface on net/http.
+func (g *gateway) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Healthy(r.Context()); err != nil {
-			g.refuse(w, &people.Problem{Kind: people.Unavailable, Detail: "a part of the system does not answer", Cause: err})
+			write(w, g.refusal(&people.Problem{Kind: people.Unavailable, Detail: "a part of the system does not answer", Cause: err}))
 			return
 		}
-		writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "up"})
+		write(w, answer{status: http.StatusOK, mediaType: recordType, body: []byte(`{"status":"up"}`)})
 	})
 	for _, kind := range people.Kinds() {
-		mux.HandleFunc(fmt.Sprintf("POST /%s", kind), g.answering(kind, g.create))
-		mux.HandleFunc(fmt.Sprintf("GET /%s/{id}", kind), g.answering(kind, g.fetch))
+		mux.HandleFunc(fmt.Sprintf("POST /%s", kind), func(w http.ResponseWriter, r *http.Request) {
+			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer, error) {
+				text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+				if err != nil {
+					return answer{}, unread(err)
+				}
+				return g.create(ctx, kind, r.Header.Get("Content-Type"), text)
+			}))
+		})
+		mux.HandleFunc(fmt.Sprintf("GET /%s/{id}", kind), func(w http.ResponseWriter, r *http.Request) {
+			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer, error) { return g.fetch(ctx, kind, r.PathValue("id")) }))
+		})
 	}
 	for path, file := range map[string]string{"/{$}": "page.html", "/page.js": "page.js", "/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -77,82 +97,88 @@ func NewHandler(backend Backend) http.Handler {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		g.refuse(w, people.Problemf(kindNoRoute, "nothing takes %s at this path", r.Method))
+		write(w, g.refusal(people.Problemf(kindNoRoute, "nothing takes %s at this path", r.Method)))
 	})
 	return mux
 }
 
-// answering bounds a request in time, in size, and with others in number.
-func (g *gateway) answering(kind people.Kind, handle func(w http.ResponseWriter, r *http.Request, kind people.Kind) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case g.open <- struct{}{}:
-			defer func() { <-g.open }()
-		default:
-			g.refuse(w, people.Problemf(people.TooBusy, "%d requests are open already; try again", g.InFlight))
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if err := handle(w, r.WithContext(ctx), kind); err != nil {
-			g.refuse(w, err)
-		}
+// bounded bounds a request in time, and with others in number.
+func (g *gateway) bounded(ctx context.Context, work func(context.Context) (answer, error)) answer {
+	select {
+	case g.open <- struct{}{}:
+		defer func() { <-g.open }()
+	default:
+		return g.refusal(people.Problemf(people.TooBusy, "%d requests are open already; try again", g.InFlight))
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	a, err := work(ctx)
+	if err != nil {
+		return g.refusal(err)
+	}
+	return a
 }
 
-func (g *gateway) create(w http.ResponseWriter, r *http.Request, kind people.Kind) error {
-	values, err := readRecord(r, kind)
+func (g *gateway) create(ctx context.Context, kind people.Kind, mediaType string, text []byte) (answer, error) {
+	values, err := readRecord(kind, mediaType, text)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	made, err := g.Keeper(kind).Create(r.Context(), &peoplepb.CreateRequest{Kind: string(kind), Values: values})
+	made, err := g.Keeper(kind).Create(ctx, &peoplepb.CreateRequest{Kind: string(kind), Values: values})
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	w.Header().Set("Location", "/"+string(kind)+"/"+made.GetId())
-	write(w, http.StatusCreated, "application/json", append(appendText([]byte(`{"id":`), made.GetId()), '}'))
-	return nil
+	return answer{
+		status: http.StatusCreated, mediaType: recordType, body: append(appendText([]byte(`{"id":`), made.GetId()), '}'),
+		more: []leanhttp.Field{{Name: "Location", Value: "/" + string(kind) + "/" + made.GetId()}},
+	}, nil
 }
 
-func (g *gateway) fetch(w http.ResponseWriter, r *http.Request, kind people.Kind) error {
-	id := r.PathValue("id")
-	found, err := g.Keeper(kind).Fetch(r.Context(), &peoplepb.FetchRequest{Kind: string(kind), Id: id})
+func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (answer, error) {
+	found, err := g.Keeper(kind).Fetch(ctx, &peoplepb.FetchRequest{Kind: string(kind), Id: id})
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	if err := kind.Check(found.GetValues()); err != nil {
-		return &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind", Cause: err}
+		return answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind", Cause: err}
 	}
-	body := appendText([]byte(`{"id":`), id)
+	body := appendText(append(make([]byte, 0, 512), `{"id":`...), id)
 	for i, property := range kind.Properties() {
 		body = append(appendText(append(body, ','), property), ':')
 		body = appendText(body, found.GetValues()[i])
 	}
-	write(w, http.StatusOK, "application/json", append(body, '}'))
-	return nil
+	return answer{status: http.StatusOK, mediaType: recordType, body: append(body, '}')}, nil
 }
 
-// appendText appends a text as JSON.
+// recordType is the media type of records.
+const recordType = "application/json"
+
+// appendText appends a text as JSON. What most texts are made of stands for itself.
 func appendText(dst []byte, text string) []byte {
-	quoted, _ := json.Marshal(text) // a text cannot fail
-	return append(dst, quoted...)
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(text) // a text cannot fail
+			return append(dst, quoted...)
+		}
+	}
+	return append(append(append(dst, '"'), text...), '"')
+}
+
+// unread says why a body could not be read.
+func unread(err error) error {
+	if long := new(http.MaxBytesError); errors.As(err, &long) {
+		return people.Problemf(kindTooLarge, "the body has more than %d bytes", long.Limit)
+	}
+	return people.Problemf(people.InvalidArgument, "the body ends too early")
 }
 
 // readRecord reads a body with exactly the properties of the kind.
-func readRecord(r *http.Request, kind people.Kind) ([]string, error) {
-	if mediaType := r.Header.Get("Content-Type"); mediaType != "application/json" {
+func readRecord(kind people.Kind, mediaType string, text []byte) ([]string, error) {
+	if mediaType != recordType {
 		return nil, people.Problemf(kindMediaType, "the body is %q: send application/json", mediaType)
 	}
-	text, err := io.ReadAll(r.Body)
-	if long := new(http.MaxBytesError); errors.As(err, &long) {
-		return nil, people.Problemf(kindTooLarge, "the body has more than %d bytes", long.Limit)
-	}
 	var body map[string]string
-	if err == nil {
-		err = json.Unmarshal(text, &body)
-	}
-	if err != nil { // its text could repeat what was sent
+	if err := json.Unmarshal(text, &body); err != nil { // its text could repeat what was sent
 		return nil, people.Problemf(people.InvalidArgument, "the body is no JSON object of texts")
 	}
 	var values []string
@@ -169,36 +195,19 @@ func readRecord(r *http.Request, kind people.Kind) ([]string, error) {
 	return values, kind.Check(values)
 }
 
-// writeJSON sends a body as JSON.
-func writeJSON(w http.ResponseWriter, status int, mediaType string, body any) {
-	text, err := json.Marshal(body)
-	if err != nil { // no body of this package can fail
-		http.Error(w, "cannot encode the answer", http.StatusInternalServerError)
-		return
+// write sends an answer in one piece.
+func write(w http.ResponseWriter, a answer) {
+	w.Header().Set("Content-Type", a.mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	for _, field := range a.more {
+		w.Header().Set(field.Name, field.Value)
 	}
-	write(w, status, mediaType, text)
-}
-
-// write sends a body in one piece.
-func write(w http.ResponseWriter, status int, mediaType string, text []byte) {
-	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // a reader who has left is no failure
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a reader who has left is no failure
 }
 
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	return unit.ServeFront(ctx, listener, handler, requestTimeout)
-}
-
-// ServeLean does the same with our own binding.
-func ServeLean(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
-		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout}, leanhttp.Front(handler), refusal)
-	if err != nil {
-		return err
-	}
-	return rpc.Serve(ctx, listener, server, requestTimeout)
+func Serve(ctx context.Context, listener net.Listener, backend Backend) error {
+	return unit.ServeFront(ctx, listener, newGateway(backend).routes(), requestTimeout)
 }

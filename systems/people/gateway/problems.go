@@ -49,8 +49,8 @@ func meaningOf(kind people.ProblemKind) (status int, title string) {
 // TypeOf is the type of a problem as clients see it.
 func TypeOf(kind people.ProblemKind) string { return "urn:cleave:people:" + string(kind) }
 
-// refusal is what somebody is told whose message is no request.
-func refusal(cause *leanhttp.Error) (contentType string, body []byte) {
+// malformed is what somebody is told whose message is no request.
+func malformed(cause *leanhttp.Error) (contentType string, body []byte) {
 	kind := people.InvalidArgument
 	if cause.Status == http.StatusRequestEntityTooLarge {
 		kind = kindTooLarge
@@ -63,15 +63,17 @@ func refusal(cause *leanhttp.Error) (contentType string, body []byte) {
 // problemType is the media type of failures.
 const problemType = "application/problem+json"
 
-// refuse answers with a failure. Its cause stays inside.
-func (g *gateway) refuse(w http.ResponseWriter, err error) {
+// refusal is the answer to what has failed. Its cause stays inside.
+func (g *gateway) refusal(err error) answer {
 	problem := people.ProblemOf(err)
 	status, title := meaningOf(problem.Kind)
-	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
 	if status == http.StatusInternalServerError {
 		g.Complain(problem)
 	}
-	writeJSON(w, status, problemType, document{TypeOf(problem.Kind), title, status, problem.Detail})
+	body, _ := json.Marshal(document{TypeOf(problem.Kind), title, status, problem.Detail}) // texts cannot fail
+	a := answer{status: status, mediaType: problemType, body: body}
+	if status == http.StatusServiceUnavailable {
+		a.more = []leanhttp.Field{{Name: "Retry-After", Value: "1"}}
+	}
+	return a
 }

@@ -326,6 +326,9 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 	if err := <-held; err != nil {
 		t.Error(err)
 	}
+	if status, _, answer := s.ask(t, "GET", "/persons/"+uuid.Nil.String(), "", ""); status != http.StatusNotFound {
+		t.Errorf("with none open: %d %s", status, answer)
+	}
 }
 
 // TestManyUsersAtOnce: a thousand are served over 8 connections.

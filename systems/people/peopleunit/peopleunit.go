@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -178,11 +177,6 @@ func (u *Unit) connect(name string) (rpc.Client, error) {
 	})
 }
 
-// Handler is the public interface of the unit in front.
-func (u *Unit) Handler() http.Handler {
-	return gateway.NewHandler(gateway.Backend{Keeper: u.keeper, Healthy: u.healthy, InFlight: u.design.InFlight, Complain: u.complain})
-}
-
 // keeper is who keeps records of a kind, as this unit sees it.
 func (u *Unit) keeper(kind people.Kind) records.Keeper {
 	if slices.Contains(u.unit.Kinds, kind) {
@@ -214,7 +208,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		if u.design.Lean {
 			serve = gateway.ServeLean
 		}
-		return serve(ctx, listener, u.Handler())
+		return serve(ctx, listener, gateway.Backend{
+			Keeper: u.keeper, Healthy: u.healthy, InFlight: u.design.InFlight, Complain: u.complain})
 	}
 	var server interface {
 		grpc.ServiceRegistrar

@@ -63,8 +63,8 @@ func (s System) Describe() lab.SystemInfo {
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			design, err := architecture.New(v.Architecture, v.Knobs)
-			if err == nil && design.TwoHosts && v.Deployment != lab.DockerHost && v.Deployment != lab.Swarm {
-				return fmt.Errorf("architecture %s: two hosts are two networks of containers: deploy with %s or %s", v.Architecture, lab.DockerHost, lab.Swarm)
+			if err == nil && design.TwoHosts && v.Deployment == lab.DockerBridge {
+				return fmt.Errorf("architecture %s: on a bridge each container has a network card of its own, and there are no hosts: deploy with %s", v.Architecture, lab.DockerHost)
 			}
 			return err
 		},

@@ -79,7 +79,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 
 func TestTwoHostsNeedADeploymentThatHasThem(t *testing.T) {
 	check := System{}.Describe().Check
-	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false, lab.Process: false, "": false} {
+	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false, lab.Process: true, lab.SSH: true, lab.Kubernetes: true, "": true} {
 		if err := check(variant(architecture.ServicesTwoHosts, deployment, nil)); (err == nil) != possible {
 			t.Errorf("%q: %v", deployment, err)
 		}

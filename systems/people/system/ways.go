@@ -41,10 +41,10 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 			w.turn(k)
 		}
 	}
-	if hosts && from.Deployment == lab.Process {
+	if hosts && from.Deployment == lab.Process && to.Deployment != lab.Process {
 		w.deploy("bridge", lab.DockerBridge)
 	}
-	if hosts { // one step: two hosts are in no other deployment
+	if hosts { // one step: a bridge has no hosts
 		w.change(architecture.KnobHosts+"-"+after[architecture.KnobHosts], func() []lab.KnobChange {
 			return append(w.turned(architecture.KnobHosts), w.deployed(to.Deployment)...)
 		})

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/cleave-lab/cleave/binding/eventloop"
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+)
+
+// users are clients of the gateway that create and fetch, each over a connection of its own,
+// with as little work as the load engine has of it: what they do is not what is measured.
+type users struct {
+	loop     *eventloop.Loop
+	host     string
+	left     int // records that nobody has begun
+	asking   int // users who wait for an answer
+	sent     []byte
+	response leanhttp.Response
+}
+
+// ask has clients create and fetch all records at an address.
+func (w work) ask(address string) (m measure, err error) {
+	// Those who share the processors with the gateway are awake when it answers.
+	loop, err := eventloop.New(eventloop.Config{Yield: true})
+	if err != nil {
+		return measure{}, err
+	}
+	defer func() { err = errors.Join(err, loop.Close()) }()
+	u := &users{loop: loop, host: address, left: w.records}
+	conns := make([]*eventloop.Conn, w.clients)
+	for i := range conns {
+		if conns[i], err = loop.Dial("tcp", address, &user{users: u}); err != nil {
+			return measure{}, err
+		}
+	}
+	ended := w.measured()
+	for _, c := range conns {
+		if err := u.create(c); err != nil {
+			return measure{}, err
+		}
+	}
+	err = loop.Run()
+	return ended(), err
+}
+
+// create begins the next record; the last user to find none ends the trial.
+func (u *users) create(c *eventloop.Conn) error {
+	if u.left == 0 {
+		if u.asking == 0 {
+			u.loop.Stop()
+		}
+		return nil
+	}
+	u.left--
+	u.asking++
+	return u.send(c, http.MethodPost, "/persons", "application/json", `{"firstName":"Ada","lastName":"Lovelace"}`)
+}
+
+func (u *users) send(c *eventloop.Conn, method, path, contentType, body string) error {
+	u.sent = leanhttp.AppendRequest(u.sent[:0], method, u.host, path, contentType, []byte(body))
+	return c.Write(u.sent)
+}
+
+// user is one of them.
+type user struct {
+	*users
+	created bool // and asks for it now
+}
+
+// Data implements eventloop.Handler.
+func (u *user) Data(c *eventloop.Conn, data []byte) (int, error) {
+	length, err := leanhttp.ParseResponse(data, leanhttp.Limits{}, &u.response)
+	if err == nil && length > 0 {
+		err = u.answered(c)
+	}
+	if err != nil {
+		u.loop.Fail(err)
+	}
+	return length, err
+}
+
+// Closed implements eventloop.Handler.
+func (u *user) Closed(_ *eventloop.Conn, err error) {
+	u.loop.Fail(errors.Join(errors.New("the gateway closed a connection"), err))
+}
+
+// answered checks an answer and asks for what comes next.
+func (u *user) answered(c *eventloop.Conn) error {
+	body := u.response.Body
+	if u.created {
+		if u.response.Status != http.StatusOK || !bytes.Contains(body, []byte(`"lastName":"Lovelace"`)) {
+			return fmt.Errorf("created Lovelace and fetched status %d, %q", u.response.Status, body)
+		}
+		u.created = false
+		u.asking--
+		return u.create(c)
+	}
+	_, id, _ := bytes.Cut(body, []byte(`{"id":"`))
+	id, _, named := bytes.Cut(id, []byte(`"}`))
+	if u.response.Status != http.StatusCreated || !named {
+		return fmt.Errorf("created, and was told status %d, %q", u.response.Status, body)
+	}
+	u.created = true
+	return u.send(c, http.MethodGet, "/persons/"+string(id), "", "")
+}

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// ServeLean does the same as Serve with our own binding.
+func ServeLean(ctx context.Context, listener net.Listener, backend Backend) error {
+	g := newGateway(backend)
+	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
+		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout}, g.lean(leanhttp.Front(g.routes())), malformed)
+	if err != nil {
+		return err
+	}
+	return rpc.Serve(ctx, listener, server, requestTimeout)
+}
+
+// lean answers what clients ask for nearly always without making a request of net/http
+// of it; what else they ask, others answers.
+func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
+	clock := &leanhttp.Clock{}
+	return func(ctx context.Context, r *leanhttp.Request, last bool, out []byte) []byte {
+		var work func(context.Context) (answer, error)
+		kind, id, usual := route(r.Target)
+		switch method := string(r.Method); {
+		case usual && method == http.MethodPost && id == "":
+			work = func(ctx context.Context) (answer, error) { return g.create(ctx, kind, string(r.ContentType), r.Body) }
+		case usual && method == http.MethodGet && id != "":
+			work = func(ctx context.Context) (answer, error) { return g.fetch(ctx, kind, id) }
+		default:
+			return others(ctx, r, last, out)
+		}
+		a := g.bounded(ctx, work)
+		return leanhttp.AppendResponse(out, a.status, clock.Date(), a.mediaType, a.body, last, a.more...)
+	}
+}
+
+// route is the kind, and the id where there is one, that a target of the usual form
+// names. Other targets may name some too, once they are decoded and cleaned.
+func route(target []byte) (kind people.Kind, id string, usual bool) {
+	name, rest, named := bytes.Cut(target[1:], []byte{'/'})
+	for _, c := range rest {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && c != '-' {
+			return "", "", false
+		}
+	}
+	for _, kind := range people.Kinds() {
+		if string(name) == string(kind) {
+			return kind, string(rest), !named || len(rest) > 0
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,65 @@
+package peopleunit
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+)
+
+// TestFrontsAnswerAlike asks both fronts of one database the same, whatever the way
+// that a request takes inside.
+func TestFrontsAnswerAlike(t *testing.T) {
+	folder, key := t.TempDir(), make([]byte, 16)
+	stock := start(t, architecture.Monolith, nil, folder, key)
+	lean := start(t, architecture.Monolith, map[string]string{architecture.KnobFront: architecture.Lean}, folder, key)
+	id := stock.create(t, people.Persons)
+	for _, line := range []string{
+		"GET /persons/" + id, "HEAD /persons/" + id, "GET /persons/" + id + "?x=1", "GET /persons/%" + fmt.Sprintf("%x", id[0]) + id[1:],
+		"GET /persons/" + id + "/", "GET /persons/" + strings.ToUpper(id), "GET /persons", "GET /persons/", "GET //persons/" + id,
+		"GET /addresses/" + id, "POST /persons", "POST /persons/", "POST /persons/" + id, "DELETE /persons/" + id, "PUT /profiles",
+		"GET /health", "HEAD /health", "GET /page.js", "GET /nothing",
+	} {
+		if got, want := lean.told(t, line, ""), stock.told(t, line, ""); got != want {
+			t.Errorf("%s\nlean  %s\nstock %s", line, got, want)
+		}
+	}
+	made := lean.told(t, "POST /persons", `{"firstName":"\u003cAda\u003e","lastName":"L\"ovelace"}`)
+	_, at, _ := strings.Cut(made, `Location: `)
+	at, _, _ = strings.Cut(at, "\n")
+	if !strings.HasPrefix(made, "HTTP/1.1 201 ") || !strings.Contains(made, `{"id":"`+strings.TrimPrefix(at, "/persons/")+`"}`) {
+		t.Errorf("created, and was told %s", made)
+	}
+	if got, want := lean.told(t, "GET "+at, ""), stock.told(t, "GET "+at, ""); got != want || !strings.Contains(got, `L\"ovelace`) {
+		t.Errorf("%s\nlean  %s\nstock %s", at, got, want)
+	}
+}
+
+// told is the answer to a request that is sent as it is, but for its date.
+func (s *system) told(t *testing.T, line, body string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	_, err = fmt.Fprintf(connection, "%s HTTP/1.1\r\nHost: people\r\nConnection: close\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", line, len(body), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, text, _ := strings.Cut(string(answer), "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	fields := slices.DeleteFunc(lines[1:], func(field string) bool { return strings.HasPrefix(field, "Date: ") })
+	slices.Sort(fields)
+	return lines[0] + "\n" + strings.Join(fields, "\n") + "\n" + text
+}
