@@ -23,6 +23,11 @@ type Crew interface {
 	Account(startNs, endNs int64) Account
 }
 
+// StopsAtOnce is how many workers are told to end at a time, where each answers. That one
+// ends while the next is told is no part of the work: of all metrics only the lifetime, to
+// the last exit, has it.
+const StopsAtOnce = 32
+
 // Lead plays the lead unit's part of a trial over the control channel. The two
 // clock readings, just before the first start signal and just after the last
 // finish, are the same in every architecture.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -120,13 +121,21 @@ func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
 // Dismiss implements big.Crew.
 func (c *core) Dismiss() error {
+	var stops errgroup.Group
+	stops.SetLimit(big.StopsAtOnce)
 	for _, members := range c.workers {
 		for _, m := range members {
-			_, err := pb.NewWorkerClient(m.conn).Stop(context.Background(), &pb.StopRequest{})
-			if err := errors.Join(err, m.conn.Close()); err != nil {
-				return fmt.Errorf("stop worker at %s: %w", m.address, err)
-			}
+			stops.Go(func() error {
+				_, err := pb.NewWorkerClient(m.conn).Stop(context.Background(), &pb.StopRequest{})
+				if err := errors.Join(err, m.conn.Close()); err != nil {
+					return fmt.Errorf("stop worker at %s: %w", m.address, err)
+				}
+				return nil
+			})
 		}
+	}
+	if err := stops.Wait(); err != nil {
+		return err
 	}
 	c.server.GracefulStop()
 	return nil

@@ -20,6 +20,8 @@ import (
 	"net/http"
 	"net/netip"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 	"github.com/cleave-lab/cleave/unit"
@@ -97,12 +99,15 @@ func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
 // Dismiss implements big.Crew.
 func (c *core) Dismiss() error {
+	var stops errgroup.Group
+	stops.SetLimit(big.StopsAtOnce)
 	for number := range c.job.Neighbourhoods {
 		for _, address := range c.reception.Neighbourhood(number) {
-			if err := post(c.client, address, "/stop", nil); err != nil {
-				return err
-			}
+			stops.Go(func() error { return post(c.client, address, "/stop", nil) })
 		}
+	}
+	if err := stops.Wait(); err != nil {
+		return err
 	}
 	c.client.CloseIdleConnections()
 	return shutdown(c.server)
