@@ -73,7 +73,7 @@ func (u *unit) drain(ctx context.Context) error {
 // a message that another unit works on is in no queue that this one can see.
 func (u *unit) await(ctx context.Context, left func(context.Context) (bool, error)) error {
 	failed := 0
-	for looks := 0; looks < u.quietLooks(); looks++ {
+	for looks := 1; ; looks++ {
 		more, err := left(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -85,11 +85,13 @@ func (u *unit) await(ctx context.Context, left func(context.Context) (bool, erro
 			failed++
 		}
 		if more || err != nil {
-			looks = -1
+			looks = 0
+		}
+		if looks == u.quietLooks() {
+			return nil
 		}
 		u.pause(ctx)
 	}
-	return nil
 }
 
 // quietLooks is how often in a row nothing must be left.

@@ -1,12 +1,17 @@
 package assembly
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
 
@@ -54,5 +59,24 @@ func TestALookMissesNoOrder(t *testing.T) {
 		if err != nil || open != step.open {
 			t.Fatalf("%s %s %s: open %v, %v; want %v", step.what, step.order, step.state, open, err, step.open)
 		}
+	}
+}
+
+// TestWhoWaitsIsDoneWithTheLastLook: nothing was left so often in a row, and no pause follows.
+func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
+	for coordination, want := range map[architecture.Coordination]int{architecture.Orchestrated: 3, architecture.Choreographed: 12} {
+		synctest.Test(t, func(t *testing.T) {
+			u, looks, begun := &unit{design: architecture.Design{Coordination: coordination}}, 0, time.Now()
+			err := u.await(t.Context(), func(context.Context) (bool, error) {
+				looks++
+				if looks == 1 {
+					return false, errors.New("the connection is gone")
+				}
+				return looks == 2, nil
+			})
+			if took := time.Since(begun); err != nil || looks != want || took != time.Duration(want-1)*drainInterval {
+				t.Errorf("%s: %d looks in %v, %v; want %d, with a pause between two", coordination, looks, took, err, want)
+			}
+		})
 	}
 }
