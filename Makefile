@@ -17,9 +17,10 @@ help: ## list the targets
 # What goes into images, the unit programs, has no symbols and no debugger's tables, and gRPC's without the page of
 # traces that nobody looks at: with it the linker keeps every exported method.
 .PHONY: build
-build: web ## build bin/cleave and the unit programs, bin/unit/*
+build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	@scripts/need.sh build
 	$(GOBUILD) -ldflags "-X main.version=$(VERSION)" -o bin/cleave ./cmd/cleave
+	$(GOBUILD) -ldflags "-s -w" -o bin/host-agent ./cmd/host-agent
 	$(GOBUILD) -tags grpcnotrace -ldflags "-s -w" -o bin/unit/ ./cmd/unit/...
 
 .PHONY: web
@@ -75,17 +76,20 @@ kubernetes: ## build Kubernetes for private clusters, once (minutes), and instal
 # What brings Kubernetes for the tests of clusters.
 KUBERNETES = scripts/kubernetes.sh
 
+# Those of cmd run by themselves, since they look for what is left on this host.
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
-	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m ./deploy/swarm ./deploy/kubernetes/...
-	CLEAVE_CLUSTERS=1 go run ./internal/tally -p=1 -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave # one after another: they look for what is left
+	status=0; export CLEAVE_CLUSTERS=1; \
+	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
+	go run ./internal/tally -p=1 -vet=off -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave || status=1; \
+	exit $$status
 
 .PHONY: check
 check: ## lint, and run the tests that need no server, but for those of whole trials, without the race detector (minutes)
 	$(MAKE) --no-print-directory lint web-test
-	go run ./internal/tally -short -timeout=10m $$(go list ./... | grep -v /cmd/cleave$$)
+	go run ./internal/tally -short -vet=off -timeout=10m $$(go list ./... | grep -v /cmd/cleave$$)
 
 .PHONY: web-test
 web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report
@@ -144,7 +148,7 @@ bench-load: ## compare the load engine with its peers (35 minutes, two idle core
 	go run ./load/bench -out results/bench/load.json
 
 .PHONY: bench-people
-bench-people: ## compare people with its own statements, and time its encryption (a minute, two idle cores)
+bench-people: ## compare people with its own statements, and time its encryption (three minutes, two idle cores)
 	go run ./systems/people/bench -out results/bench/people.json
 
 .PHONY: bench-social

@@ -61,10 +61,12 @@ func check(f lab.Fault, layout lab.Layout) error {
 		return errors.New("there is no unit but the one that leads the trial")
 	case f.Target != lab.EveryUnit && !slices.Contains(known, f.Target):
 		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s", strings.Join(known, ", "), lab.EveryUnit)
+	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
+		return fmt.Errorf("the layout wants %s there, which cannot go elsewhere", strings.Join(node.Pinned, ", "))
 	case onNode && !slices.Contains(node.Faults, f.Kind):
 		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
-	case f.Kind == lab.FaultRestart && f.Heal > 0:
-		return fmt.Errorf("it is to last %g s, but what is restarted is started again at once: leave that out, or let it be %s", f.Heal, lab.FaultKill)
+	case f.Kind.Passes() && f.Heal > 0:
+		return fmt.Errorf("it is to last %g s, but what has it is started again at once: leave that out, or let it be %s", f.Heal, lab.FaultKill)
 	case f.After < 0 || f.Heal < 0:
 		return fmt.Errorf("it begins after %g s and lasts %g s: neither can be negative", f.After, f.Heal)
 	}
@@ -107,9 +109,9 @@ func (p *injection) End() []lab.FaultRecord {
 // now is the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
-// play does a fault to its target, or to every unit in turn.
+// play does a fault to its target, or to every unit, or every replica, in turn.
 func (p *injection) play(f lab.Fault) {
-	chosen := p.chosen(f.Target)
+	chosen := p.chosen(f)
 	if len(chosen) == 0 {
 		p.record(f).Error = "there is no such unit or backing service"
 	}
@@ -120,10 +122,10 @@ func (p *injection) play(f lab.Fault) {
 	}
 }
 
-// chosen are the parts that a name stands for.
-func (p *injection) chosen(name string) []lab.FaultTarget {
+// chosen are the parts that a fault's target stands for: of updates all replicas of a unit.
+func (p *injection) chosen(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
-		return t.Name != name && !(name == lab.EveryUnit && t.Unit)
+		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) && !(f.Kind == lab.FaultUpdate && t.Group == f.Target)
 	})
 }
 
@@ -151,7 +153,11 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
 	p.await(r.Began+f.Heal, nil)
-	if err := target.Parts.Heal(p.ctx, f); err != nil {
+	err = target.Parts.Heal(p.ctx, f)
+	if looks, is := target.Parts.(lab.Noticer); is {
+		r.Noticed = looks.Noticed(f.Target).Seconds()
+	}
+	if err != nil {
 		r.Error = fmt.Sprintf("it could not be healed: %v", err)
 		return
 	}

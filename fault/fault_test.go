@@ -59,12 +59,13 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 		"every unit in turn":      {[]lab.Fault{every}, 0, "2 kill a, 3 heal kill of a, 4 kill b, 5 heal kill of b"},
 		"slow to start again":     {[]lab.Fault{every}, 3 * time.Second, "2 kill a, 6 heal kill of a, 7 kill b, 11 heal kill of b"},
 		"two targets may overlap": {[]lab.Fault{every, one}, 0, "2 kill a, 2.5 pause database, 3 heal kill of a, 4 kill b, 5 heal kill of b, 6.5 heal pause of database"},
+		"every replica in turn":   {[]lab.Fault{{Target: "b", Kind: lab.FaultUpdate, After: 2}, {Target: "b", Kind: lab.FaultPause, After: 20}}, 3 * time.Second, "2 update b, 5 heal update of b, 5 update b-2, 8 heal update of b-2, 20 pause b, 23 heal pause of b"},
 		"no such target":          {[]lab.Fault{{Target: "attic", Kind: lab.FaultKill}}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &parts{begun: time.Now(), takes: c.takes}
-				injection := Injector{}.Begin(t.Context(), c.faults, p.targets("a", "b", "database"))
+				injection := Injector{}.Begin(t.Context(), c.faults, append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Parts: p}))
 				time.Sleep(time.Minute)
 				records := injection.End()
 				if got := strings.Join(p.log, ", "); got != c.want {
@@ -124,6 +125,9 @@ func TestTheEndWaitsForTheHealing(t *testing.T) {
 
 func TestFaultsThatCannotBeDone(t *testing.T) {
 	layout := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "shop"}, {Name: "generator"}}, Services: []lab.ServiceSpec{{Name: "database"}}}
+	nodes := layout
+	nodes.Nodes = lab.Nodes([]string{"node-2", "node-3"}, lab.FaultDrain)
+	nodes.Nodes[1].Pinned = []string{"front", "stock"}
 	for _, c := range []struct {
 		fault  lab.Fault
 		layout lab.Layout
@@ -138,6 +142,10 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		{lab.Fault{Target: "shop", Kind: lab.FaultKill, After: -1}, layout, "negative"},
 		{lab.Fault{Target: "database", Kind: lab.FaultRestart}, layout, ""},
 		{lab.Fault{Target: "database", Kind: lab.FaultRestart, Heal: 1}, layout, "started again at once"},
+		{lab.Fault{Target: "shop", Kind: lab.FaultUpdate, Heal: 1}, layout, "started again at once"},
+		{lab.Fault{Target: "node-2", Kind: lab.FaultDrain}, nodes, ""},
+		{lab.Fault{Target: "node-3", Kind: lab.FaultDrain}, nodes, "wants front, stock there, which cannot go elsewhere"},
+		{lab.Fault{Target: "node-3", Kind: lab.FaultKill}, nodes, "only these can be done: [drain]"},
 		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},
 	} {
 		err := Injector{}.Check([]lab.Fault{c.fault}, c.layout)

@@ -52,10 +52,14 @@ type Analysis struct {
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
 	Paths   []TrialPath `json:"paths,omitempty"`
+	// NodeLoads are what each node used, where the deployment has nodes.
+	NodeLoads []NodeLoad `json:"node_loads,omitempty"`
 	// Platforms are what platforms took beside the units, where they are not all processes.
 	Platforms []PlatformTake `json:"platforms,omitempty"`
 	// Courses are how all trials went on.
 	Courses []TrialCourse `json:"courses,omitempty"`
+	// Searches are what the searches for the capacity came to, one per trial.
+	Searches []TrialSearch `json:"searches,omitempty"`
 	// Operations are what single ones gave, where a load has several.
 	Operations []OperationTimes `json:"operations,omitempty"`
 	// Layers are where CPU time went, of experiments with profiled trials.

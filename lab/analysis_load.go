@@ -62,6 +62,18 @@ type RoleUsage struct {
 	Platform *PlatformUsage `json:"platform,omitempty"`
 }
 
+// NodeLoad is what the units of a node used at a point: medians over the trials in which it
+// had any, the generator apart.
+type NodeLoad struct {
+	Variant    string  `json:"variant"`
+	Point      Point   `json:"point"`
+	Node       string  `json:"node"`
+	Trials     int     `json:"trials"`
+	Units      float64 `json:"units"`
+	CPUShare   float64 `json:"cpu_share"`   // of one core, over the window
+	MeanMemory float64 `json:"mean_memory"` // bytes
+}
+
 // OperationTimes are what one operation of a load gave at a point, all trials together but
 // for the times, which are medians over the trials, in seconds.
 type OperationTimes struct {

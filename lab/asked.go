@@ -29,6 +29,13 @@ type CheckColumn struct {
 	Digits               int
 }
 
+// Lengthenable is a System whose load can last longer than its study says.
+type Lengthenable interface {
+	System
+	// Lengthened is the system under a load so many times as long, and its warm-up.
+	Lengthened(times float64) System
+}
+
 // Explainable is a System of which `cleave explain` can tell where the cost from one
 // architecture to another comes from. It is under load: its points have FactorRate and
 // FactorSearchFrom.

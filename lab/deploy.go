@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Deployer puts the units of a layout on hosts. One that is an io.Closer keeps things
@@ -38,12 +39,13 @@ type Clustered interface {
 type Node struct {
 	Name   string
 	Faults []FaultKind
+	Pinned []string // units that the layout wants there: they cannot go elsewhere
 }
 
 // Nodes are hosts to which the same faults can be done.
 func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	for _, name := range names {
-		all = append(all, Node{name, faults})
+		all = append(all, Node{Name: name, Faults: faults})
 	}
 	return all
 }
@@ -71,8 +73,15 @@ func (l Layout) Node(name string) (node Node, is bool) {
 
 // Placed is what a deployment is that knows what runs on which of its hosts.
 type Placed interface {
-	// UnitsOn are the units on a node as they are now; false: there is no such node.
-	UnitsOn(node string) (units []string, known bool)
+	// NodeOf is the node that a unit is on now; empty: it is on the conductor's host.
+	NodeOf(unit string) string
+}
+
+// Noticer is what a deployment is whose platform itself looks after its nodes.
+type Noticer interface {
+	// Noticed is how long the platform took to say of a node, which was last killed or cut
+	// off, that it is lost; 0: it has not said so before the node was there again.
+	Noticed(node string) time.Duration
 }
 
 // The deployments that studies can name.
@@ -82,10 +91,13 @@ const (
 	DockerBridge = "docker-bridge" // containers in a bridge network of their own
 	Swarm        = "swarm"         // services of a Docker Swarm of several nodes
 	Kubernetes   = "kubernetes"    // pods of a cluster
+	SSH          = "ssh"           // processes of hosts that the user names
 )
 
 // Deployments lists them.
-func Deployments() []string { return []string{Process, DockerHost, DockerBridge, Swarm, Kubernetes} }
+func Deployments() []string {
+	return []string{Process, DockerHost, DockerBridge, Swarm, Kubernetes, SSH}
+}
 
 // Endpoint is where a unit is reached. Both sides are host:port.
 type Endpoint struct {

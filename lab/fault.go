@@ -48,20 +48,34 @@ const (
 	FaultSlow FaultKind = "slow"
 	// FaultFill lets the target's volume become full: nothing more can be written to it.
 	FaultFill FaultKind = "fill"
+	// FaultDrain has the platform empty a node, as for its maintenance: the units there end
+	// and begin another life on other nodes. Healed, the node takes units again.
+	FaultDrain FaultKind = "drain"
+	// FaultUpdate has the platform put a new process in the target's place, as for a new
+	// version of its program, in the way that it has for this: of a unit that runs several
+	// times one replica after another. It has no Heal.
+	FaultUpdate FaultKind = "update"
 )
 
 // FaultKinds lists them.
 func FaultKinds() []FaultKind {
-	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill}
+	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill, FaultDrain, FaultUpdate}
 }
 
 // Ends reports whether the target's life ends with the fault, and another begins when it
 // is healed.
 func (k FaultKind) Ends() bool { return k == FaultKill || k == FaultRestart }
 
+// Replaces reports whether lives end with the fault and others begin in it: when it has taken
+// effect, all units can be used.
+func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate }
+
+// Passes reports whether the fault is over by itself: it has no Heal.
+func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
+
 // DefaultHeal is how long a fault lasts where nothing is said, in seconds.
 func (k FaultKind) DefaultHeal() float64 {
-	if k == FaultRestart {
+	if k.Passes() {
 		return 0
 	}
 	return 1
@@ -101,6 +115,9 @@ type FaultRecord struct {
 	// taken effect, and when the target could be used again.
 	Began  float64 `json:"began_seconds"`
 	Healed float64 `json:"healed_seconds"`
+	// Noticed is how many seconds the platform took to say that a node is lost which was
+	// killed or cut off; 0: it has not said so, or nobody looks.
+	Noticed float64 `json:"noticed_seconds,omitempty"`
 	// Effective: the fault has really taken effect, and Proof says what was seen of
 	// that; Error says what went wrong.
 	Effective bool   `json:"effective"`
@@ -140,6 +157,8 @@ type FaultTarget struct {
 	Name string
 	// Unit is true for units of the system, false for backing services.
 	Unit bool
+	// Group is the unit of which it is a replica; "": it is none, or the first.
+	Group string
 	// Parts harms and heals the target by its name.
 	Parts Harmer
 }

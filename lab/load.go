@@ -1,6 +1,9 @@
 package lab
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Factors of points that mean the same in every system under load.
 const (
@@ -69,6 +72,12 @@ type Load struct {
 	Client LoadClient `json:"client,omitzero"`
 }
 
+// Lengthened is the load and its warm-up, so many times as long.
+func (l Load) Lengthened(times float64) Load {
+	l.Duration, l.WarmUp, l.WarmUpLimit = times*l.Duration, times*l.WarmUp, times*l.WarmUpLimit
+	return l
+}
+
 // LongestWarmUp is how long the load before the measured one lasts at most, in seconds.
 func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 
@@ -90,7 +99,7 @@ type SearchEffort struct {
 	// failed at which a search ends.
 	Resolution float64 `json:"resolution,omitempty"`
 	// Votes is how many probes decide near the capacity; with 1 the capacity is not
-	// confirmed afterwards.
+	// confirmed afterwards, neither a little below and above it nor by a longer load.
 	Votes int `json:"votes,omitempty"`
 }
 
@@ -135,6 +144,27 @@ type LoadJob struct {
 	// History is a file in the trial's directory that gets a JSON line for every
 	// attempt at an operation; empty means none.
 	History string
+}
+
+// The time that units rest before a load, so that what they use then can be told: a small
+// part of what the load itself takes.
+const (
+	restShare    = 0.05
+	shortestRest = 200 * time.Millisecond
+	longestRest  = time.Second
+)
+
+// Rest is how long the system rests before the load; 0 before a search, of which no costs
+// are told.
+func (j LoadJob) Rest() time.Duration {
+	if j.Search {
+		return 0
+	}
+	length := j.Duration
+	if j.Count > 0 {
+		length = j.Over // Duration is its limit
+	}
+	return min(max(time.Duration(restShare*length*float64(time.Second)), shortestRest), longestRest)
 }
 
 // ReadyCheck says when a system may be loaded: as soon as a GET of Path is
@@ -182,6 +212,7 @@ type LoadReport struct {
 	// Operations are what single ones gave, in the order of the scenario.
 	Operations []OperationOutcome
 	Course     []Slice // of one load; none of a search
+	Search     *Search // nil where it was one load
 	WarmUp     *WarmUp // nil where it was to last a fixed time
 	Network    string  // how a probe has found the one before the system; empty: it has none of its own
 	// Missed says which parts of the objective the load did not meet.

@@ -25,6 +25,10 @@ type Metering interface {
 	Stop() (Metered, error)
 }
 
+// ShortestIdle is the time before the first mark below which it is not told what units used
+// in it: reading all of them may take as long, and they have become ready just now.
+const ShortestIdle = 150 * time.Millisecond
+
 // Metered is what a trial used between its marks.
 type Metered struct {
 	Total Usage            `json:"total"`
@@ -44,6 +48,11 @@ type Metered struct {
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
 	OwnShare            float64 `json:"own_share"`
+	// IdleSeconds is how long the units were metered before the first mark, while all were
+	// ready and nobody asked anything of them (see UnitSpec.Rest); 0: they were not.
+	IdleSeconds float64 `json:"idle_seconds,omitempty"`
+	// Nodes are what the units on each node used, by its name, where the deployment has nodes.
+	Nodes map[string]NodeUsage `json:"nodes,omitempty"`
 	// Sources say by role where the figures come from, and what cannot be told from there.
 	Sources map[string]string `json:"sources,omitempty"`
 	// Platform is what the deployment's platform itself said of its units meanwhile.
@@ -87,6 +96,8 @@ type Usage struct {
 	VoluntaryContextSwitches   int64   `json:"voluntary_context_switches"`
 	InvoluntaryContextSwitches int64   `json:"involuntary_context_switches"`
 	Threads                    int     `json:"threads"`
+	// IdleCores is how many processors were used in the IdleSeconds of Metered.
+	IdleCores float64 `json:"idle_cores,omitempty"`
 	// Memory is the proportional set size: shared pages count once in total. It
 	// is sampled at both marks and between them: the peak is that of the sum over
 	// the group, the mean is over the samples.
@@ -100,6 +111,13 @@ type Usage struct {
 	ReadBytes    int64             `json:"read_bytes"`
 	WrittenBytes int64             `json:"written_bytes"`
 	Unavailable  map[string]string `json:"unavailable,omitempty"`
+}
+
+// NodeUsage is what the units of a node used between two marks, the generator apart.
+type NodeUsage struct {
+	Units           int     `json:"units"`
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	MeanMemoryBytes int64   `json:"mean_memory_bytes"`
 }
 
 // UnitUsage is the use of one unit.

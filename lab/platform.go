@@ -66,6 +66,9 @@ type PlatformTake struct {
 	// BackSeconds is how long what a fault had killed took from when it was to be there again
 	// until it could be used; 0: nothing was killed.
 	BackSeconds float64 `json:"back_seconds,omitempty"`
+	// NoticedSeconds is how long the platform took to say that a node was lost; 0: none was,
+	// or not for so long.
+	NoticedSeconds float64 `json:"noticed_seconds,omitempty"`
 	// Starts are those of the units, the slowest first.
 	Starts []UnitStart    `json:"starts,omitempty"`
 	Images []ProgramImage `json:"images,omitempty"`

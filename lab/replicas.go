@@ -16,17 +16,17 @@ const (
 	AllUnits = "all"
 )
 
-// Scale is a layout with as many replicas, the limits and the network that the variant has. Every
+// Scale is a layout with as many replicas, the limits, nodes and network that the variant has. Every
 // replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
 // orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
 // commas, where it would get one; in the files of a foreign unit a line with the address
 // is repeated for each. Of a unit that the platform scales all replicas are there that it
 // may add, on standby. All mistakes are named at once.
 func (v Variant) Scale(l Layout) (Layout, error) {
-	if len(v.Replicas)+len(v.Limits)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
+	if err := errors.Join(v.limit(&l), v.place(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
 		return l, err
 	}
 	var units []UnitSpec
@@ -54,8 +54,8 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 	return l, nil
 }
 
-// Scaling says which units run several times, what limits there are, and the network: "2 x
-// front; all: 0.2 processors". It is empty where nothing is to be said.
+// Scaling says which units run several times, what limits there are, who is on which node, and
+// the network: "2 x front; all: 0.2 processors". It is empty where nothing is to be said.
 func (v Variant) Scaling() string {
 	var parts []string
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
@@ -66,6 +66,9 @@ func (v Variant) Scaling() string {
 	parts = append(parts, v.autoscaling()...)
 	for _, unit := range slices.Sorted(maps.Keys(v.Limits)) {
 		parts = append(parts, unit+": "+v.Limits[unit].String())
+	}
+	for _, unit := range slices.Sorted(maps.Keys(v.Nodes)) {
+		parts = append(parts, unit+" on "+v.Nodes[unit])
 	}
 	if v.Network != (Network{}) {
 		parts = append(parts, "network before it: "+v.Network.String())
@@ -143,6 +146,28 @@ func (v Variant) limit(l *Layout) error {
 		return nil
 	}
 	return fmt.Errorf("limits: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+}
+
+// place has units and backing services on the nodes of the variant.
+func (v Variant) place(l *Layout) error {
+	left := maps.Clone(v.Nodes)
+	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
+	for i := range l.Units {
+		if node, has := v.Nodes[l.Units[i].Name]; has {
+			l.Units[i].Node = node
+			delete(left, l.Units[i].Name)
+		}
+	}
+	for i := range l.Services {
+		if node, has := v.Nodes[l.Services[i].Name]; has {
+			l.Services[i].Node = node
+			delete(left, l.Services[i].Name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nodes: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
 // meet gives a unit that has a group as its peer all replicas of it. Where the platform scales

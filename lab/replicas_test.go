@@ -129,3 +129,25 @@ func TestScalingIsRefusedByName(t *testing.T) {
 		})
 	}
 }
+
+func TestNodesAreThoseOfAllReplicas(t *testing.T) {
+	v := Variant{Nodes: map[string]string{"milk": "dairy", "database": "cellar"}, Replicas: map[string]int{"milk": 2}}
+	l, err := v.Scale(street())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]string{"milk": "dairy", "milk-2": "dairy", "bread": ""} {
+		if got := unitNamed(t, l, unit).Node; got != want {
+			t.Errorf("%s is on %q, want %q", unit, got, want)
+		}
+	}
+	if got := l.Services[0].Node; got != "cellar" {
+		t.Errorf("the database is on %q", got)
+	}
+	if _, err := (Variant{Nodes: map[string]string{"cheese": "dairy"}}).Scale(street()); err == nil || !strings.Contains(err.Error(), "no unit or backing service cheese") {
+		t.Errorf("error %v for a unit that is not there", err)
+	}
+	if got, want := v.Scaling(), "2 x milk; database on cellar; milk on dairy"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}

@@ -71,6 +71,9 @@ type Design struct {
 	// Within is how long such an experiment may play, each time it is begun or
 	// resumed; 0: as long as it takes.
 	Within float64 `json:"within_seconds,omitempty"`
+	// Lengthen is how many times as long as planned load and warm-up may become at a
+	// point at which trials are not steady; see StoppingRule. 0: they stay as they are.
+	Lengthen float64 `json:"lengthen,omitempty"`
 	// ProfiledBlocks is in how many of the blocks, from the first, every variant is played
 	// once more at every point, under the profilers of its runtimes. Such trials are not
 	// timed.

@@ -97,6 +97,7 @@ type Measured struct {
 	Operations []OperationOutcome
 	Course     []Slice  // as the generator saw it
 	WarmUp     *WarmUp  // likewise; nil where it lasts a fixed time
+	Search     *Search  // likewise; nil where the capacity is not looked for
 	Network    string   // likewise; empty where there is none
 	Remarks    []string // likewise
 	// Paths show where the time of single operations went.
@@ -310,6 +311,9 @@ type UnitSpec struct {
 	// Standby: the deployer does not start them.
 	Autoscale *Autoscale
 	Standby   bool
+	// Rest is, of the lead unit, how long all units are metered before it is told to start:
+	// what they use without being asked for anything.
+	Rest time.Duration
 	// Faults are what the trial will do to the unit: for some of that a deployer has to
 	// be ready before the unit starts.
 	Faults []FaultKind

@@ -15,6 +15,8 @@ type Trial struct {
 	Point   Point     `json:"point"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
+	// Lengthened is how many times as long as planned load and warm-up were; 0: as planned.
+	Lengthened float64 `json:"lengthened,omitempty"`
 	// Profiled: under the profilers of the runtimes; its times are compared with nothing.
 	Profiled bool `json:"profiled,omitempty"`
 	// Layers are where the CPU time of a profiled trial went.
@@ -54,6 +56,8 @@ type Trial struct {
 	ByOperation []OperationOutcome `json:"by_operation,omitempty"`
 	// Course is how the load went on, second by second.
 	Course []Slice `json:"course,omitempty"`
+	// Search is how the capacity was looked for; nil: it was not.
+	Search *Search `json:"search,omitempty"`
 	// WarmUp is how the load before it went, where that goes on until it is steady.
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
 	// Network is how a probe has found the one before the system, before the load.
@@ -83,6 +87,7 @@ const (
 	PhaseCalibration PhaseName = "calibration" // of the host; also the last of all
 	PhaseStart       PhaseName = "start"       // backing services, preparations, units
 	PhaseReady       PhaseName = "ready"       // until the lead unit is
+	PhaseIdle        PhaseName = "idle"        // nobody asks anything of the units; see UnitSpec.Rest
 	PhaseJob         PhaseName = "job"         // from mark to mark of the meter
 	PhaseReports     PhaseName = "reports"     // units finish, hand over and report
 	PhaseAudit       PhaseName = "audit"       // and what the system measures itself
@@ -129,6 +134,10 @@ type StoppingRule interface {
 	// Needed returns what tells whether a planned trial is needed, given all records of
 	// the blocks before. Of the same records it always says the same.
 	Needed(played []Trial) func(PlannedTrial) bool
+	// Lengths are how many times as long as planned the load and its warm-up are to be
+	// from now on, by point, given all records of the blocks before; none: as planned. Of
+	// the same records they are always the same.
+	Lengths(played []Trial) map[string]float64
 }
 
 // Answer is what an experiment says of one of its questions before its end.

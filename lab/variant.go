@@ -22,6 +22,9 @@ type Variant struct {
 	// See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty"`
+	// Nodes are the names of hosts of the deployment, by the names of the units that are there
+	// with all their replicas. Those of the same name share a host.
+	Nodes map[string]string `json:"nodes,omitempty"`
 	// Autoscale are units whose replicas the platform adds, by their names.
 	Autoscale map[string]Autoscale `json:"autoscale,omitempty"`
 	// Network is the one between the generator and the system; zero: the deployment's own.

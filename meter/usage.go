@@ -87,7 +87,7 @@ func (w *worker) metered() lab.Metered {
 		group.MeanMemoryBytes, group.PeakMemoryBytes = a.mean(), a.peak
 		return group
 	}
-	window := w.marks[1].at.Sub(w.marks[0].at)
+	window, idle := w.marks[1].at.Sub(w.marks[0].at), w.idle()
 	inWindow := time.Duration(w.marks[1].own - w.marks[0].own)
 	result := lab.Metered{
 		Total:               combine(all, w.memory.total),
@@ -99,6 +99,7 @@ func (w *worker) metered() lab.Metered {
 		OwnWindowCPUSeconds: inWindow.Seconds(),
 		WindowSeconds:       window.Seconds(),
 		OwnShare:            inWindow.Seconds() / window.Seconds(),
+		IdleSeconds:         idle.Seconds(),
 	}
 	for role, members := range byRole {
 		result.Roles[w.roles[role]] = combine(members, w.memory.roles[role])
@@ -113,6 +114,14 @@ func (w *worker) metered() lab.Metered {
 	return result
 }
 
+// idle is how long the units rested before the first mark; 0: not long enough to tell.
+func (w *worker) idle() time.Duration {
+	if rested := w.marks[0].at.Sub(w.started); rested >= lab.ShortestIdle {
+		return rested
+	}
+	return 0
+}
+
 // difference is what one unit used between the marks, without memory and
 // without the user and system split, whose ticks it returns beside it.
 func (w *worker) difference(i int) (lab.Usage, stat) {
@@ -124,6 +133,7 @@ func (w *worker) difference(i int) (lab.Usage, stat) {
 		VoluntaryContextSwitches:   voluntary,
 		InvoluntaryContextSwitches: involuntary,
 		Threads:                    int(closing.stat.threads),
+		IdleCores:                  w.idleCores(i),
 		PeakResidentBytes:          closing.largest,
 		ReadBytes:                  closing.read - open.read,
 		WrittenBytes:               closing.written - open.written,
@@ -134,6 +144,15 @@ func (w *worker) difference(i int) (lab.Usage, stat) {
 		systemTicks: closing.stat.systemTicks - open.stat.systemTicks,
 	}
 	return usage, ticks
+}
+
+// idleCores is how many processors a unit used while it rested.
+func (w *worker) idleCores(i int) float64 {
+	idle := w.idle()
+	if idle == 0 {
+		return 0
+	}
+	return float64(w.marks[0].units[i].cpu-w.startedCPU[i]) / float64(idle.Nanoseconds())
 }
 
 // missing joins the reasons of both marks and of sampling. Nil: nothing is missing.
@@ -182,6 +201,7 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 		total.VoluntaryContextSwitches += d.VoluntaryContextSwitches
 		total.InvoluntaryContextSwitches += d.InvoluntaryContextSwitches
 		total.Threads += d.Threads
+		total.IdleCores += d.IdleCores
 		total.PeakResidentBytes += d.PeakResidentBytes
 		total.ReadBytes += d.ReadBytes
 		total.WrittenBytes += d.WrittenBytes

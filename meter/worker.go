@@ -22,9 +22,9 @@ type worker struct {
 	interrupted func() bool
 
 	started    time.Time
-	startedCPU int64 // nanoseconds of all units at Watch
-	startedOwn int64 // nanoseconds of this thread at Watch
-	ownTotal   int64 // nanoseconds of this thread, Watch to the end
+	startedCPU []int64 // nanoseconds of each unit at Watch
+	startedOwn int64   // nanoseconds of this thread at Watch
+	ownTotal   int64   // nanoseconds of this thread, Watch to the end
 	wait       time.Duration
 
 	marks   []mark // at most two
@@ -90,17 +90,16 @@ func (w *worker) finish() {
 	w.ownTotal = w.own() - w.startedOwn
 }
 
-// cpu adds up the CPU clocks of all units, in nanoseconds.
-func (w *worker) cpu() (int64, error) {
-	var sum int64
-	for _, p := range w.probes {
-		value, err := p.cpu(w.scratch)
-		if err != nil {
-			return 0, err
+// cpu reads the CPU clocks of all units, in nanoseconds, one system call per unit.
+func (w *worker) cpu() ([]int64, error) {
+	values := make([]int64, len(w.probes))
+	for i, p := range w.probes {
+		var err error
+		if values[i], err = p.cpu(w.scratch); err != nil {
+			return nil, err
 		}
-		sum += value
 	}
-	return sum, nil
+	return values, nil
 }
 
 // complete reports whether both marks are taken.
@@ -132,16 +131,13 @@ func (w *worker) mark() error {
 	return nil
 }
 
-// readClocks reads every unit's CPU clock, one system call per unit.
+// readClocks reads every unit's CPU clock into a mark.
 func (w *worker) readClocks(m *mark) error {
-	for i, p := range w.probes {
-		value, err := p.cpu(w.scratch)
-		if err != nil {
-			return err
-		}
+	values, err := w.cpu()
+	for i, value := range values {
 		m.units[i].cpu = value
 	}
-	return nil
+	return err
 }
 
 // readAccounts reads everything else that is counted.
@@ -197,7 +193,7 @@ func (w *worker) sample(counted bool, giveUp func() bool) (bool, error) {
 	}
 	w.samples = append(w.samples, lab.UsageSample{
 		Seconds:     time.Since(w.started).Seconds(),
-		CPUSeconds:  time.Duration(cpu - w.startedCPU).Seconds(),
+		CPUSeconds:  time.Duration(sum(cpu) - sum(w.startedCPU)).Seconds(),
 		MemoryBytes: sum(w.current),
 	})
 	return true, nil

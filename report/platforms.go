@@ -29,6 +29,10 @@ func (v view) takesTable() table {
 	if killed {
 		t.Columns = append(t.Columns, numbers("killed, back after"))
 	}
+	noticed := slices.ContainsFunc(v.takes(at), func(p lab.PlatformTake) bool { return p.NoticedSeconds > 0 })
+	if noticed {
+		t.Columns = append(t.Columns, numbers("lost node noticed after"))
+	}
 	for _, p := range v.takes(at) {
 		var size float64
 		for _, image := range p.Images {
@@ -46,6 +50,9 @@ func (v view) takesTable() table {
 			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
 		if killed {
 			row = append(row, seconds(p.BackSeconds))
+		}
+		if noticed {
+			row = append(row, seconds(p.NoticedSeconds))
 		}
 		t.add(row...)
 	}

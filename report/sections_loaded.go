@@ -17,6 +17,7 @@ func (v view) curvesSection() section {
 			"At hollow marks work piled up, so that the time depends on how long the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less than it is asked."}
 	finish, _ := v.finishTime()
 	s.Shown = []table{v.heldTable(), v.capacityTable(), v.curveTable(finish)}
+	s.Folded = []table{v.searchesTable()}
 	for _, kind := range []string{"curve", "throughput", "share"} {
 		for _, m := range v.drawnCurves(kind) {
 			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name, Limit: v.limit(m),
@@ -155,6 +156,6 @@ func (v view) usageSection() section {
 		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor", "memory": "Peak memory"}[kind]
 		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at, Title: title, Label: title + " by unit at " + v.at(at) + ". " + s.Finding, Whole: kind == "cpu"})
 	}
-	s.Folded = append([]table{v.usageTable(at), v.platformTable(at)}, v.otherUsages(at)...)
+	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()}, v.otherUsages(at)...)
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -20,6 +19,9 @@ func (v view) loadTables(full bool) []table {
 		if v.hasCurve(m.Name) && (full || loaded && m.Name == finish.Name) {
 			tables = append(tables, v.curveTable(m))
 		}
+	}
+	if full || v.foreign() {
+		tables = append(tables, v.searchesTable())
 	}
 	if full {
 		for _, quantity := range []string{lab.ResponseTime, lab.ServiceTime, lab.CompletionTime, lab.Staleness} {
@@ -53,39 +55,13 @@ func (v view) heldTable() table {
 		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
 		if r.Trials == 0 {
 			held = toned("not known", toneMuted)
-			t.add(text(r.Variant), text(strconv.FormatFloat(r.Rate, 'g', 4, 64)+"/s"), held, toned(absent, toneMuted), toned(absent, toneMuted))
+			t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, toned(absent, toneMuted), toned(absent, toneMuted))
 			continue
 		}
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
 		}
-		t.add(text(r.Variant), text(strconv.FormatFloat(r.Rate, 'g', 4, 64)+"/s"), held, text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong)))
-	}
-	return t
-}
-
-// capacities are the results of searches, highest first.
-func (v view) capacities() []lab.Result {
-	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
-	found := those(v.Results, func(r lab.Result) bool { return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant) })
-	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
-	return found
-}
-
-// capacityTable shows the highest rates that met the objective.
-func (v view) capacityTable() table {
-	t := table{ID: "capacity", Title: "Capacity", Keys: 1, Note: "highest rate that meets the objective; " + v.sample(),
-		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline), numbers("trials")}}
-	if v.Objective != "" {
-		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
-	}
-	for _, r := range v.capacities() {
-		base := toned("base", toneMuted)
-		if r.Variant != v.Baseline {
-			c, ok := v.ratio(r.Metric, r.Variant, r.Point.Name)
-			base = v.ratioCell(c, ok)
-		}
-		t.add(text(r.Variant), text(r.Point.Name), text(ofResult(r).quantity(r.Unit)), base, text(fmt.Sprint(r.N)))
+		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong)))
 	}
 	return t
 }

@@ -87,6 +87,8 @@ type experiment struct {
 	plan         lab.Plan
 	attempts     map[int]int // attempts already stored, by trial number
 	calibrations []float64   // of all attempts so far, in seconds
+	// lengths are how many times as long as planned the load is by now, by point.
+	lengths map[string]float64
 }
 
 // resume takes over what the store has and returns the numbers of the trials
@@ -251,7 +253,11 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		return trial, nil, fmt.Errorf("observe the host: %w", err)
 	}
 	watch.lap(lab.PhaseCalibration)
-	timeout := time.Duration(e.plan.Study.Design.TrialTimeout * float64(time.Second))
+	times := max(1, e.lengths[planned.Point])
+	if times > 1 {
+		trial.Lengthened = times
+	}
+	timeout := time.Duration(times * e.plan.Study.Design.TrialTimeout * float64(time.Second))
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
 	logs, played, cleanup := e.play(limited, setting, dir, observation, watch, &trial)
@@ -293,7 +299,15 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if err := variant.ScaledBy(deployer); err != nil {
 		return setting{}, fmt.Errorf("variant %s: %w", variant.Name, err)
 	}
-	layout, err := e.System.Layout(variant, point, planned.Seed)
+	system := e.System
+	if times := e.lengths[planned.Point]; times > 1 {
+		longer, can := system.(lab.Lengthenable)
+		if !can {
+			return setting{}, errors.New("design.lengthen: the load of this system lasts as long as its study says: leave it out")
+		}
+		system = longer.Lengthened(times)
+	}
+	layout, err := system.Layout(variant, point, planned.Seed)
 	if err == nil {
 		layout, err = variant.Scale(layout)
 	}

@@ -207,6 +207,32 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	}
 }
 
+// TestASearchIsGatedLoadByLoad: what was withheld in all of it says nothing, and the host may
+// differ by as much more as the bracket is wide.
+func TestASearchIsGatedLoadByLoad(t *testing.T) {
+	p := plan(1)
+	p.Study.Metrics = []lab.Metric{{Name: "most", Quantity: lab.Capacity}}
+	e := experiment{plan: p, calibrations: []float64{1, 1, 1, 1, 1}}
+	search := lab.Search{Loads: []lab.SearchLoad{{Rate: 100, Pass: true}, {Rate: 110}}}
+	for name, c := range map[string]struct {
+		spin      float64
+		disturbed string
+		want      string
+	}{
+		"as ever":      {1, "", ""},
+		"a bit faster": {0.86, "", ""}, // 5 % and 10 %
+		"much faster":  {0.84, "", "the host took -16.0 % time"},
+		"a load":       {1, "withheld", "search, each time that 110/s was played: withheld"},
+	} {
+		search.Loads[1].Disturbed = c.disturbed
+		trial := lab.Trial{Search: &search, Measures: map[string]float64{"most": 100},
+			Conditions: lab.Conditions{StealShare: 0.05, CalibrationBefore: c.spin, CalibrationAfter: c.spin}}
+		if got := e.disturbed(&trial); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &rooms{cancelAt: 2, cancel: cancel}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -57,8 +58,11 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
 		if unit.Name != layout.Lead {
-			ours := slices.ContainsFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
-			all = append(all, lab.FaultTarget{Name: unit.Name, Unit: ours, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
+			target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}}
+			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name }); i >= 0 {
+				target.Unit, target.Group = true, layout.Units[i].Group
+			}
+			all = append(all, target)
 		}
 	}
 	for _, node := range layout.Nodes {
@@ -90,12 +94,10 @@ type metered struct {
 // Harm implements lab.Harmer.
 func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	m.ended = nil
-	if f.Kind.Ends() {
-		m.ended = []string{f.Target}
-	}
-	if placed, is := m.deployment.(lab.Placed); is && f.Kind.Ends() {
-		if units, node := placed.UnitsOn(f.Target); node {
-			m.ended = units
+	placed, onNodes := m.deployment.(lab.Placed)
+	for _, unit := range m.deployment.Units() {
+		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target || onNodes && placed.NodeOf(unit.Name) == f.Target) {
+			m.ended = append(m.ended, unit.Name)
 		}
 	}
 	for _, unit := range m.ended {
@@ -103,7 +105,11 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
-	return m.Harmer.Harm(ctx, f)
+	proof, err := m.Harmer.Harm(ctx, f)
+	if err == nil && f.Kind.Replaces() {
+		err = m.resume()
+	}
+	return proof, err
 }
 
 // Heal implements lab.Harmer.
@@ -111,6 +117,19 @@ func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	if err := m.Harmer.Heal(ctx, f); err != nil {
 		return err
 	}
+	return m.resume()
+}
+
+// Noticed implements lab.Noticer.
+func (m *metered) Noticed(node string) time.Duration {
+	if looks, is := m.deployment.(lab.Noticer); is {
+		return looks.Noticed(node)
+	}
+	return 0
+}
+
+// resume goes on with the new lives of what has ended.
+func (m *metered) resume() error {
 	for _, again := range m.deployment.Units() {
 		if slices.Contains(m.ended, again.Name) {
 			if err := m.metering.Resume(again); err != nil {
@@ -118,6 +137,7 @@ func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 			}
 		}
 	}
+	m.ended = nil
 	return nil
 }
 

@@ -194,3 +194,49 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
 	}
 }
+
+// onNodes is a deployment of units on nodes, to which every fault can be done.
+type onNodes struct {
+	placed
+	lab.Harmer
+}
+
+func (onNodes) Units() []lab.Unit {
+	return []lab.Unit{{Name: "front"}, {Name: "stock"}, {Name: "database"}}
+}
+func (onNodes) Harm(context.Context, lab.Fault) (string, error) { return "done", nil }
+
+// pauses are the units that a meter was told to leave out.
+type pauses struct {
+	lab.Metering
+	units, resumed []string
+}
+
+func (p *pauses) Resume(again lab.Unit) error {
+	p.resumed = append(p.resumed, again.Name)
+	return nil
+}
+
+func (p *pauses) Suspend(unit string) error {
+	p.units = append(p.units, unit)
+	return nil
+}
+
+// TestWhatAFaultEndsIsNotMetered: a unit, or all that are on a node and not the node.
+func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
+	for target, want := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"}, "node-3": nil} {
+		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2", "database": "node-2"}}}
+		var suspended pauses
+		m := metered{Harmer: o, deployment: o, metering: &suspended}
+		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultKill, Target: target}); err != nil || !slices.Equal(suspended.units, want) {
+			t.Errorf("kill:%s ends %v (%v), want %v", target, suspended.units, err, want)
+		}
+		if len(suspended.resumed) > 0 {
+			t.Errorf("kill:%s: %v are metered before they are there again", target, suspended.resumed)
+		}
+		suspended = pauses{}
+		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultDrain, Target: target}); err != nil || !slices.Equal(suspended.resumed, want) {
+			t.Errorf("drain:%s: %v are metered again (%v), want %v: they are elsewhere", target, suspended.resumed, err, want)
+		}
+	}
+}

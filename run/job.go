@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -56,6 +57,9 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	metering := j.watchPlatform(ctx, units)
 	played.Platform = metering.cost
 	j.lap(lab.PhaseReady)
+	if err := j.rest(ctx); err != nil {
+		return played, endOr(ctx, j.Deployment, err)
+	}
 	before, err := readClocks(ctx, j.Deployment)
 	if err == nil && j.Profiler != nil {
 		err = played.profile.begin(j)
@@ -79,14 +83,8 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if stopped != nil {
 		return played, fmt.Errorf("meter: %w", stopped)
 	}
-	played.Used = used
-	if accounted, is := j.Deployment.(lab.Accounted); is {
-		said, note := accounted.Accounts(begun, time.Now())
-		played.Used.Platform = said
-		if note != "" {
-			played.Used.Notes = append(played.Used.Notes, note)
-		}
-	}
+	played.Used = j.withAccounts(used, begun)
+	played.Used.Nodes = nodesOf(used.Units, j.Deployment)
 	after, err := readClocks(ctx, j.Deployment)
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, err)
@@ -100,6 +98,20 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	played.Reports, err = j.Deployment.Reports(ctx)
 	j.lap(lab.PhaseReports)
 	return played, err
+}
+
+// withAccounts adds what the deployment's platform itself says of its units since the job began.
+func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
+	accounted, is := j.Deployment.(lab.Accounted)
+	if !is {
+		return used
+	}
+	said, note := accounted.Accounts(begun, time.Now())
+	used.Platform = said
+	if note != "" {
+		used.Notes = append(used.Notes, note)
+	}
+	return used
 }
 
 // withArrivals does something while it notes the replicas that the platform adds, and has the
@@ -123,6 +135,22 @@ func (j Job) withArrivals(ctx context.Context, metering lab.Metering, begun time
 	err := do(ctx)
 	stop()
 	return errors.Join(err, <-watched)
+}
+
+// rest lets the meter see what the units use while nobody asks anything of them, as long as
+// the lead unit wants. A generator alone has nobody to be asked.
+func (j Job) rest(ctx context.Context) error {
+	lead := slices.IndexFunc(j.Layout.Units, func(u lab.UnitSpec) bool { return u.Name == j.Layout.Lead })
+	if lead < 0 || len(j.Layout.Units) == 1 || j.Layout.Units[lead].Rest == 0 {
+		return nil
+	}
+	defer j.lap(lab.PhaseIdle)
+	select {
+	case <-time.After(j.Layout.Units[lead].Rest):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (j Job) lap(phase lab.PhaseName) {

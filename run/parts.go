@@ -7,8 +7,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts are the picture of a layout's architecture, the units by their roles.
-func (s Services) parts(layout lab.Layout) []lab.Part {
+// parts are the picture of a layout's architecture, the units by their roles, each on the
+// node where its deployment has placed it.
+func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part {
+	nodeOf := func(string) string { return "" }
+	if placed, is := deployment.(lab.Placed); is {
+		nodeOf = placed.NodeOf
+	}
 	roles := map[string]string{} // by name of unit
 	for _, unit := range layout.Units {
 		roles[unit.Name] = unit.Role
@@ -21,8 +26,8 @@ func (s Services) parts(layout lab.Layout) []lab.Part {
 		}
 		part := &all[i]
 		part.Units++
-		if unit.Node != "" && !slices.Contains(strings.Split(part.Node, ", "), unit.Node) {
-			part.Node = strings.TrimPrefix(part.Node+", "+unit.Node, ", ")
+		if node := nodeOf(unit.Name); node != "" && !slices.Contains(strings.Split(part.Node, ", "), node) {
+			part.Node = strings.TrimPrefix(part.Node+", "+node, ", ")
 		}
 		for _, use := range usesOf(unit, layout) {
 			to := use.To
@@ -35,9 +40,9 @@ func (s Services) parts(layout lab.Layout) []lab.Part {
 		}
 	}
 	for _, spec := range layout.Services {
-		part := lab.Part{Name: spec.Name, Service: spec.Kind, Node: spec.Node}
-		if _, has := s[spec.Name].Server(); has {
-			part.Units = 1
+		part := lab.Part{Name: spec.Name, Service: spec.Kind}
+		if server, has := s[spec.Name].Server(); has {
+			part.Units, part.Node = 1, nodeOf(server.Name)
 		}
 		_, part.Embedded = s[spec.Name].(lab.EmbeddedService)
 		all = append(all, part)

@@ -10,7 +10,7 @@ import (
 // server is a service with a server of its own; files is one without.
 type server struct{ lab.Service }
 
-func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, true }
+func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{Name: "database-server"}, true }
 
 type files struct{ lab.Service }
 
@@ -18,17 +18,26 @@ func (files) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, false }
 func (files) Embedded()                    {}
 func (files) Folder() string               { return "" }
 
+// placed is a deployment of which only is known where its units are.
+type placed struct {
+	lab.Deployment
+	nodes map[string]string
+}
+
+func (p placed) NodeOf(unit string) string { return p.nodes[unit] }
+
 func TestPartsOfALayout(t *testing.T) {
 	layout := lab.Layout{
-		Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb", Node: "front"}, {Name: "documents", Kind: "sqlite"}},
+		Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"}, {Name: "documents", Kind: "sqlite"}},
 		Units: []lab.UnitSpec{
-			{Name: "shop-1", Role: "shop", Peers: []string{"shop-2"}, Node: "front"},
-			{Name: "shop-2", Role: "shop", Peers: []string{"shop-1"}, Node: "back"},
+			{Name: "shop-1", Role: "shop", Peers: []string{"shop-2"}},
+			{Name: "shop-2", Role: "shop", Peers: []string{"shop-1"}},
 			{Name: "balancer", Role: "balancer", Foreign: true, Peers: []string{"shop-1", "shop-2"}},
 			{Name: "generator", Role: "generator", Peers: []string{"shop-1"}, Uses: []lab.Use{{To: "balancer", How: "requests"}}},
 		},
 	}
-	got := Services{"database": server{}, "documents": files{}}.parts(layout)
+	got := Services{"database": server{}, "documents": files{}}.parts(layout,
+		placed{nodes: map[string]string{"shop-1": "front", "shop-2": "back", "database-server": "front"}})
 	withTraffic(got, []lab.Traffic{
 		{From: "shop", To: "database", What: "statements", PerOperation: 2},
 		{From: "shop", To: "database", What: "statements", PerOperation: 3}, // of the other one

@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +18,6 @@ type looks struct {
 	within time.Duration     // 0: no limit
 	block  int               // the last one that was looked before
 	known  map[string]string // verdicts that were told, by question
-	trials int               // that were found to be needed since it began
 	over   bool              // the time is up
 	goesOn func(lab.PlannedTrial) bool
 }
@@ -48,7 +49,6 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.over || !l.goesOn(planned) {
 		return false, nil
 	}
-	l.trials++
 	return true, nil
 }
 
@@ -75,11 +75,22 @@ func (l *looks) look(block int) error {
 			before = append(before, trial)
 		}
 	}
+	l.lengthen(l.Stopping.Lengths(before))
 	l.tell(l.Stopping.Answers(before))
 	if l.stops() && block > lab.FirstLook {
 		l.ask(before)
 	}
 	return nil
+}
+
+// lengthen makes trials longer from now on at the points at which they are not steady.
+func (l *looks) lengthen(lengths map[string]float64) {
+	for _, point := range slices.Sorted(maps.Keys(lengths)) {
+		if times := lengths[point]; times > max(1, l.lengths[point]) {
+			l.Progress.Note(fmt.Sprintf("not steady at %s: from block %d on load and warm-up last %g times as long as planned, and shorter trials there do not count", point, l.block, times))
+		}
+	}
+	l.lengths = lengths
 }
 
 // mostTold bounds how many answers one line gives.
@@ -112,27 +123,26 @@ func (l *looks) tell(answers []lab.Answer) {
 func (l *looks) ask(before []lab.Trial) {
 	block := l.block
 	l.goesOn = l.Stopping.Needed(before)
-	planned, open := 0, 0
+	planned, open := 0, []lab.PlannedTrial{}
 	for _, p := range l.plan.Trials {
 		if p.Block == block {
 			planned++
 			if l.goesOn(p) {
-				open++
+				open = append(open, p)
 			}
 		}
 	}
-	if open == 0 {
+	if len(open) == 0 {
 		l.end("All is decided")
 		return
 	}
-	if l.trials > 0 && l.within > 0 {
-		took := time.Since(l.began)
-		if next := took / time.Duration(l.trials) * time.Duration(open); took+next > l.within {
+	if l.within > 0 {
+		if next := l.reckon(open, before); time.Since(l.began)+next > l.within {
 			l.end(fmt.Sprintf("Block %d would take about %v, more than is left of %v (--resume goes on)", block, next.Round(time.Second), l.within))
 			return
 		}
 	}
-	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, open, planned))
+	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, len(open), planned))
 }
 
 // end has no further trial played, and says why.

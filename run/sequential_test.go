@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ type decides struct {
 	after map[string]int
 	asked []int // the last block that each question knew of
 	known func(last int) []lab.Answer
+	// lengths are those of the blocks behind the last one that was played.
+	lengths func(last int) map[string]float64
 }
 
 func (d *decides) Answers(played []lab.Trial) []lab.Answer {
@@ -22,6 +25,13 @@ func (d *decides) Answers(played []lab.Trial) []lab.Answer {
 		return nil
 	}
 	return d.known(played[len(played)-1].Block)
+}
+
+func (d *decides) Lengths(played []lab.Trial) map[string]float64 {
+	if d.lengths == nil {
+		return nil
+	}
+	return d.lengths(played[len(played)-1].Block)
 }
 
 func (d *decides) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
@@ -135,16 +145,119 @@ func TestTheEndOfTheTime(t *testing.T) {
 	if len(r.saved) != 0 || !slices.Contains(r.notes, "The 1ns are over (--resume goes on): nothing more is played.") {
 		t.Errorf("%d trials, notes %q", len(r.saved), r.notes)
 	}
-	// A block that cannot be done in what is left is not begun.
-	l := looks{experiment: &experiment{Conductor: &c, plan: p}, began: timeAgo(50), within: seconds(60), trials: 5}
-	if needed, err := l.needed(lab.PlannedTrial{Number: 7, Block: 4, Variant: "a", Point: "s1"}); needed || err != nil {
-		t.Errorf("a block of about 20 s is begun with 10 s left: %v, %v", needed, err)
+}
+
+// TestABlockThatCannotBeDoneInTimeIsNotBegun: it takes as long as its trials took before, all
+// attempts together, and longer where loads have been made longer since.
+func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
+	took := func(number, attempt int, variant string, lengthened, job float64) lab.Trial {
+		return lab.Trial{Number: number, Attempt: attempt, Block: 3, Variant: variant, Point: lab.Point{Name: "s1"}, Lengthened: lengthened,
+			Phases: []lab.Phase{{Name: lab.PhaseStart, Seconds: 1}, {Name: lab.PhaseReady, Seconds: 1}, {Name: lab.PhaseJob, Seconds: job}}}
 	}
-	if last := r.notes[len(r.notes)-1]; last != "Block 4 would take about 20s, more than is left of 1m0s (--resume goes on): nothing more is played." {
-		t.Errorf("note %q", last)
+	for name, c := range map[string]struct {
+		played  float64 // how many times as long as planned
+		lengths map[string]float64
+		want    string
+	}{
+		"as planned":    {0, nil, "20s"}, // 8 s of a, and twice 6 s of b
+		"twice as long": {0, map[string]float64{"s1": 2}, "37s"},
+		"as before":     {2, map[string]float64{"s1": 2}, "20s"},
+		"of others":     {0, map[string]float64{"s2": 2}, "20s"},
+	} {
+		r := &rooms{saved: []lab.Trial{took(5, 1, "a", c.played, 6), took(6, 1, "b", c.played, 4), took(6, 2, "b", c.played, 4)}}
+		conductor := r.conductor(t)
+		conductor.Stopping = &decides{after: map[string]int{"a": 9, "b": 9}, lengths: func(int) map[string]float64 { return c.lengths }}
+		p := blocks(5)
+		l := looks{experiment: &experiment{Conductor: &conductor, plan: p}, began: timeAgo(50), within: seconds(60)}
+		if needed, err := l.needed(p.Trials[6]); needed || err != nil {
+			t.Errorf("%s: a block is begun with 10 s left: %v, %v", name, needed, err)
+		}
+		if last := r.notes[len(r.notes)-1]; last != "Block 4 would take about "+c.want+", more than is left of 1m0s (--resume goes on): nothing more is played." {
+			t.Errorf("%s: note %q, want %s", name, last, c.want)
+		}
+		l = looks{experiment: l.experiment, began: timeAgo(20), within: seconds(60), goesOn: l.goesOn, known: map[string]string{}}
+		if needed, err := l.needed(p.Trials[6]); !needed || err != nil {
+			t.Errorf("%s: a block is not begun with 40 s left: %v, %v", name, needed, err)
+		}
 	}
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func timeAgo(n int) time.Time { return time.Now().Add(-seconds(n)) }
+
+// longer is a system whose load can be made longer.
+type longer struct {
+	*rooms
+	times float64
+}
+
+func (l longer) Lengthened(times float64) lab.System { return longer{l.rooms, times} }
+
+func (l longer) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
+	layout, err := l.rooms.Layout(v, p, seed)
+	if l.times > 1 {
+		layout.Lead += fmt.Sprintf(", %g times", l.times)
+	}
+	return layout, err
+}
+
+// TestTrialsBecomeLongerAsTheRuleSays: from the block on before which it does, and again
+// after an interruption.
+func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
+	r := &rooms{}
+	rule := &decides{lengths: func(last int) map[string]float64 { return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]} }}
+	c := r.conductor(t)
+	c.System, c.Stopping = longer{rooms: r}, rule
+	p := blocks(5)
+	p.Study.Design.Until, p.Trials = "", p.Trials[:7]
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	p.Trials = blocks(5).Trials
+	if err := c.Play(t.Context(), p); err != nil { // goes on in the middle of block 4
+		t.Fatal(err)
+	}
+	var lengths []float64
+	for _, trial := range r.saved {
+		lengths = append(lengths, trial.Lengthened)
+	}
+	if want := []float64{0, 0, 0, 0, 2, 2, 2, 2, 4, 4}; !slices.Equal(lengths, want) {
+		t.Errorf("trials last %v times as long as planned, want %v", lengths, want)
+	}
+	if got := r.played[7]; got != "b at s1, 2 times" {
+		t.Errorf("the eighth trial is %q", got)
+	}
+	if notes := strings.Join(r.notes, "\n"); !strings.Contains(notes, "not steady at s1: from block 3 on load and warm-up last 2 times as long as planned") {
+		t.Errorf("notes: %s", notes)
+	}
+	c.System = r
+	p.Trials = append(p.Trials, lab.PlannedTrial{Number: 11, Block: 5, Variant: "a", Point: "s1"})
+	if err := c.Play(t.Context(), p); err == nil || !strings.Contains(err.Error(), "design.lengthen") {
+		t.Errorf("a system whose load cannot be made longer: %v", err)
+	}
+}
+
+// reliefs is a system that says of every load when it was relieved.
+type reliefs struct{ *rooms }
+
+func (reliefs) Measure(context.Context, lab.Variant, lab.Point, lab.Metered, lab.Leftover) (lab.Measured, error) {
+	return lab.Measured{Values: map[string]float64{lab.Relief: 0, "goodput": 1}}, nil
+}
+
+// TestReliefIsOfWhatScales: in a study in which nothing does it is no news.
+func TestReliefIsOfWhatScales(t *testing.T) {
+	for scaled, want := range map[bool]int{false: 1, true: 2} {
+		r := &rooms{}
+		c := r.conductor(t)
+		c.System = reliefs{r}
+		e := experiment{Conductor: &c, plan: plan(1)}
+		if scaled {
+			e.plan.Study.Variants[1].Autoscale = map[string]lab.Autoscale{"front": {Max: 2, CPU: 0.5}}
+		}
+		var trial lab.Trial
+		if err := e.measure(t.Context(), setting{}, lab.Leftover{}, &trial); err != nil || len(trial.Measures) != want {
+			t.Errorf("a variant that scales: %v; measures %v, %v", scaled, trial.Measures, err)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, fullDisk(e.Scratch, err), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(s.layout, s.deployer), services.parts(s.layout)
+	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(s.layout, s.deployer), services.parts(s.layout, deployment)
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
@@ -92,7 +92,10 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
 	trial.WarmUp, trial.Network, trial.ByOperation = found.WarmUp, found.Network, found.Operations
-	trial.Remarks = found.Remarks
+	trial.Remarks, trial.Search = found.Remarks, found.Search
+	if !slices.ContainsFunc(e.plan.Study.Variants, func(v lab.Variant) bool { return len(v.Autoscale) > 0 }) {
+		delete(trial.Measures, lab.Relief) // nothing scales that could relieve
+	}
 	withTraffic(trial.Parts, found.Traffic)
 	withholdByClocks(trial, e.plan.Study.Metrics)
 	return err
@@ -106,7 +109,7 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 	case trial.Audit.Verdict != lab.AuditValid:
 		trial.Reason = fmt.Sprintf("audit %s: %v", trial.Audit.Verdict, trial.Audit.Problems)
 	default:
-		trial.Reason = e.disturbed(trial.Conditions)
+		trial.Reason = e.disturbed(trial)
 	}
 	trial.Valid = trial.Reason == ""
 }
@@ -114,10 +117,20 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 // minCalibrations is how many calibrations make a median worth comparing with.
 const minCalibrations = 5
 
-// disturbed says how the host spoilt the trial, or "".
-func (e *experiment) disturbed(c lab.Conditions) string {
-	gates := e.plan.Study.Design.Gates
-	if c.StealShare > gates.MaxStealShare {
+// disturbed says how the host spoilt the trial, or "". A search has played the loads again
+// during which too much was withheld. Its result is a bracket, so that the host may
+// differ by as much more as that is wide.
+func (e *experiment) disturbed(trial *lab.Trial) string {
+	gates, c := e.plan.Study.Design.Gates, trial.Conditions
+	if s := trial.Search; s != nil {
+		for _, load := range s.Loads {
+			if load.Disturbed != "" {
+				return fmt.Sprintf("search, each time that %g/s was played: %s", load.Rate, load.Disturbed)
+			}
+		}
+		capacity, _ := lab.FindMetric(e.plan.Study.AllMetrics(), lab.Capacity, 0, "")
+		gates.MaxCalibrationDrift += s.Width(trial.Measures[capacity.Name])
+	} else if c.StealShare > gates.MaxStealShare {
 		return fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
 			100*c.StealShare, 100*gates.MaxStealShare)
 	}

@@ -90,6 +90,10 @@ install_servers() {
   if [[ " ${servers[*]} " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
     servers+=(docker-cli)
   fi
+  # Tests start an sshd of their own: none of this machine's begins to listen for them.
+  if [[ " ${servers[*]} " == *" openssh-server "* ]]; then
+    mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run
+  fi
   local server # one by one: what one of them lacks must not keep the others away
   for server in "${servers[@]}"; do
     apt-get install -y -qq --no-install-recommends "$server" >&2 ||
@@ -162,6 +166,7 @@ case "${1:-}" in
     serve keepalived keepalived
     serve nginx nginx-light
     serve glusterd glusterfs-server # brings the client too
+    serve sshd openssh-server
     serve dockerd docker.io
     docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's
@@ -169,6 +174,7 @@ case "${1:-}" in
     ;;
   cluster)
     serve ip iproute2
+    serve sshd openssh-server
     serve dockerd docker.io
     serve iptables iptables
     serve etcd etcd-server

@@ -70,8 +70,14 @@ func unitsCSV(metered lab.Metered) []byte {
 	rows := [][]string{{
 		"unit", "role", "pid", "cpu_seconds", "user_seconds", "system_seconds", "voluntary_context_switches",
 		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes", "written_bytes",
-		"process", "processes", "received_bytes", "sent_bytes",
+		"process", "processes", "received_bytes", "sent_bytes", "idle_cores",
 	}}
+	idle := func(cores float64) string {
+		if metered.IdleSeconds == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(cores, 'f', 6, 64)
+	}
 	for _, u := range metered.Units {
 		cell := func(quantity, text string) string {
 			if _, missing := u.Unavailable[quantity]; missing {
@@ -88,7 +94,7 @@ func unitsCSV(metered lab.Metered) []byte {
 			cell("threads", strconv.Itoa(u.Threads)),
 			cell("peak_memory_bytes", whole(u.PeakMemoryBytes)), cell("mean_memory_bytes", whole(u.MeanMemoryBytes)),
 			cell("read_bytes", whole(u.ReadBytes)), cell("written_bytes", whole(u.WrittenBytes)),
-			"", "", "", "",
+			"", "", "", "", idle(u.IdleCores),
 		})
 		for _, p := range metered.Processes {
 			if p.Unit != u.Unit.Name {
@@ -96,7 +102,7 @@ func unitsCSV(metered lab.Metered) []byte {
 			}
 			rows = append(rows, []string{
 				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", whole(p.PeakMemoryBytes), "", whole(p.ReadBytes), whole(p.WrittenBytes),
-				p.Name, strconv.Itoa(p.Processes), whole(p.ReceivedBytes), whole(p.SentBytes),
+				p.Name, strconv.Itoa(p.Processes), whole(p.ReceivedBytes), whole(p.SentBytes), "",
 			})
 		}
 	}

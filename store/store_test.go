@@ -100,17 +100,18 @@ func TestTrialsComeBackInPlayingOrder(t *testing.T) {
 func TestUnitsAndSeriesAreTables(t *testing.T) {
 	f := create(t)
 	saved := trial(1, 1, true)
-	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12}, Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, Unavailable: map[string]string{"user_seconds": "too short"}}}}
+	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12}, Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, IdleCores: 0.125, Unavailable: map[string]string{"user_seconds": "too short"}}}}
 	saved.Metered.Processes = []lab.ProcessUsage{
 		{Unit: "other", Name: "sh"},
 		{Unit: "core", Name: "java server.jar", Processes: 2, CPUSeconds: 0.125, PeakMemoryBytes: 7, ReadBytes: 5, WrittenBytes: 6, ReceivedBytes: 3, SentBytes: 4},
 	}
+	saved.Metered.IdleSeconds = 0.2
 	saved.Metered.Samples = []lab.UsageSample{{Seconds: 0.5, CPUSeconds: 0.25, MemoryBytes: 4096}}
 	if err := f.Save(saved, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"units.csv":  "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,\ncore,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4",
+		"units.csv":  "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\ncore,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
 		"series.csv": "0.500000000,0.250000000,4096",
 	} {
 		data, err := os.ReadFile(f.Path("trials/0001/" + name))

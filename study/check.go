@@ -125,9 +125,10 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
-	if len(v.Replicas)+len(v.Limits)+len(v.Autoscale) > 0 && f.info.Foreign {
-		r.Problem(line, "variant %s: replicas and limits of a system that is not Cleave's are the matter of who runs it", v.Name)
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 && f.info.Foreign {
+		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter of who runs it", v.Name)
 	}
+	checkNodes(r, line, *v)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}

@@ -64,7 +64,7 @@ func TestMistakesInFaults(t *testing.T) {
 			"  - {kill: orders, after: soon}\n  - {kil: orders, after: 1s}\n  - {kill: orders, after: 20s}\n", true,
 			[]string{
 				`x.yaml:10: after is "soon", expected a time span`, `x.yaml:11: fault has no key "kil" (did you mean "kill"?)`,
-				`x.yaml:11: fault needs one of the keys [kill restart pause cut slow fill]`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
+				`x.yaml:11: fault needs one of the keys [kill restart pause cut slow fill drain update]`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
 			},
 		},
 		"two in one":      {"  - {kill: orders, pause: orders, after: 1s}\n", true, []string{"x.yaml:10: fault is both kill and pause: make two of it"}},

@@ -27,9 +27,11 @@ const (
 	MaxBlocks   = 1000
 	maxClaims   = 200
 	maxRepeats  = 10
-	maxWarmups  = 10
-	maxScale    = 1000
-	maxVotes    = 9
+	// MostLengthened is how many times as long as planned a load can become.
+	MostLengthened = 16
+	maxWarmups     = 10
+	maxScale       = 1000
+	maxVotes       = 9
 	// leastResolution of a search, as a ratio.
 	leastResolution = 1.002
 )
@@ -43,6 +45,7 @@ type File struct {
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
 	optional map[string]bool
+	deployed deployed
 	way      way  // none where it names no variants
 	planned  bool // the study was resolved: twins are variants, levels are scaled
 }
@@ -84,7 +87,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if root == nil {
 		return nil, r.Problems.OrNil()
 	}
-	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}}
+	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}, deployed: newDeployed()}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
@@ -145,9 +148,12 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"deployment":   r.text("deployment", &v.Deployment),
 			"summary":      r.text("summary", &v.Summary),
 			"points":       r.texts("points", &v.Points),
-			"knobs":        func(n *yaml.Node) { v.Knobs = r.knobs(n) },
+			"knobs":        func(n *yaml.Node) { v.Knobs = r.named(n, "knob") },
 			"replicas":     func(n *yaml.Node) { v.Replicas = r.replicas(n) },
 			"limits":       func(n *yaml.Node) { v.Limits = r.limits(n) },
+			"nodes":        func(n *yaml.Node) { v.Nodes = r.named(n, "node") },
+			"deployed":     func(n *yaml.Node) { f.readDeployed(r, n, v.Name) },
+			"only":         func(n *yaml.Node) { f.readOnly(r, n, v.Name) },
 			"autoscale":    func(n *yaml.Node) { v.Autoscale = r.autoscale(n) },
 			"network": func(n *yaml.Node) {
 				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay), "rate": r.rate("rate", &v.Network.Rate)})
@@ -203,14 +209,15 @@ func (r *reader) limits(node *yaml.Node) map[string]lab.Limits {
 // maxProcessors is more than any host has.
 const maxProcessors = 10_000
 
-func (r *reader) knobs(node *yaml.Node) map[string]string {
-	knobs := map[string]string{}
-	r.pairs(node, "knobs", func(key, value *yaml.Node) {
-		var setting string
-		r.text("knob "+key.Value, &setting)(value)
-		knobs[key.Value] = setting
+// named reads texts by names; what is one of them, for messages.
+func (r *reader) named(node *yaml.Node, what string) map[string]string {
+	texts := map[string]string{}
+	r.pairs(node, what+"s", func(key, value *yaml.Node) {
+		var one string
+		r.text(what+" "+key.Value, &one)(value)
+		texts[key.Value] = one
 	})
-	return knobs
+	return texts
 }
 
 func (f *File) readPoints(r *reader, node *yaml.Node) {

@@ -20,11 +20,13 @@ const maxTrials = 100_000
 
 // Options are what the command line changes in a study. Nil changes nothing.
 type Options struct {
-	Quick  bool
-	Scale  *float64 // multiplies scaled parameters
-	Blocks *int
-	Points []string
-	Seed   *uint64
+	Quick bool
+	// NoGates lets trials count whatever the host did.
+	NoGates bool
+	Scale   *float64 // multiplies scaled parameters
+	Blocks  *int
+	Points  []string
+	Seed    *uint64
 	// Deployment takes the place of that of every variant; empty: each keeps its own.
 	Deployment string
 	// Profiled is in how many blocks every variant is also profiled.
@@ -69,31 +71,14 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			return s, Problems{{File: f.Path, Message: err.Error()}}
 		}
 	}
-	if o.Blocks != nil {
-		s.Design.Blocks = *o.Blocks
-	}
-	if s.Design.Blocks < 1 || s.Design.Blocks > MaxBlocks {
-		return s, Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, MaxBlocks)}}
-	}
-	if o.Seed != nil {
-		s.Design.Seed = *o.Seed
-	}
-	if o.Profiled != nil {
-		s.Design.ProfiledBlocks = *o.Profiled
-	}
-	if err := Profile(&s); err != nil {
-		return s, Problems{{File: f.Path, Message: err.Error()}}
+	if err := f.redesign(&s, o); err != nil {
+		return s, err
 	}
 	var err error
 	if s.Variants, err = f.turn(s.Variants, o.Knobs); err != nil {
 		return s, err
 	}
-	if o.Deployment != "" {
-		s.Variants = slices.Clone(s.Variants)
-		for i := range s.Variants {
-			s.Variants[i].Deployment = o.Deployment
-		}
-	}
+	f.deploy(&s, o.Deployment)
 	if err := f.leaveOut(&s, o); err != nil {
 		return s, err
 	}
@@ -107,6 +92,29 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	s.Trends = chooseTrends(s)
 	f.takeSteps(&s)
 	return s, nil
+}
+
+// redesign applies the options that say how a study is played.
+func (f *File) redesign(s *lab.Study, o Options) error {
+	if o.Blocks != nil {
+		s.Design.Blocks = *o.Blocks
+	}
+	if s.Design.Blocks < 1 || s.Design.Blocks > MaxBlocks {
+		return Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, MaxBlocks)}}
+	}
+	if o.Seed != nil {
+		s.Design.Seed = *o.Seed
+	}
+	if o.Profiled != nil {
+		s.Design.ProfiledBlocks = *o.Profiled
+	}
+	if err := Profile(s); err != nil {
+		return Problems{{File: f.Path, Message: err.Error()}}
+	}
+	if o.NoGates {
+		WithoutGates(s)
+	}
+	return nil
 }
 
 // knobRuntime is the knob that Options.Runtimes chooses by.
@@ -125,6 +133,7 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		if o.Quick && len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) {
 			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
 		}
+		err = cmp.Or(err, f.deployed.refuses(v))
 		unasked := err != nil
 		if f.optional[v.Name] && o.Missing != nil {
 			err = cmp.Or(err, o.Missing(v))

@@ -38,3 +38,48 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,", `b: {architecture: stand, limits: {all: {cpu: 1}}, nodes: {door: yard},
+    deployed: {swarm: {replicas: {till: 2}, limits: {till: {cpu: 0.5}}, nodes: {till: street}}},`, 1)
+	text = strings.Replace(text, "variants:\n", "variants:\n  far: {architecture: stand, only: [swarm, kubernetes]}\n", 1)
+	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := file.Resolve(study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := here.Variant("b")
+	if len(b.Replicas) != 0 || len(b.Limits) != 1 || len(b.Nodes) != 1 || b.Nodes["door"] != "yard" {
+		t.Errorf("as processes: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
+	}
+	if a := here.Absent; len(a) != 2 || a[1].Name != "far" || !a[1].Unasked || a[1].Reason != "it is played with --deploy swarm or kubernetes only" {
+		t.Errorf("as processes %+v are left out, want c, which cannot be, and far", a)
+	}
+	there, err := file.Resolve(study.Options{Deployment: lab.Swarm})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ = there.Variant("b")
+	if b.Replicas["till"] != 2 || b.Limits["till"].CPU != 0.5 || b.Limits[lab.AllUnits].CPU != 1 || b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {
+		t.Errorf("on a swarm: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
+	}
+	if want := "; on swarm: 2 x till; till: 0.5 processors; till on street"; !strings.HasSuffix(b.Summary, want) {
+		t.Errorf("its summary is %q, want %q at its end", b.Summary, want)
+	}
+	if _, far := there.Variant("far"); !far || len(there.Absent) != 1 {
+		t.Errorf("on a swarm %+v are left out", there.Absent)
+	}
+	for right, wrong := range map[string]string{
+		"only: [swarm,":  "only: [swam,",
+		"{swarm: ":       "{moon: ",
+		"nodes: {till: ": "nodes: {till: ../",
+		"{door: yard}":   "{door: UP}",
+	} {
+		if _, err := study.Parse("kiosk.yaml", []byte(strings.Replace(text, right, wrong, 1)), kiosk()); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}

@@ -143,6 +143,7 @@ func (f *File) checkDesign(r *reader) {
 	if d.Until != "" {
 		limit("design.blocks, where data are looked at as they come,", float64(d.Blocks), lab.FirstLook+1, lab.MostLooked)
 	}
+	limit("design.lengthen", d.Lengthen, 0, MostLengthened)
 	limit("design.within_seconds", d.Within, 0, longest)
 	limit("design.trial_timeout_seconds", d.TrialTimeout, 1e-9, longest)
 	limit("design.gates.max_steal_share", d.Gates.MaxStealShare, 0, 1)

@@ -18,8 +18,11 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
+	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -69,7 +72,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 		if err != nil {
 			return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
 		}
-		generator.secrets = secrets
+		generator.secrets, generator.maxSteal = secrets, plan.Study.Design.Gates.MaxStealShare
 		c.generator, c.load = generator, *plan.Study.Load
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
@@ -147,14 +150,29 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
+	hosts, err := usersHosts()
+	if err != nil {
+		return nil, err
+	}
 	processes := process.New(units, []string{own, janitorName}, []string{own, keeperName}, label)
+	services, err := swarmDeployer(processes, units, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label, users),
-		lab.Swarm:        swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm)),
-	}, nil
+		lab.Swarm:        services,
+		lab.SSH:          ssh.New(processes, units, hostAgent(own), label, hosts, meter.New()),
+	}, err
+}
+
+// swarmDeployer is that of the swarm that the user names, or of a private one.
+func swarmDeployer(processes *process.Deployer, units, label string) (lab.Deployer, error) {
+	named, err := usersSwarm()
+	if err != nil || named == nil {
+		return swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm)), err
+	}
+	return swarmusers.New(processes, units, filepath.Join(units, lab.StarterProgram), label, named), nil
 }
 
 // isTerminal reports whether w is a terminal that people look at.

@@ -30,7 +30,6 @@ type bottleneckFlags struct {
 	duration     time.Duration
 	warmUp       warmUp
 	margin       float64
-	noGates      bool
 }
 
 // underLoad is a system that is loaded, and measures that itself.
@@ -120,8 +119,7 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.P
 		Load:    &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds()},
 	}
 	if f.noGates {
-		s.Load.Lateness = bearable
-		s.Notes = append(s.Notes, "Trials counted whatever else the host did.")
+		study.WithoutGates(&s)
 	}
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
@@ -200,9 +198,6 @@ func (f *bottleneckFlags) design(seedGiven bool) lab.Design {
 	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{"base"}
 	if seedGiven {
 		d.Seed = f.seed
-	}
-	if f.noGates {
-		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
 	}
 	return d
 }

@@ -69,7 +69,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	})
 	registerBackings(command, &flags.backings)
 	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
-	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause or cut, TARGET a unit, database, broker, documents\nor every-unit; may be repeated")
+	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause, cut, slow, fill, update, or drain of a node, TARGET a unit,\ndatabase, broker, documents, a node or every-unit; may be repeated")
 	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil, "have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
 	command.Flags().StringToStringVar(&flags.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list); may be repeated")
 	registerDeploy(command, &flags.deploy)

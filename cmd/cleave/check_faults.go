@@ -22,10 +22,12 @@ const (
 	firstFault = 1.0
 	// unitReturns, serviceReturns and nodeReturns are how long a restart may take before the load
 	// could be over too early for the next fault, in seconds. RabbitMQ takes five, a node
-	// of Kubernetes with ten pods as long.
+	// of Kubernetes with ten pods, or one that is emptied, as long.
 	unitReturns    = 1.5
 	serviceReturns = 10.0
 	nodeReturns    = 15.0
+	// updateReturns is how long the replacement of one replica may take.
+	updateReturns = 8.0
 	// loadAfter is how long the load goes on after the last restart, in seconds.
 	loadAfter = 1.0
 	// faultyRate bounds the operations per second of a check with faults. Those that are
@@ -181,12 +183,21 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 		n := float64(len(layout.Units) - 1) // one leads
 		return f.After + n*(f.Heal+unitReturns) + max(n-1, 0)*f.Heal
 	}
+	if f.Kind == lab.FaultUpdate {
+		replicas := 0.0
+		for _, unit := range layout.Units {
+			if unit.Name == f.Target || unit.Group == f.Target {
+				replicas++
+			}
+		}
+		return f.After + max(replicas, 1)*updateReturns
+	}
 	for _, service := range layout.Services {
 		if service.Name == f.Target {
 			return f.After + f.Heal + serviceReturns
 		}
 	}
-	if _, is := layout.Node(f.Target); is && f.Kind.Ends() {
+	if _, is := layout.Node(f.Target); is && (f.Kind.Ends() || f.Kind.Replaces()) {
 		return f.After + f.Heal + nodeReturns
 	}
 	return f.After + f.Heal + unitReturns

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
+	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 )
@@ -162,15 +163,19 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		users, err := kubernetes.FromEnvironment(func(name string) (string, bool) {
-			return map[string]string{kubernetes.ConfigVariable: config}[name], name != kubernetes.RegistryVariable
+			return map[string]string{kubernetes.ConfigVariable: config}[name], name != registry.Variable
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard := clusterGuard(users)
+		there := ownedPods(users)
+		guard, err := there.guard()
+		if err != nil {
+			t.Fatal(err)
+		}
 		guard.Allowed, guard.Now = c.allowed, func() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }
 		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }
-		err = admitted(t.Context(), guard, users, c.plan)
+		err = there.admitted(t.Context(), guard, c.plan)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}

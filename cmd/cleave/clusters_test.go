@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/swarm"
 )
 
@@ -34,10 +33,14 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 	}{
 		{"a node is cut off", "check shop --architecture sync,async --orders 500 --deploy swarm --fault cut:node-3", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
+		{"a node is emptied", "check shop --architecture sync,async --orders 500 --deploy swarm --fault drain:node-3+2s", exitFine,
+			[]string{"sync          valid", "async         valid", "1 of 1"}},
 		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm", exitFine,
 			[]string{"services            valid    200", "services-two-hosts  valid    200"}},
 		{"the node of the lead", "check shop --architecture sync --deploy swarm --fault cut:node-1", exitBadPlan, []string{"there is no such unit", "node-2, node-3, node-4"}},
-		{"a node that is killed", "check shop --architecture sync --deploy swarm --fault kill:node-3", exitBadPlan, []string{"it is a node, to which only these can be done: [cut]"}},
+		{"a node that is paused", "check shop --architecture sync --deploy swarm --fault pause:node-3", exitBadPlan, []string{"it is a node, to which only these can be done: [cut kill drain]"}},
+		{"replicas are updated", "check shop --architecture sync,async --orders 500 --deploy swarm --replicas inventory=2 --fault update:inventory", exitFine,
+			[]string{"sync          valid", "async         valid", "2 of 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
@@ -51,7 +54,7 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 					t.Errorf("it does not say %q:\n%s", want, out)
 				}
 			}
-			if groups := swarmGroups(); len(groups) > 0 {
+			if groups := nodeGroups(command); len(groups) > 0 {
 				t.Errorf("left are %q", groups)
 			}
 		})
@@ -63,18 +66,18 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	needSwarm(t)
 	needKubernetes(t)
-	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1")
+	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1", "--no-gates")
 	command.Dir = t.TempDir()
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "grpc-unix"} {
+	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "http-nodes", "grpc-unix", "counted whatever else the host did"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
-	if groups := append(swarmGroups(), nodeGroups(command)...); len(groups) > 0 {
+	if groups := nodeGroups(command); len(groups) > 0 {
 		t.Errorf("left are %q", groups)
 	}
 }
@@ -87,27 +90,16 @@ func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a swarm", func() bool { return len(swarmGroups()) > 0 })
+	await(t, "a swarm", func() bool { return len(nodeGroups(conductor)) > 0 })
 	if err := conductor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait() // killed, as it should be
-	await(t, "the end of the swarm", func() bool { return len(swarmGroups()) == 0 })
+	await(t, "the end of the swarm", func() bool { return len(nodeGroups(conductor)) == 0 })
 	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "nothing to remove") {
 		t.Errorf("after that clean says (%v): %s", err, out)
 	}
-}
-
-// swarmGroups are the control groups of nodes of swarms.
-func swarmGroups() []string {
-	var found []string
-	for _, group := range cgroup.All(cgroup.Root) {
-		if strings.Contains(group.Path, "-host-swarm-") {
-			found = append(found, group.Path)
-		}
-	}
-	return found
 }
 
 // await waits for something that takes a while.

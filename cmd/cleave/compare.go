@@ -157,6 +157,9 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
 		Metrics: external.Metrics(points), Design: f.design(load, definitions[0]),
 	}
+	if f.noGates {
+		study.WithoutGates(&s)
+	}
 	pinned, _, _ := f.pin() // a mistake in the flag was reported before
 	for _, d := range definitions {
 		s.Variants = append(s.Variants, variant(d, pinned))

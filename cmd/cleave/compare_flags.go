@@ -37,7 +37,7 @@ type compareFlags struct {
 	capacity bool
 	cores    string
 	margin   float64
-	noGates  bool
+	lengthen float64
 	given    func(flag string) bool
 }
 
@@ -64,7 +64,8 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.cores, "cores", "auto", "processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
 	flags.IntVar(&f.blocks, "blocks", 8, "how often every system is measured at every point")
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
-	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when the host was disturbed")
+	flags.Float64Var(&f.lengthen, "lengthen", 4, "up to how many `times` as long loads become where trials are not steady; 1: never")
+	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
 	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
 	f.looks.register(flags)
 	f.registerPlay(command)
@@ -116,6 +117,9 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	note(f.checkDesign(f.margin, f.duration, f.warmUp))
 	_, load.Cores, err = f.pin()
 	note(err)
+	if !(f.lengthen >= 1 && f.lengthen <= study.MostLengthened) {
+		note(fmt.Errorf("--lengthen is %g, expected a number from 1 to %d", f.lengthen, study.MostLengthened))
+	}
 	return load, dir, errors.Join(mistakes...)
 }
 
@@ -250,16 +254,13 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 // design is how the experiment is played.
 func (f *compareFlags) design(load lab.Load, baseline external.Definition) lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline.Name}
+	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor, d.Lengthen = f.blocks, f.margin, 1, []string{baseline.Name}, f.lengthen
 	if f.given("seed") {
 		d.Seed = f.seed
 	}
-	if f.noGates {
-		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
-	}
 	d.TrialTimeout = load.Duration + load.LongestWarmUp() + baseline.Ready.Timeout + 2*time.Minute.Seconds()
 	if f.capacity {
-		d.TrialTimeout += 30 * (load.Duration + 10) // about twenty probes
+		d.TrialTimeout += 45 * (load.Duration + 10) // about twenty probes, some of them repeated, and one that is longer
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,6 +25,7 @@ type deployFlag string
 func registerDeploy(command *cobra.Command, into *deployFlag) {
 	command.Flags().Var(into, deployFlagName, "deploy every variant in this `way`: "+strings.Join(lab.Deployments(), ", "))
 	registerCluster(command)
+	registerHosts(command)
 }
 
 // deployment is that of variants that no study file names.
@@ -55,7 +57,15 @@ func missing(v lab.Variant) error {
 		}
 	}
 	if v.Deployment == lab.Swarm {
+		if named, err := usersSwarm(); err != nil || named != nil {
+			return err
+		}
 		if err := swarm.Missing(); err != nil {
+			return err
+		}
+	}
+	if v.Deployment == lab.SSH {
+		if err := ssh.Missing(); err != nil {
 			return err
 		}
 	}

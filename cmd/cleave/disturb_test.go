@@ -128,7 +128,7 @@ func (e *experiment) awaitWorkers(label string) []int {
 // until polls for a state of the world.
 func until[T any](t *testing.T, what string, look func() (T, bool)) T {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
 		if state, ok := look(); ok {
 			return state
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/profiler"
-	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/run"
@@ -44,6 +43,7 @@ type experimentFlags struct {
 	progress  progressFlag
 	planOnly  bool
 	trust     bool
+	noGates   bool
 	mustKnow  bool
 	documents documentFlags
 	looks     sequentialFlags
@@ -64,6 +64,7 @@ func (f *experimentFlags) register(command *cobra.Command) {
 		return pflag.NormalizedName(name)
 	})
 	flags.StringSliceVar(&f.runtimes, "runtime", nil, "leave out the variants of other runtimes than these, for example go,node")
+	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
 	f.looks.register(flags)
@@ -87,7 +88,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 
 // options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points, Runtimes: f.runtimes, Deployment: string(f.deploy)}
+	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points, Runtimes: f.runtimes, NoGates: f.noGates, Deployment: string(f.deploy)}
 	if command.Flags().Changed("scale") {
 		o.Scale = &f.scale
 	}
@@ -172,7 +173,7 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", profileFlag, backingFlag, deployFlagName} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", "no-gates", profileFlag, backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
 		}
@@ -288,7 +289,7 @@ func (a app) begin(command *cobra.Command, plan lab.Plan, flags *experimentFlags
 func (a app) resumed(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context", "kubeconfig", "registry"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})
@@ -397,53 +398,4 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	}
 	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials), folder.Dir(), what, folder.Dir())
 	return nil
-}
-
-// verdict turns what the analysis found into the command's error.
-func verdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
-	for _, v := range analysis.Variants {
-		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "variant %s broke a rule of the system: %v", v.Name, sum.Problems)
-		}
-	}
-	if err := allCounted(folder); err != nil {
-		return err
-	}
-	for _, claim := range analysis.Claims {
-		if mustKnow && claim.Verdict == lab.ClaimUndecided {
-			return withCode(exitUndecided, "claim %s is undecided: %s", claim.ID, claim.Reason)
-		}
-	}
-	return nil
-}
-
-// allCounted is an error that names every variant of which no trial counts: the load
-// was not achieved where a generator has reported on all that failed, else they failed.
-func allCounted(folder *store.Folder) error {
-	plan, err := folder.Plan()
-	if err != nil {
-		return err
-	}
-	trials, err := folder.Trials()
-	if err != nil {
-		return err
-	}
-	if len(trials) == 0 {
-		return withCode(exitFailed, "no trial counts: none was played")
-	}
-	code := exitLoadNotReached
-	if plan.Study.Load == nil {
-		code = exitFailed
-	}
-	var problems []error
-	for _, silent := range analysis.SilentVariants(plan.Study, trials) {
-		problems = append(problems, fmt.Errorf("%v", silent))
-		if len(silent.Last.Audit.Figures) == 0 {
-			code = exitFailed
-		}
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return withCode(code, "%w\nall of it is in %s", errors.Join(problems...), folder.Dir())
 }

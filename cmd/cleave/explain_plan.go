@@ -28,7 +28,6 @@ type explainFlags struct {
 	margin    float64
 	oneOrder  bool
 	tuned     bool
-	noGates   bool
 }
 
 // explainObjective is what a capacity is searched for when none is given.
@@ -214,8 +213,7 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective},
 	}
 	if f.noGates {
-		s.Load.Lateness = bearable
-		s.Notes = append(s.Notes, fmt.Sprintf("Trials counted whatever else the host did, and while the generator sent 99 %% of the %ss less than %.0f ms late: medians and costs bear that, 99th percentiles do not.", info.Operation, 1000*bearable))
+		study.WithoutGates(&s)
 	}
 	if f.capacity {
 		// The blocks repeat every search: one probe at a rate is enough in each.
@@ -249,14 +247,8 @@ func (f *explainFlags) design(baseline string, seedGiven bool) lab.Design {
 	if seedGiven {
 		d.Seed = f.seed
 	}
-	if f.noGates {
-		d.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
-	}
 	return d
 }
-
-// bearable is how late, in seconds, 1 % of the operations may be sent without gates.
-const bearable = 0.1
 
 // leastForP99 is how many values a 99th percentile needs to have an interval within
 // a trial (order statistics at 95 %).

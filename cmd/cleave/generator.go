@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -29,6 +30,9 @@ type generator struct {
 	program string
 	limit   objective.Objective // zero: none
 	secrets *secret.Vault       // the values behind the references of scenarios
+	// maxSteal is above which share of the processors withheld a load of a search that
+	// failed is played again; 0: nobody looks.
+	maxSteal float64
 }
 
 var _ lab.Generator = generator{}
@@ -55,6 +59,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, err
 	}
+	work.MaxSteal = g.maxSteal
 	text, err := json.Marshal(work)
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the generator's job: %w", err)
@@ -62,7 +67,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	const file = "job.json"
 	return lab.UnitSpec{
 		Name: "generator", Role: "generator", Program: g.program,
-		Args: []string{"agent", "--job", "@{dir}/" + file}, Files: map[string][]byte{file: text},
+		Args: []string{"agent", "--job", "@{dir}/" + file}, Files: map[string][]byte{file: text}, Rest: job.Rest(),
 	}, nil
 }
 
@@ -158,6 +163,9 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
 		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
 	}
+	if s.Capacity != nil {
+		read.Search = searchOf(s.Capacity)
+	}
 	if stall := s.Stall(); stall != "" {
 		read.Remarks = append(read.Remarks, stall)
 	}
@@ -200,6 +208,18 @@ func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, r
 		seconds = slice.End
 	}
 	return seconds, true
+}
+
+// searchOf is what is kept of a search.
+func searchOf(c *record.Capacity) *lab.Search {
+	kept := &lab.Search{Reason: c.Reason}
+	for _, p := range c.Probes {
+		times := p.ResponseTime
+		kept.Loads = append(kept.Loads, lab.SearchLoad{
+			Rate: p.Rate, Pass: p.Pass, Longer: p.Confirms, Why: strings.Join(p.Reasons, "; "), Disturbed: p.Disturbed, Median: times.P50, P99: times.P99, Longest: times.Max,
+		})
+	}
+	return kept
 }
 
 // outcomeOf is what is kept of one operation.

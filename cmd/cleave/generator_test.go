@@ -112,6 +112,28 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	}
 }
 
+// TestWhatASearchTriedIsKept: every load with its times and why it failed, and between
+// which of them the capacity lies.
+func TestWhatASearchTriedIsKept(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	probe := func(rate, p99 float64, longer bool, reasons ...string) record.Probe {
+		return record.Probe{Rate: rate, Pass: len(reasons) == 0, Confirms: longer, Reasons: reasons, ResponseTime: record.Percentiles{P50: at(p99 / 2), P99: at(p99), Max: at(2 * p99)}}
+	}
+	search := searchOf(&record.Capacity{Rate: at(100), Reason: "why", Probes: []record.Probe{
+		probe(200, 4, false, "p99", "errors"), probe(100, 1, false), probe(110, 3, false, "late"), probe(110, 2, false, "p99"), probe(100, 1.5, true),
+	}})
+	if n := len(search.Loads); n != 5 || search.Reason != "why" || search.Loads[0].Why != "p99; errors" {
+		t.Errorf("of five loads %d are kept, %+v", n, search)
+	}
+	passed, failed := search.Ends(100)
+	if passed == nil || !passed.Longer || *passed.P99 != 1.5 || failed == nil || failed.Rate != 110 || failed.Why != "p99" || *failed.Longest != 4 {
+		t.Errorf("the capacity lies between %+v and %+v, want the longer load and the last at 110/s", passed, failed)
+	}
+	if passed, failed = search.Ends(0); passed != nil || failed == nil || failed.Rate != 110 {
+		t.Errorf("where no rate passed: %+v and %+v", passed, failed)
+	}
+}
+
 // TestRelief: it comes with the last second that was too slow; a load that ends so had none.
 func TestRelief(t *testing.T) {
 	limit, err := objective.Parse("p99<100ms,errors<1%")

@@ -14,7 +14,7 @@ import (
 var shorter = map[string]string{
 	"explain":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 	"compare":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
-	"reproduce": " --blocks 1 --scale 0.0002 --sets s1",
+	"reproduce": " --blocks 1 --scale 0.0002 --sets s1 --no-gates",
 }
 
 // TestGuides runs the commands of the guides, each guide in a folder of its own, as a

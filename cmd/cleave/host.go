@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/swarm"
+	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
@@ -68,7 +68,7 @@ func sweeperCommand() *cobra.Command {
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			err := leftovers.Sweep(os.Stdin, args[0])
-			_, _, failed := cleanCluster(command.Context(), filepath.Base(args[0])) // of this conductor, which has ended
+			_, _, failed := cleanClusters(command.Context(), filepath.Base(args[0])) // of this conductor, which has ended
 			return errors.Join(err, failed)
 		},
 	}
@@ -78,8 +78,9 @@ func (a app) cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
 		Short: "remove what an earlier cleave has left on this host",
-		Long: "Ends processes and removes directories that belong to a cleave that has died, what\nit has in Docker, and what it has made on servers and a cluster that CLEAVE_USE_... name. Results\n" +
-			"are kept, and so is what may belong to a cleave that runs: it is named.",
+		Long: "Ends processes and removes directories that belong to a cleave that has died, what\n" +
+			"it has in Docker, and what it has made on servers, hosts and clusters that\n" +
+			"CLEAVE_USE_... name. Results are kept, and so is what may belong to a cleave that\nruns: it is named.",
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(command *cobra.Command, _ []string) error { return a.clean(command.Context()) },
@@ -105,9 +106,11 @@ func (a app) clean(ctx context.Context) error {
 	}
 	onServers, unclear, failed := named.Clean(ctx, users)
 	err = errors.Join(err, failed)
-	onCluster, unclearThere, failed := cleanCluster(ctx, "")
+	onCluster, unclearThere, failed := cleanClusters(ctx, "")
 	err = errors.Join(err, failed)
-	removed, unclear = append(append(removed, onServers...), onCluster...), append(unclear, unclearThere...)
+	onHosts, failed := cleanHosts(ctx)
+	err = errors.Join(err, failed)
+	removed, unclear = slices.Concat(removed, onServers, onCluster, onHosts), append(unclear, unclearThere...)
 	for _, name := range removed {
 		fmt.Fprintln(a.out, "removed", name)
 	}
@@ -204,7 +207,7 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose(ctx context.Context) (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: "", lab.Swarm: ""}, Leftovers: []string{}}
+	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: "", lab.Swarm: "", lab.SSH: ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
 		found.Deployments[lab.Process] = broken.Error()
@@ -215,8 +218,11 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	if err := missing(lab.Variant{Deployment: lab.Kubernetes}); err != nil {
 		found.Deployments[lab.Kubernetes] = err.Error()
 	}
-	if err := swarm.Missing(); err != nil {
+	if err := missing(lab.Variant{Deployment: lab.Swarm}); err != nil {
 		found.Deployments[lab.Swarm] = err.Error()
+	}
+	if err := ssh.Missing(); err != nil {
+		found.Deployments[lab.SSH] = err.Error()
 	}
 	if err := compose.Missing(); err != nil {
 		found.Deployments["compose"] = err.Error()

@@ -41,8 +41,14 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
 		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy kubernetes --fault kill:node-2", exitFine,
 			[]string{"services      valid", "1 of 1"}},
+		{"a node is emptied", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault drain:node-2+2s", exitFine,
+			[]string{"sync          valid", "async         valid", "1 of 1"}},
+		{"replicas are updated", "check shop --architecture sync,async --operations 500 --deploy kubernetes --replicas inventory=2 --fault update:inventory", exitFine,
+			[]string{"sync          valid", "async         valid", "2 of 2"}},
 		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1", exitBadPlan,
 			[]string{"there is no such unit", "node-2"}},
+		{"a node that is paused", "check shop --architecture sync --deploy kubernetes --fault pause:node-2", exitBadPlan,
+			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)

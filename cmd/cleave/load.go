@@ -19,7 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -202,11 +204,17 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		if !probe.Pass {
 			verdict = "fails: " + strings.Join(probe.Reasons, "; ")
 		}
+		if probe.Disturbed != "" {
+			verdict += "; it may be wrong: " + probe.Disturbed
+		}
 		if probe.Confirms {
 			longer = fmt.Sprintf("%d times as long ", trial.Longer)
 		}
 		fmt.Fprintf(r.story, "%g/s %s%s\n", probe.Rate, longer, verdict)
 	}}
+	if len(r.flags.agent) == 0 { // else the load comes from other hosts
+		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
+	}
 	if r.flags.rate == "" && r.spec.Load.Users > 0 {
 		if err := r.findFirstRate(ctx); err != nil {
 			return trial.Outcome{}, err
@@ -281,8 +289,9 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 		Use: "agent", Hidden: true, Args: arguments(cobra.NoArgs),
 		Short: "send a share of a load for cleave load, or the load of an experiment",
 		RunE: func(command *cobra.Command, _ []string) error {
+			host := meter.NewHost(version)
 			if text == "" {
-				return agent.Serve(command.Context(), in, out, nil)
+				return agent.Serve(command.Context(), in, out, nil, host)
 			}
 			job, err := agent.ParseJob(text)
 			if err != nil {
@@ -293,7 +302,7 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 					return err
 				}
 			}
-			return agent.Serve(command.Context(), in, out, &job)
+			return agent.Serve(command.Context(), in, out, &job, host)
 		},
 	}
 	command.Flags().StringVar(&text, "job", "", "the job as JSON, or @FILE; default: the first line of standard input")

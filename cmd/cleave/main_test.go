@@ -52,7 +52,9 @@ func withBinaries(run func() int) int {
 }
 
 func build(dir string) error {
-	for folder, programs := range map[string]string{dir: "./cmd/cleave", filepath.Join(dir, "unit") + "/": "./cmd/unit/..."} {
+	for folder, programs := range map[string]string{
+		filepath.Join(dir, "cleave"): "./cmd/cleave", filepath.Join(dir, "host-agent"): "./cmd/host-agent", filepath.Join(dir, "unit") + "/": "./cmd/unit/...",
+	} {
 		command := exec.Command("go", "build", "-o", folder, programs)
 		command.Dir = filepath.Join("..", "..")
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -49,9 +49,15 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 		return err
 	}
 	lines = append(lines, "time      "+timeWords(plan, before), "disk      "+before.diskWords(plan, results))
+	if s.Design.Lengthen > 1 {
+		lines = append(lines, fmt.Sprintf("          loads become longer where trials are not steady, up to %g times", s.Design.Lengthen))
+	}
 	if s.Design.Until != "" {
-		lines = append(lines, fmt.Sprintf("          it ends before, once all is %s, and at the latest %s after its first trial",
-			s.Design.Until, lasting(s.Design.Within)))
+		ends := fmt.Sprintf("          it ends before, once all is %s", s.Design.Until)
+		if s.Design.Within > 0 {
+			ends += fmt.Sprintf(", and at the latest %s after its first trial", lasting(s.Design.Within))
+		}
+		lines = append(lines, ends)
 	}
 	_, err = fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"), "\n"))
 	return err

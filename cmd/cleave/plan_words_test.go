@@ -90,3 +90,23 @@ func TestPlanOfJobsIsToldByJobsOfTheSameSizeOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanSaysWhenItEndsAtTheLatest where somebody has said that.
+func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
+	for within, want := range map[string]string{
+		"":    "ends before, once all is decided\n",
+		"20m": "ends before, once all is decided, and at the latest 20 min after its first trial\n",
+	} {
+		flags := []string{"reproduce", "rego2021", "--until", "decided"}
+		if within != "" {
+			flags = append(flags, "--within", within)
+		}
+		var out bytes.Buffer
+		if err := planWords(&out, planned(t, flags...), t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("--within %q: no %q in\n%s", within, want, &out)
+		}
+	}
+}

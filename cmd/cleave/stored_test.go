@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,5 +105,19 @@ func TestHostilePlansAreRefused(t *testing.T) {
 				t.Errorf("the message has an escape character: %q", err)
 			}
 		})
+	}
+}
+
+// TestGatesAreOpenedByEveryCommandThatHasThem: the flag is of one name and one meaning.
+func TestGatesAreOpenedByEveryCommandThatHasThem(t *testing.T) {
+	for _, command := range [][]string{
+		{"reproduce", "rego2021"}, {"explain", "network"}, {"explain", "shop"}, {"bottleneck", "shop"}, {"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "5"},
+	} {
+		for flag, want := range map[string]float64{"--no-gates=false": study.Defaults().Gates.MaxStealShare, "--no-gates": 1} {
+			plan := planned(t, append(slices.Clone(command), flag)...)
+			if got := plan.Study.Design.Gates.MaxStealShare; got != want {
+				t.Errorf("cleave %s %s counts trials with up to %g of the processors withheld, want %g", strings.Join(command, " "), flag, got, want)
+			}
+		}
 	}
 }

@@ -17,15 +17,16 @@ import (
 
 // ImageOf makes an image of programs of this host with all that they need of it, for nodes
 // that do not have this host's folders: the files of their Debian packages and of those of
-// the same source, the libraries that these are linked with, and what scripts call.
-func ImageOf(programs []string) (config, layer []byte, err error) {
+// the same source, the libraries that these are linked with, and what scripts call. Beside
+// them there may be programs of ours.
+func ImageOf(programs []string, beside ...string) (config, layer []byte, err error) {
 	files, err := closure(programs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)
 	}
 	var root bytes.Buffer
 	archive := tar.NewWriter(&root)
-	err = writeFolders(archive)
+	err = errors.Join(writeFolders(archive), writeBeside(archive, beside))
 	users := []byte("root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n")
 	groups := []byte("root:x:0:\nnogroup:x:65534:\n")
 	err = errors.Join(err, writeAs(archive, "etc/passwd", 0o644, users), writeAs(archive, "etc/group", 0o644, groups))

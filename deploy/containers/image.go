@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
@@ -16,11 +17,11 @@ import (
 const ProgramInImage = "/unit"
 
 // WriteImage writes the root file system of an image; program is nil where it has none.
-// Beside it there are the links of a merged /usr, for programs of this host. The same
-// program gives the same bytes.
-func WriteImage(to io.Writer, program *os.File) error {
+// Beside it there are the links of a merged /usr, for programs of this host, and further
+// programs of ours at the top. The same programs give the same bytes.
+func WriteImage(to io.Writer, program *os.File, beside ...string) error {
 	archive := tar.NewWriter(to)
-	if err := writeFolders(archive); err != nil {
+	if err := errors.Join(writeFolders(archive), writeBeside(archive, beside)); err != nil {
 		return err
 	}
 	if program == nil {
@@ -55,6 +56,20 @@ func writeFolders(archive *tar.Writer) error {
 	return nil
 }
 
+// writeBeside writes programs of ours at the top.
+func writeBeside(archive *tar.Writer, programs []string) error {
+	for _, path := range programs {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = writeAs(archive, filepath.Base(path), 0o755, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // configOf is the configuration of an image with one layer.
 func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	return json.Marshal(map[string]any{
@@ -65,8 +80,8 @@ func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 }
 
 // Image makes an image: its configuration, as JSON, and its only layer, the root file system.
-// program is empty where the image has none.
-func Image(program string, labels map[string]string) (config, layer []byte, err error) {
+// program is empty where the image has none; beside it there may be further ones of ours.
+func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
 	var file *os.File
 	if program != "" {
 		if file, err = os.Open(program); err != nil {
@@ -75,7 +90,7 @@ func Image(program string, labels map[string]string) (config, layer []byte, err 
 		defer func() { _ = file.Close() }() // only read
 	}
 	var root bytes.Buffer
-	if err := WriteImage(&root, file); err != nil {
+	if err := WriteImage(&root, file, beside...); err != nil {
 		return nil, nil, fmt.Errorf("make an image of %s: %w", program, err)
 	}
 	config, err = configOf(root.Bytes(), labels)

@@ -33,15 +33,15 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	slices.Sort(own)
 	for _, program := range slices.Compact(own) {
 		if program != "" {
-			problems = append(problems, checkStatic(program))
+			problems = append(problems, CheckStatic(program))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// checkStatic refuses a unit program that is loaded by an interpreter: its image has that
+// CheckStatic refuses a unit program that is loaded by an interpreter: its image has that
 // program alone, and the kernel would say of the program itself that it is not there.
-func checkStatic(program string) error {
+func CheckStatic(program string) error {
 	const build = "build all unit programs with: make build"
 	file, err := elf.Open(program)
 	if err != nil {

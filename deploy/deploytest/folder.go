@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -87,5 +88,28 @@ func whatIsLeft(t *testing.T, s suite) {
 	}
 	if err := d.Failure(); err != nil {
 		t.Errorf("its end failed the trial: %v", err)
+	}
+}
+
+// looksUpOnce deploys a foreign program that ends when whom it calls is not known by then. It
+// is the first of the layout, and the last to start.
+func looksUpOnce(t *testing.T, s suite) {
+	program := Program(t)
+	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
+	l := layout(names...)
+	proxy := lab.UnitSpec{
+		Name: "proxy", Role: "proxy", Foreign: true, Listens: true, Program: program, Args: append([]string{"proxy"}, names...),
+		Reads: []string{filepath.Dir(program)}, Peers: names,
+	}
+	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name), append(slices.Clone(names), proxy.Name)
+	l.Units = slices.Insert(l.Units, 0, proxy)
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	if got := ask(t, d, proxy.Name); got != "knows all" {
+		t.Errorf("it says %q", got)
+	}
+	if all := d.Units(); all[0].Name != proxy.Name {
+		t.Errorf("the units are %v, want them in the order of the layout", all)
 	}
 }

@@ -1,6 +1,7 @@
 package deploytest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -68,4 +69,20 @@ func platform(t *testing.T, s suite) {
 	}
 	t.Logf("made %.2f s, images %.2f s, ready %.2f s; %+v", cost.MadeSeconds, cost.ImagesSeconds, cost.ReadySeconds, metered.Processes)
 	end(t, d)
+}
+
+// nodes: where there are several hosts, every unit is on one that has a name.
+func nodes(t *testing.T, s suite, d lab.Deployment) {
+	t.Helper()
+	clustered, several := s.Deployer.(lab.Clustered)
+	several = several && len(clustered.Nodes(lab.Layout{})) > 0
+	placed, is := d.(lab.Placed)
+	if several && !is {
+		t.Error("nobody knows where its units are")
+	}
+	for _, u := range d.Units() {
+		if several && is && !strings.HasPrefix(placed.NodeOf(u.Name), "node-") {
+			t.Errorf("%s is on %q", u.Name, placed.NodeOf(u.Name))
+		}
+	}
 }

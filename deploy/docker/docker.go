@@ -158,15 +158,13 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
-	first, others := supervise.First(contained)
-	if err := running.startAll(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.awaitReady(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.startAll(ctx, others); err != nil {
-		return nil, err
+	for _, stage := range supervise.Stages(contained) {
+		if err := running.startAll(ctx, stage); err != nil {
+			return nil, err
+		}
+		if err := running.awaitReady(ctx, stage); err != nil {
+			return nil, err
+		}
 	}
 	// The other deployer removes the folder with its end: it comes last.
 	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {

@@ -17,10 +17,11 @@ import (
 
 // Faults implements lab.Deployer. Only on a network of its own can a container be cut off.
 func (d *Deployer) Faults() []lab.FaultKind {
+	can := []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 	if d.network == Bridge {
-		return lab.FaultKinds()
+		can = append(can, lab.FaultCut)
 	}
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
+	return can
 }
 
 // readyForFaults does what must be there before units start: relays and volumes.
@@ -50,6 +51,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = d.relays.Slow(ctx, f)
 	case f.Kind == lab.FaultFill:
 		proof, err = volume.Fill(d.volume(c.Spec))
+	case !f.Kind.Ends():
+		err = errors.New("no container can have this fault")
 	case d.memory != "":
 		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
 	default:
@@ -166,20 +169,5 @@ func (c *container) awaitListening(ctx context.Context) error {
 	if !listens {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
-	defer cancel()
-	for {
-		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", endpoint.Bind) // a relay would accept at once
-		if err == nil {
-			return connection.Close()
-		}
-		select {
-		case <-c.Ended:
-			return fmt.Errorf("unit %s ended at once%s", c.Spec.Name, c.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", c.Spec.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return c.AwaitListening(ctx, endpoint.Bind, upPatience) // a relay would accept at once
 }

@@ -1,17 +1,18 @@
-// Package engine speaks to the Docker daemon of this host over its Engine API: HTTP on
-// a socket. It has the calls that deployers of containers need and no others. The
+// Package engine speaks to a Docker daemon, that of this host usually, over its Engine API:
+// HTTP on a socket. It has the calls that deployers of containers need and no others. The
 // docker program does the same, but a client that waits for a container is a process
 // of 30 MB, and five hundred of them are more than most hosts have.
 //
 // Every call is bounded: a daemon that does not answer is an error after Patience. Two
 // are not, as they last as long as the container: Wait, and reading what Attach returns.
 //
-// Entry points: Open, Client.Create, Client.List.
+// Entry points: Open, OpenNamed for a daemon that the user names, Client.Create, Client.List.
 package engine
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ const openPatience = 10 * time.Second
 type Client struct {
 	address string // as DOCKER_HOST has it
 	version string // of the API, as "/v1.41"
+	scheme  string // http, or https where the daemon is reached by TLS
+	login   string // see PullAs
 	http    *http.Client
 }
 
@@ -47,16 +50,25 @@ func Open() (*Client, error) {
 
 // OpenAt asks the daemon at an address, as DOCKER_HOST has it, whether it answers.
 func OpenAt(ctx context.Context, address string) (*Client, error) {
+	return open(ctx, address, nil)
+}
+
+// open is OpenAt, over TLS unless that is nil.
+func open(ctx context.Context, address string, secured *tls.Config) (*Client, error) {
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {
-		return nil, fmt.Errorf("the Docker daemon is at %q, which is not this host: set DOCKER_HOST=unix:///path/of/its/socket", address)
+		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are spoken here: lead its socket to this host, "+
+			"as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name unix:///run/theirs.sock", address)
 	}
-	c := &Client{address: address, http: &http.Client{Transport: &http.Transport{
+	c := &Client{address: address, scheme: "http", http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		},
-		DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: Patience,
+		DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: Patience, TLSClientConfig: secured,
 	}}}
+	if secured != nil {
+		c.scheme = "https"
+	}
 	return c, c.Ping(ctx)
 }
 
@@ -128,13 +140,16 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // send sends a request. What is no success is an error.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
-	target := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
+	target := url.URL{Scheme: c.scheme, Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
 		return nil, err
 	}
 	if _, isText := body.(*bytes.Reader); isText { // else it is an archive
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.login != "" && path == createService {
+		request.Header.Set("X-Registry-Auth", c.login)
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {

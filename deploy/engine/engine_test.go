@@ -131,7 +131,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 
 func TestOpenNamesWhatItCannotReach(t *testing.T) {
 	for host, want := range map[string]string{
-		"ssh://other":            `"ssh://other", which is not this host`,
+		"ssh://other":            `"ssh://other", and only unix:// and tcp:// are spoken here`,
 		"unix:///no/such/socket": "the Docker daemon at unix:///no/such/socket: dial unix /no/such/socket: connect: no such file or directory",
 	} {
 		t.Setenv("DOCKER_HOST", host)

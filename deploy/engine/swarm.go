@@ -45,8 +45,13 @@ func (c *Client) JoinSwarm(ctx context.Context, address, manager, token string) 
 // SwarmNode is a node of a swarm.
 type SwarmNode struct {
 	ID          string
-	Description struct{ Hostname string }
-	Status      struct{ State string } // ready, down, unknown
+	Description struct {
+		Hostname  string
+		Resources struct{ NanoCPUs, MemoryBytes int64 }
+	}
+	Spec          struct{ Availability string } // active, pause, drain
+	Status        struct{ State, Addr string }  // ready, down, unknown
+	ManagerStatus struct{ Addr string }         // host:port; "": it is a worker
 }
 
 // SwarmNodes lists the nodes of the swarm that the daemon manages.
@@ -54,6 +59,34 @@ func (c *Client) SwarmNodes(ctx context.Context) ([]SwarmNode, error) {
 	var nodes []SwarmNode
 	err := c.call(ctx, http.MethodGet, "/nodes", nil, nil, &nodes)
 	return nodes, named("list the nodes of", "the swarm", err)
+}
+
+// Availability says whether a node takes tasks.
+type Availability string
+
+// The availabilities of nodes that are set here.
+const (
+	Active Availability = "active"
+	Drain  Availability = "drain" // the tasks that the node has end, too
+)
+
+// SetAvailability changes that of a node.
+func (c *Client) SetAvailability(ctx context.Context, id string, to Availability) error {
+	for attempt := 1; ; attempt++ {
+		var now struct {
+			Version struct{ Index uint64 }
+			Spec    map[string]any
+		}
+		if err := c.call(ctx, http.MethodGet, "/nodes/"+id, nil, nil, &now); err != nil {
+			return named("look at the node", id, err)
+		}
+		now.Spec["Availability"] = to
+		query := url.Values{"version": {strconv.FormatUint(now.Version.Index, 10)}}
+		err := c.call(ctx, http.MethodPost, "/nodes/"+id+"/update", query, now.Spec, nil)
+		if !isStatus(err, http.StatusInternalServerError) || attempt == updateAttempts {
+			return named("set the availability of the node", id, err)
+		}
+	}
 }
 
 // Peers counts the nodes of a network as the daemon's node sees them. A network that has
@@ -65,6 +98,25 @@ func (c *Client) Peers(ctx context.Context, network string) (int, error) {
 		return 0, nil
 	}
 	return len(seen.Peers), named("look at the network", network, err)
+}
+
+// Known are the names of the services of which the daemon's node knows where they are in a
+// network, so that it answers who asks for them there: none, where the network is not there.
+func (c *Client) Known(ctx context.Context, network string) ([]string, error) {
+	var seen struct {
+		Services map[string]struct{ Tasks []struct{} }
+	}
+	err := c.call(ctx, http.MethodGet, "/networks/"+network, url.Values{"verbose": {"1"}}, nil, &seen)
+	if err != nil && !isStatus(err, http.StatusNotFound) {
+		return nil, named("look at the services of the network", network, err)
+	}
+	var known []string
+	for name, service := range seen.Services {
+		if len(service.Tasks) > 0 {
+			known = append(known, name)
+		}
+	}
+	return known, nil
 }
 
 // Service is what a swarm keeps running. The names are those of the Engine API.
@@ -100,8 +152,27 @@ type ServiceContainer struct {
 	Mounts          []Mount
 	StopGracePeriod time.Duration
 	DNSConfig       DNSConfig
-	CapabilityAdd   []string `json:",omitempty"`
-	CapabilityDrop  []string `json:",omitempty"`
+	CapabilityAdd   []string     `json:",omitempty"`
+	CapabilityDrop  []string     `json:",omitempty"`
+	Secrets         []SecretFile `json:",omitempty"`
+}
+
+// SecretFile is a secret as a file of a task's container.
+type SecretFile struct {
+	SecretID, SecretName string
+	File                 FileOf
+}
+
+// FileOf says which file, below /run/secrets unless its name is a path, and whose.
+type FileOf struct {
+	Name, UID, GID string
+	Mode           uint32
+}
+
+// Secret is one whose file only a user may read.
+func Secret(id, name, file, user string) SecretFile {
+	const readable = 0o400
+	return SecretFile{SecretID: id, SecretName: name, File: FileOf{Name: file, UID: user, GID: user, Mode: readable}}
 }
 
 // DNSConfig is how names are asked for; see resolv.conf(5).
@@ -141,8 +212,11 @@ type ServiceNetwork struct {
 // LogDriver is what keeps what tasks write.
 type LogDriver struct{ Name string }
 
-// ServiceMode says how many tasks there are.
-type ServiceMode struct{ Replicated Replicated }
+// ServiceMode says how many tasks there are: a number, or one on every node.
+type ServiceMode struct {
+	Replicated *Replicated `json:",omitempty"`
+	Global     *struct{}   `json:",omitempty"`
+}
 
 // Replicated is a number of equal tasks.
 type Replicated struct{ Replicas uint64 }
@@ -162,15 +236,21 @@ type PublishedPort struct {
 	PublishMode               string
 }
 
-// CreateService has the swarm run a service, and returns its ID. The image is not looked
-// for in a registry.
+// PullAs lets nodes pull the images of services that are made from now on with a login: a
+// name, a password and a server, as JSON in base64. It is called before other methods.
+func (c *Client) PullAs(login string) { c.login = login }
+
+const createService = "/services/create"
+
+// CreateService has the swarm run a service, and returns its ID. The manager does not look for
+// the image in a registry.
 func (c *Client) CreateService(ctx context.Context, service Service) (id string, err error) {
 	var made struct{ ID string }
-	err = c.call(ctx, http.MethodPost, "/services/create", nil, service, &made)
+	err = c.call(ctx, http.MethodPost, createService, nil, service, &made)
 	return made.ID, named("make the service", service.Name, err)
 }
 
-// updateAttempts: a service that the swarm itself has just changed is read again.
+// updateAttempts: a service or a node that the swarm itself has just changed is read again.
 const updateAttempts = 10
 
 // UpdateService changes a service.
@@ -200,12 +280,20 @@ func (c *Client) RemoveService(ctx context.Context, id string) error {
 // Task is one life of a service.
 type Task struct {
 	ID           string
+	ServiceID    string
 	NodeID       string // "" until the swarm has chosen one
 	DesiredState string
 	Status       struct {
 		State           string // new, pending, preparing, starting, running, complete, failed, rejected ...
 		Message, Err    string
-		ContainerStatus struct{ ContainerID string }
+		ContainerStatus struct {
+			ContainerID string
+			ExitCode    int
+		}
+	}
+	NetworksAttachments []struct {
+		Network   struct{ ID string }
+		Addresses []string // with the length of their range, as 198.18.0.2/22
 	}
 }
 

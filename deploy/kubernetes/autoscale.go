@@ -143,7 +143,7 @@ func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, kn
 	if err := p.control(ctx, state.Status.PodIP, s.token); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.awaitListeningAt(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort))); err != nil {
+	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)), upPatience); err != nil {
 		return lab.Arrived{}, err
 	}
 	labelled := map[string]any{"metadata": map[string]any{"labels": map[string]string{labelUnit: spec.Name}}}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -26,6 +27,8 @@ import (
 // deployment is a running layout.
 type deployment struct {
 	*supervise.Supervisor
+	containers.Losses // of nodes
+
 	deployer *Deployer
 	cluster  *cluster
 	lead     string
@@ -41,15 +44,16 @@ type deployment struct {
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
-	doors     doors     // ways from this host to units of the user's cluster
-	scaled    []*scaled // units that the cluster replicates
+	doors     *supervise.Doors // ways from this host to units of the user's cluster
+	scaled    []*scaled        // units that the cluster replicates
 	arrived   chan lab.Arrived
 
 	processes lab.Deployment // nil until they run
 	mu        sync.Mutex
 	pods      map[string]*pod // by unit
 	prepared  []*pod
-	lives     int // of all units together
+	drained   []*private.Node // not healed yet
+	lives     int             // of all units together
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -64,10 +68,12 @@ const newsPatience = 5 * time.Second
 func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
 	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
 	supervisor.NewsTake(newsPatience)
-	return &deployment{
+	made := &deployment{
 		Supervisor: supervisor, deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{}, arrived: make(chan lab.Arrived, arrivals),
 	}
+	made.doors = supervisor.NewDoors(made.enter)
+	return made
 }
 
 // Labels of pods, by which their services find them and we those of a trial.
@@ -208,6 +214,9 @@ func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
 // awaitReady waits until units that say when they are ready are.
 func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
+		if spec.Ready == nil {
+			continue
+		}
 		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.reach(spec.Name), spec.Ready); err != nil {
 			return err
 		}
@@ -307,7 +316,7 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
-		defer d.doors.close()
+		defer d.doors.Close()
 		d.MayEnd()
 		d.stopErr = d.clear()
 		if d.processes != nil {
@@ -336,6 +345,12 @@ func (d *deployment) clear() error {
 	})
 	ctx, cancel := context.WithTimeout(d.watching, removePatience)
 	defer cancel()
+	d.mu.Lock()
+	drained := slices.Clone(d.drained)
+	d.mu.Unlock()
+	for _, node := range drained {
+		note(d.refill(ctx, node))
+	}
 	for _, name := range d.services {
 		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil, nil); !api.NotFound(err) {
 			note(err)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"time"
 
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -17,7 +16,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	if d.users != nil {
 		return nil // they need powers on nodes
 	}
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultUpdate}
 }
 
 // Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
@@ -40,10 +39,12 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = "its processes are frozen", p.node.Pause(ctx, p.container)
 	case f.Kind == lab.FaultCut:
 		proof, err = p.cut(ctx)
-	case !f.Kind.Ends():
+	case !f.Kind.Ends() && f.Kind != lab.FaultUpdate:
 		err = errors.New("no pod can have this fault")
 	case d.memory != "":
 		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
+	case f.Kind == lab.FaultUpdate:
+		proof, err = d.update(ctx, p)
 	default:
 		proof, err = p.harmfulKill(ctx)
 	}
@@ -63,6 +64,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case f.Kind == lab.FaultPause:
 		return p.node.Resume(ctx, p.container)
+	case f.Kind == lab.FaultUpdate:
+		return nil // it is over when it has taken effect
 	case f.Kind == lab.FaultCut:
 		if err := p.node.Cut(ctx, p.hostPID, false); err != nil {
 			return err
@@ -96,20 +99,37 @@ func (p *pod) cut(ctx context.Context) (proof string, err error) {
 	if !listens {
 		return "the pod is on no network", nil
 	}
-	return unreached(endpoint.Dial)
+	return hosts.Unreached(endpoint.Dial)
 }
 
-// unreached proves that nobody accepts connections at an address.
-func unreached(address string) (proof string, err error) {
-	connection, err := net.DialTimeout("tcp", address, cutProof)
-	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
+// update puts a new pod in the place of a unit's, which ends first: the two could not both
+// have its volume. The scheduler chooses the node, unless the layout does.
+func (d *deployment) update(ctx context.Context, old *pod) (proof string, err error) {
+	if err := d.Doom(old.Unit); err != nil {
+		return "", err
 	}
-	return "from this host: " + err.Error(), nil
+	if err := old.leave(ctx, old.end); err != nil {
+		return "", err
+	}
+	if err := d.startAgain(ctx, old); err != nil {
+		return "", err
+	}
+	now := d.named(old.Spec.Name)
+	return fmt.Sprintf("its pod %s on %s has ended, and %s runs on %s", old.name, old.nodeName, now.name, now.nodeName), nil
 }
 
-// cutProof is how long what was cut off is tried to be reached.
-const cutProof = 500 * time.Millisecond
+// leave has the pod end in a way, and proves that nothing of it runs any more.
+func (p *pod) leave(ctx context.Context, end func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("the pod of unit %s is not gone after %v", p.Spec.Name, removePatience))
+	defer cancel()
+	if err := end(ctx); err != nil {
+		return err
+	}
+	if p.runs() {
+		return fmt.Errorf("process %d of unit %s still runs on %s", p.hostPID, p.Spec.Name, p.nodeName)
+	}
+	return p.AwaitEnd(ctx)
+}
 
 // startAgain runs a unit that was killed anew, in a pod of its own, with its address,
 // environment and volume.
@@ -141,26 +161,7 @@ func (p *pod) awaitListening(ctx context.Context) error {
 	if !listens {
 		return nil
 	}
-	return p.awaitListeningAt(ctx, endpoint.Dial)
-}
-
-func (p *pod) awaitListeningAt(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
-	defer cancel()
-	for {
-		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return connection.Close()
-		}
-		select {
-		case <-p.Ended:
-			return fmt.Errorf("unit %s ended at once%s", p.Spec.Name, p.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", p.Spec.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return p.AwaitListening(ctx, endpoint.Dial, upPatience)
 }
 
 // literal is a text in which Kubernetes finds no variable to replace.

@@ -58,6 +58,7 @@ var (
 	_ lab.Harmer    = (*deployment)(nil)
 	_ lab.Accounted = (*deployment)(nil)
 	_ lab.Placed    = (*deployment)(nil)
+	_ lab.Noticer   = (*deployment)(nil)
 
 	_ lab.Autoscaler = (*Deployer)(nil)
 	_ lab.Autoscaled = (*deployment)(nil)
@@ -184,18 +185,16 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
-	first, others := supervise.First(contained)
-	if err := running.startAll(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.awaitReady(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.startAll(ctx, slices.DeleteFunc(slices.Clone(others), isScaled)); err != nil {
-		return nil, err
-	}
-	if err := running.startScaled(ctx, others); err != nil {
-		return nil, err
+	for _, stage := range supervise.Stages(contained) {
+		if err := running.startAll(ctx, slices.DeleteFunc(slices.Clone(stage), isScaled)); err != nil {
+			return nil, err
+		}
+		if err := running.startScaled(ctx, stage); err != nil {
+			return nil, err
+		}
+		if err := running.awaitReady(ctx, stage); err != nil {
+			return nil, err
+		}
 	}
 	if err := running.startAll(ctx, last); err != nil {
 		return nil, err
@@ -307,7 +306,7 @@ func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 // programOf is the program of ours that a unit's image has; empty: none.
 func (d *Deployer) programOf(spec lab.UnitSpec) string {
 	if d.users != nil && spec.Program != "" {
-		return foreignProgram(spec)
+		return containers.PushedProgram(spec)
 	}
 	return containers.UnitProgram(d.programs, spec)
 }

@@ -37,7 +37,8 @@ type pod struct {
 	deployment *deployment
 	prepares   bool   // it is a command that runs before the units
 	name       string // by which the cluster knows it; "" until it is made
-	node       *private.Node
+	nodeName   string
+	node       *private.Node // of that name; nil: it is the user's
 	container  private.Container
 	hostPID    int // of its first process, as this host numbers it
 	followed   chan struct{}
@@ -127,7 +128,7 @@ func (p *pod) find(state api.Pod) error {
 	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // who follows accounts looks at any time
-	p.node = d.cluster.Named(state.Spec.NodeName)
+	p.node, p.nodeName = d.cluster.Named(state.Spec.NodeName), state.Spec.NodeName
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
 	d.mu.Unlock()
 	if status.State.Terminated == nil && p.node != nil {
@@ -193,8 +194,8 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	}
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", Volumes: []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}}
-	if spec.Node != "" {
-		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": d.placed[spec.Node]}
+	if node := d.wanted(spec); node != "" {
+		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
 	}
 	writes, reads := d.shared().Folders(spec)
 	for i, path := range slices.Concat(writes, reads) {
@@ -229,6 +230,15 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	}
 	made.Spec.Containers = []api.Container{runs}
 	return made, token, err
+}
+
+// wanted is the node of the cluster where a unit has to be; "": anywhere. The unit that leads
+// the trial is on the first of ours, which has no faults.
+func (d *deployment) wanted(spec lab.UnitSpec) string {
+	if spec.Name == d.lead && spec.Node == "" && d.deployer.users == nil {
+		return private.Nodes()[0]
+	}
+	return d.placed[spec.Node]
 }
 
 // resources limit a program. It asks for none of its limit: what units get, the trial
@@ -323,8 +333,25 @@ func (p *pod) end(ctx context.Context) error {
 	if err := p.delete(ctx, stopGrace); err != nil {
 		return err
 	}
+	return p.awaitGone(ctx)
+}
+
+// awaitGone waits until the cluster has the pod no more.
+func (p *pod) awaitGone(ctx context.Context) error {
 	_, err := p.deployment.told.await(ctx, p.name, func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
 	return err
+}
+
+// evict has the cluster end the pod and take it from its node. It could refuse that, were
+// there a budget of disruptions, which is why an administrator asks for this and does not delete.
+func (p *pod) evict(ctx context.Context) error {
+	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction",
+		"metadata": map[string]string{"name": p.name}, "deleteOptions": map[string]int{"gracePeriodSeconds": int(stopGrace.Seconds())}}
+	err := p.deployment.cluster.API.Do(ctx, http.MethodPost, p.deployment.cluster.ours("pods", p.name, "eviction"), eviction, nil)
+	if err != nil && !api.NotFound(err) {
+		return err
+	}
+	return p.awaitGone(ctx)
 }
 
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,8 +26,6 @@ const (
 	ContextVariable = "CLEAVE_USE_KUBERNETES"
 	// ConfigVariable has the kubeconfig files, as kubectl reads it.
 	ConfigVariable = "KUBECONFIG"
-	// RegistryVariable says where images go: HOST/PATH.
-	RegistryVariable = "CLEAVE_REGISTRY"
 )
 
 // Users is a cluster of the user's. Nothing is asked of it before Preflight. All that is
@@ -65,7 +62,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	if u.API, u.Context, err = api.Open(paths, chosen); err != nil {
 		return nil, err
 	}
-	if place, named := lookup(RegistryVariable); named {
+	if place, named := lookup(registry.Variable); named {
 		if u.images, err = registry.Parse(place); err != nil {
 			return nil, err
 		}
@@ -101,9 +98,9 @@ func (u *Users) preflight(programs string, layout lab.Layout) error {
 		u.looked = true
 	}
 	problems = append(problems, u.problems)
-	users := map[string]string{} // of volumes
+	users, there := map[string]string{}, u.elsewhere() // users of volumes
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
-		problems = append(problems, u.check(spec, users), u.checkLimits(spec))
+		problems = append(problems, there.Check(spec, users), there.CheckLimits(spec))
 	}
 	return errors.Join(problems...)
 }
@@ -111,50 +108,15 @@ func (u *Users) preflight(programs string, layout lab.Layout) error {
 // lookPatience is how long a cluster may take to say what we may do there.
 const lookPatience = 20 * time.Second
 
-// check refuses a unit that cannot be a pod there.
-func (u *Users) check(spec lab.UnitSpec, users map[string]string) error {
-	refuse := func(format string, args ...any) error {
-		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way, or on the private cluster", spec.Name, fmt.Sprintf(format, args...))}
-	}
-	if spec.Volume != "" {
-		if users[spec.Volume] != "" {
-			return refuse("shares the folder %s with %s, and pods of %s have no common folder", spec.Volume, users[spec.Volume], u.Context)
-		}
-		users[spec.Volume] = spec.Name
-	}
-	switch {
-	case spec.Compose != nil:
-		return refuse("is a compose file")
-	case spec.Server != nil && slices.ContainsFunc(spec.Server.Setup, func(s lab.ServerSetup) bool { return s.Visit != nil }):
-		return refuse("is prepared by visits of a client, which would need its folder in pods of their own")
-	case spec.Leaves != "" || len(spec.Reads) > 0:
-		return refuse("has folders of this host, which the nodes of %s do not have", u.Context)
-	case len(spec.Mounts) > 0:
-		return refuse("works with the folders %v of this host, which the nodes of %s do not have", spec.Mounts, u.Context)
-	case len(spec.Cores) > 0:
-		return refuse("asks for the processors %v, and Kubernetes chooses them itself", spec.Cores)
-	case len(spec.Faults) > 0:
-		return refuse("shall have the faults %v, for which Cleave needs powers on the nodes of %s that it does not have", spec.Faults, u.Context)
-	case spec.Node != "" && len(u.nodes) > 0 && !slices.ContainsFunc(u.nodes, func(n api.Node) bool { return n.Metadata.Name == spec.Node }):
-		return fmt.Errorf("unit %s names the node %s, and %s has none of that name", spec.Name, spec.Node, u.Context)
-	}
-	return nil
-}
-
-// checkLimits refuses limits that would not bite, since no node has that much.
-func (u *Users) checkLimits(spec lab.UnitSpec) error {
-	var most lab.Limits
+// elsewhere is the cluster as a place for units, as far as it is known.
+func (u *Users) elsewhere() containers.Elsewhere {
+	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster", Cores: "Kubernetes chooses them itself", NoNode: "none of that name"}
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
-		most.CPU, most.Memory = max(most.CPU, cores), max(most.Memory, memory)
+		e.Nodes = append(e.Nodes, node.Metadata.Name)
+		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, cores), max(e.Largest.Memory, memory)
 	}
-	switch {
-	case most.CPU > 0 && spec.Limits.CPU > most.CPU:
-		return fmt.Errorf("unit %s cannot be limited to %g processors: the largest node of %s has %g", spec.Name, spec.Limits.CPU, u.Context, most.CPU)
-	case most.Memory > 0 && spec.Limits.Memory > most.Memory:
-		return fmt.Errorf("unit %s cannot be limited to %d bytes: the largest node of %s has %d", spec.Name, spec.Limits.Memory, u.Context, most.Memory)
-	}
-	return nil
+	return e
 }
 
 // right is something that we have to be allowed.
@@ -274,43 +236,9 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 	}
 }
 
-// hostProgram begins what stands for programs of this host, and programSeparator is between
-// them.
-const (
-	hostProgram      = "host:"
-	programSeparator = "|"
-)
-
-// foreignProgram is what an image for the user's cluster has of a unit that names its
-// program: that one alone where it is the conductor's, else with all that it needs.
-func foreignProgram(spec lab.UnitSpec) string {
-	if !spec.Foreign {
-		return spec.Program
-	}
-	all := []string{spec.Program}
-	if spec.Server != nil {
-		for _, setup := range spec.Server.Setup {
-			if setup.Program != "" && !slices.Contains(all, setup.Program) {
-				all = append(all, setup.Program)
-			}
-		}
-	}
-	for i, program := range all {
-		if path, err := exec.LookPath(program); err == nil { // else it is told where it is not found
-			all[i] = path
-		}
-	}
-	return hostProgram + strings.Join(all, programSeparator)
-}
-
 // push puts the image of a program into the registry.
 func (u *Users) push(ctx context.Context, program string) (string, error) {
-	name, make := strings.ToLower(filepath.Base(program)), func() (config, layer []byte, err error) { return containers.Image(program, nil) }
-	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
-		all := strings.Split(list, programSeparator)
-		name, make = strings.ToLower(filepath.Base(all[0])), func() (config, layer []byte, err error) { return containers.ImageOf(all) }
-	}
-	config, layer, err := make()
+	name, config, layer, err := containers.Pushed(program)
 	if err != nil {
 		return "", err
 	}

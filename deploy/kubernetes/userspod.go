@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
@@ -184,66 +182,27 @@ func (p *pod) dial(ctx context.Context, address, token string) (net.Conn, error)
 	}, token)
 }
 
-// doors lead from this host to units of a cluster of the user's, through its server: a
-// listener on loopback for each.
-type doors struct {
-	mu     sync.Mutex
-	byName map[string]net.Listener
-	closed bool
-}
-
 // reach is the address at which this host reaches a unit.
 func (d *deployment) reach(name string) string {
 	inside := d.endpoints[name].Dial
 	if d.deployer.users == nil || inside == "" {
 		return inside
 	}
-	d.doors.mu.Lock()
-	defer d.doors.mu.Unlock()
-	if door := d.doors.byName[name]; door != nil {
-		return door.Addr().String()
-	}
-	_, text, err := net.SplitHostPort(inside)
-	port, wrong := strconv.Atoi(text)
-	door, refused := net.Listen("tcp", "127.0.0.1:0")
-	if err = errors.Join(err, wrong, refused); err != nil || d.doors.closed {
-		d.Fail(fmt.Errorf("open a way to unit %s: %w", name, err))
-		return inside
-	}
-	if d.doors.byName == nil {
-		d.doors.byName = map[string]net.Listener{}
-	}
-	d.doors.byName[name] = door
-	go d.admit(door, name, port)
-	return door.Addr().String()
+	return d.doors.To(name)
 }
 
-// admit lets calls through a door until it is closed.
-func (d *deployment) admit(door net.Listener, unit string, port int) {
-	for {
-		caller, err := door.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer func() { _ = caller.Close() }() // all has been said
-			p := d.latest(unit)
-			if p == nil {
-				return
-			}
-			inside, err := d.cluster.API.Forward(d.watching, d.cluster.namespace, p.name, port)
-			if err != nil {
-				return // as where nobody listens
-			}
-			defer func() { _ = inside.Close() }()
-			defer context.AfterFunc(d.watching, func() { _ = inside.Close() })()
-			go func() {
-				_, _ = io.Copy(inside, caller) // who has called ends it
-				_ = inside.Close()
-			}()
-			_, _ = io.Copy(caller, inside)
-		}()
+// enter leads a call at a door to the unit behind it, through the cluster's server.
+func (d *deployment) enter(name string) (net.Conn, error) {
+	_, text, err := net.SplitHostPort(d.endpoints[name].Dial)
+	if err != nil {
+		return nil, err
 	}
+	port, err := strconv.Atoi(text)
+	p := d.latest(name)
+	if err != nil || p == nil {
+		return nil, errors.Join(err, errors.New("it has no pod"))
+	}
+	return d.cluster.API.Forward(d.watching, d.cluster.namespace, p.name, port)
 }
 
 // latest is the pod of a unit, or of what prepares it.
@@ -259,15 +218,6 @@ func (d *deployment) latest(unit string) *pod {
 		}
 	}
 	return nil
-}
-
-func (d *doors) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	for _, door := range d.byName {
-		_ = door.Close() // it only listens
-	}
 }
 
 // apiPatience is how long a cluster of the user's may not answer before a trial fails.

@@ -53,9 +53,10 @@ func (s *Scratch) startSweeper(sweeper []string) error {
 	command := exec.Command(sweeper[0], append(slices.Clone(sweeper[1:]), s.Dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this session or group is not for it
 	command.Dir, command.Stderr = "/", &s.notes
+	forClients := []string{"PATH", "HOME", "KUBECONFIG", "CLEAVE_USE_KUBERNETES", "CLEAVE_USE_SWARM"} // of Docker and the user's clusters
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=") // what clients of Docker and of the user's cluster need
-		return name != "PATH" && name != "HOME" && name != "KUBECONFIG" && name != "CLEAVE_USE_KUBERNETES" && !strings.HasPrefix(name, "DOCKER_")
+		name, _, _ := strings.Cut(variable, "=")
+		return !slices.Contains(forClients, name) && !strings.HasPrefix(name, "DOCKER_")
 	})
 	end, alive, err := os.Pipe()
 	if err != nil {

@@ -82,8 +82,9 @@ func Janitor(in io.Reader, dir string) error {
 // killGroup ends the members of the process group but its leader and returns
 // when none is left but those that wait to be reaped by their parent.
 func killGroup(leader int) error {
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	wait := time.Millisecond
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(wait) {
+		wait = min(2*wait, 50*time.Millisecond)
 		members, err := groupMembers(leader)
 		if err != nil {
 			return err
@@ -99,7 +100,6 @@ func killGroup(leader int) error {
 			// the group exists while its leader, this process, does.
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 

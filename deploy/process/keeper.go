@@ -144,6 +144,10 @@ func (k *keeper) reap() {
 	}
 }
 
+// To look at all processes of a host takes milliseconds, and those that are looked at for
+// shared memory stand still meanwhile: whoever waits for an end looks less and less often.
+const firstWait, longestWait = 5 * time.Millisecond, 200 * time.Millisecond
+
 // endAll ends every process below this one.
 func (k *keeper) endAll() error {
 	var left memory
@@ -153,8 +157,9 @@ func (k *keeper) endAll() error {
 		if err := errors.Join(signalBelow(syscall.SIGTERM), signalBelow(syscall.SIGCONT)); err != nil {
 			return err
 		}
-		for deadline := time.Now().Add(grace); time.Now().Before(deadline); {
-			if k.isEmpty(5 * time.Millisecond) {
+		wait := firstWait
+		for deadline := time.Now().Add(grace); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
+			if k.isEmpty(wait) {
 				return nil
 			}
 			left.look(k.kept)
@@ -164,12 +169,13 @@ func (k *keeper) endAll() error {
 		}
 	}
 	// Those that fork meanwhile need another round.
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+	wait := firstWait
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
 		left.look(k.kept)
 		if err := signalBelow(syscall.SIGKILL); err != nil {
 			return err
 		}
-		if k.isEmpty(5 * time.Millisecond) {
+		if k.isEmpty(wait) {
 			return nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/gluster"
@@ -110,12 +109,12 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 	return all
 }
 
-// UnitsOn implements lab.Placed.
-func (d *deployment) UnitsOn(node string) (units []string, known bool) {
-	for _, u := range d.on(node) {
-		units = append(units, u.Spec.Name)
+// NodeOf implements lab.Placed.
+func (d *deployment) NodeOf(unit string) string {
+	if u := d.named(unit); u != nil {
+		return u.Spec.Node
 	}
-	return units, d.network.named(node) != nil
+	return ""
 }
 
 // on are the units on a node.
@@ -171,28 +170,11 @@ func (d *deployment) healNode(ctx context.Context, f lab.Fault, host *hosts.Host
 			}
 		}
 		if u.Spec.Listens {
-			if err := d.awaitReached(ctx, u.Spec.Name); err != nil {
+			now := d.named(u.Spec.Name) // started again, it is another
+			if err := now.AwaitListening(ctx, d.endpoints[u.Spec.Name].Bind, listenPatience); err != nil {
 				return fmt.Errorf("node %s: %w", f.Target, err)
 			}
 		}
 	}
 	return nil
-}
-
-// awaitReached waits until a unit takes connections from this host.
-func (d *deployment) awaitReached(ctx context.Context, unit string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience, fmt.Errorf("unit %s is not reached after %v", unit, listenPatience))
-	defer cancel()
-	for {
-		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", d.endpoints[unit].Bind)
-		if err == nil {
-			return connection.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,9 +106,8 @@ func TestUnitsOnNodes(t *testing.T) {
 	if networkOf(t, units[1].PID) != networkOf(t, os.Getpid()) {
 		t.Error("a unit that names no node is not on this host")
 	}
-	on, known := d.(lab.Placed).UnitsOn("east")
-	if _, here := d.(lab.Placed).UnitsOn("north"); !slices.Equal(on, []string{"right"}) || !known || here {
-		t.Errorf("on east are %v, %t; there is a north: %t", on, known, here)
+	if right, first := d.(lab.Placed).NodeOf("right"), d.(lab.Placed).NodeOf(units[1].Name); right != "east" || first != "" {
+		t.Errorf("right is on %q, %s on %q", right, units[1].Name, first)
 	}
 }
 

@@ -55,7 +55,9 @@ func (u *unit) among(all []entry) []int {
 // be, or the time is over. It returns how many there are, and how many of them are not.
 // Those that are made meanwhile need another round.
 func signalUntil(which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration) (living, waiting int, err error) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	wait := time.Millisecond
+	for deadline := time.Now().Add(patience); ; time.Sleep(wait) {
+		wait = min(2*wait, 10*time.Millisecond)
 		all, err := processes()
 		if err != nil {
 			return 0, 0, err

@@ -123,20 +123,17 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if memory != nil {
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
-	first, rest := supervise.First(layout.Units)
-	for i, specs := range [][]lab.UnitSpec{first, rest} {
-		if i > 0 {
-			if err := running.awaitReady(ctx, first); err != nil {
-				return err
-			}
-		}
-		for _, spec := range specs {
+	for _, stage := range supervise.Stages(layout.Units) {
+		for _, spec := range stage {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if err := d.startUnit(spec, memory, running); err != nil {
 				return err
 			}
+		}
+		if err := running.awaitReady(ctx, stage); err != nil {
+			return err
 		}
 	}
 	return nil

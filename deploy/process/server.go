@@ -49,6 +49,9 @@ func (d *deployment) awaitServer(ctx context.Context, u *unit) error {
 // awaitReady waits until units that say when they are ready are.
 func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
+		if spec.Ready == nil {
+			continue
+		}
 		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
 			return err
 		}

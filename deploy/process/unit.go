@@ -21,6 +21,7 @@ type unit struct {
 	prepares bool          // it is a command that runs before the units
 	unkept   error         // of a foreign unit: its processes may be left
 	limits   *cgroup.Group // nil: none
+	ear      *Ear          // of a conductor on another host; nil: the supervisor hears it
 }
 
 func newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
@@ -32,6 +33,9 @@ func newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
 func (d *deployment) launch(u *unit) error {
 	command := u.command
 	command.Stderr = u.Log
+	if u.ear != nil {
+		command.Stderr = u.ear.Log
+	}
 	if u.Spec.Foreign {
 		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
 	} else {
@@ -82,9 +86,17 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 // listen hears the unit until it closes its output, then reaps it.
 func (d *deployment) listen(u *unit, events io.Reader) {
 	defer close(u.Ended)
-	d.Hear(u.Unit, events)
+	if u.ear != nil {
+		_, _ = io.Copy(u.ear.Out, events) // it ends with the unit's output
+	} else {
+		d.Hear(u.Unit, events)
+	}
 	ended := u.command.Wait()
 	outOfMemory := u.limits != nil && u.limits.OutOfMemory()
+	if u.ear != nil {
+		u.ear.Ended(ended, outOfMemory)
+		return
+	}
 	if u.Spec.Foreign {
 		d.judgeForeign(u, ended, outOfMemory)
 		return

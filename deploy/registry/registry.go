@@ -27,6 +27,9 @@ import (
 	"time"
 )
 
+// Variable says where images for clusters of the user's go: HOST/PATH.
+const Variable = "CLEAVE_REGISTRY"
+
 // Repository is where images go: a registry, and a path in it that their names begin with.
 type Repository struct {
 	host, path string
@@ -109,6 +112,21 @@ func (r *Repository) Login() []byte {
 		return nil // texts can always be encoded
 	}
 	return text
+}
+
+// Identity is what a manager of a swarm wants to see to let its nodes pull what we push, as JSON
+// in base64; "": nothing.
+func (r *Repository) Identity() string {
+	plain, err := base64.StdEncoding.DecodeString(r.login)
+	name, password, is := strings.Cut(string(plain), ":")
+	if err != nil || !is {
+		return ""
+	}
+	text, err := json.Marshal(map[string]string{"username": name, "password": password, "serveraddress": r.host})
+	if err != nil {
+		return "" // texts can always be encoded
+	}
+	return base64.URLEncoding.EncodeToString(text)
 }
 
 // Image is one of a single layer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -20,19 +21,25 @@ const (
 	lookPatience = 5 * time.Second
 )
 
-// First are the units that start before the rest, which waits until they are ready.
-// Servers are none of either.
-func First(units []lab.UnitSpec) (first, rest []lab.UnitSpec) {
+// Stages are the units but servers in the order of their start: each stage waits until the
+// one before has started, and what says so is ready. First come those that say when they are
+// ready, last foreign ones that call others: such programs look names up once, when they
+// start, and end where one is not known yet.
+func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
+	stages := make([][]lab.UnitSpec, 3)
 	for _, spec := range units {
+		stage := 1
 		switch {
 		case spec.Server != nil:
+			continue
 		case spec.Ready != nil:
-			first = append(first, spec)
-		default:
-			rest = append(rest, spec)
+			stage = 0
+		case spec.Foreign && len(spec.Peers) > 0:
+			stage = 2
 		}
+		stages[stage] = append(stages[stage], spec)
 	}
-	return first, rest
+	return slices.DeleteFunc(stages, func(stage []lab.UnitSpec) bool { return len(stage) == 0 })
 }
 
 // AwaitVisit repeats a client's visit of a server at an address until it succeeds, the

@@ -29,7 +29,8 @@ type selfMeter struct{ units *Supervisor }
 // Watch implements lab.Meter.
 func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	metering := &selfMetering{ctx: ctx, asks: m.units, units: units}
-	_, err := metering.read() // that all can answer
+	said, err := metering.read()
+	metering.watched = selfMark{time.Now(), said}
 	return metering, err
 }
 
@@ -38,8 +39,11 @@ type selfMetering struct {
 	ctx   context.Context
 	asks  *Supervisor
 	units []lab.Unit
-	mu    sync.Mutex
-	marks []selfMark
+	// watched is what the units said first: what they use until the first mark, nobody has
+	// asked for.
+	watched selfMark
+	mu      sync.Mutex
+	marks   []selfMark
 }
 
 type selfMark struct {
@@ -115,10 +119,17 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
 		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(),
 	}
+	idle := m.marks[0].at.Sub(m.watched.at)
+	if idle >= lab.ShortestIdle {
+		result.IdleSeconds = idle.Seconds()
+	}
 	for i, unit := range m.units {
 		used := between(m.marks[0].said[i], m.marks[1].said[i])
+		if result.IdleSeconds > 0 {
+			used.IdleCores = between(m.watched.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
+		}
 		result.Units = append(result.Units, lab.UnitUsage{Unit: unit, Usage: used})
-		result.Total, result.Roles[unit.Role] = plus(result.Total, used), plus(result.Roles[unit.Role], used)
+		result.Total, result.Roles[unit.Role] = Plus(result.Total, used), Plus(result.Roles[unit.Role], used)
 		result.Sources[unit.Role] = source
 	}
 	return result, nil
@@ -141,15 +152,15 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 	}
 }
 
-// plus adds up the use of units. The memory of all is that of the marks, where each was
+// Plus adds up the use of units. The memory of all is that of the marks, where each was
 // looked at in the same moment.
-func plus(a, b lab.Usage) lab.Usage {
+func Plus(a, b lab.Usage) lab.Usage {
 	sum := lab.Usage{
 		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds, UserSeconds: a.UserSeconds + b.UserSeconds,
 		SystemSeconds: a.SystemSeconds + b.SystemSeconds, VoluntaryContextSwitches: a.VoluntaryContextSwitches + b.VoluntaryContextSwitches,
 		InvoluntaryContextSwitches: a.InvoluntaryContextSwitches + b.InvoluntaryContextSwitches, Threads: a.Threads + b.Threads,
 		PeakMemoryBytes: a.PeakMemoryBytes + b.PeakMemoryBytes, MeanMemoryBytes: a.MeanMemoryBytes + b.MeanMemoryBytes,
-		PeakResidentBytes: a.PeakResidentBytes + b.PeakResidentBytes, ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
+		PeakResidentBytes: a.PeakResidentBytes + b.PeakResidentBytes, IdleCores: a.IdleCores + b.IdleCores, ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
 		Unavailable: a.Unavailable,
 	}
 	if b.Unavailable != nil {

@@ -6,32 +6,38 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut}
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultUpdate}
 }
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.
-func (d *Deployer) Nodes(lab.Layout) []lab.Node {
-	return lab.Nodes(nodeNames()[1:], lab.FaultCut)
+func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
+	servers, contained, _ := containers.Part(layout)
+	placed := slices.Concat(servers, contained, layout.Prepare)
+	places, _ := placesOf(placed) // Preflight says why there can be none
+	return containers.Nodes(private.Names()[1:], placed, places)
 }
 
 // Harm implements lab.Harmer: every process of the unit has the fault. A node can be cut
-// off, with all units on it.
+// off, with all units on it, or emptied.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
 	s := d.named(f.Target)
 	switch {
-	case s == nil && d.cluster.named(f.Target) != nil:
-		return d.cutNode(ctx, f)
+	case s == nil && d.cluster.Named(f.Target) != nil:
+		return d.harmNode(ctx, f)
 	case s == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
 	case f.Target == d.lead:
@@ -40,10 +46,12 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = s.pause(ctx)
 	case f.Kind == lab.FaultCut:
 		proof, err = s.cut(ctx)
-	case !f.Kind.Ends():
+	case !f.Kind.Ends() && f.Kind != lab.FaultUpdate:
 		err = errors.New("the deployment swarm cannot do it")
 	case d.trial.Memory != "":
 		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
+	case f.Kind == lab.FaultUpdate:
+		proof, err = d.update(ctx, s)
 	default:
 		proof, err = s.kill(ctx)
 	}
@@ -57,23 +65,25 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	s := d.named(f.Target)
 	switch {
-	case s == nil && d.cluster.named(f.Target) != nil:
-		return d.reconnectNode(ctx, f.Target)
+	case s == nil && d.cluster.Named(f.Target) != nil:
+		return d.healNode(ctx, f)
 	case s == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case f.Kind == lab.FaultPause:
-		return s.node.engine.Unpause(ctx, s.container)
+		return s.node.Engine.Unpause(ctx, s.container)
+	case f.Kind == lab.FaultUpdate:
+		return nil // it is over when it has taken effect
 	case f.Kind == lab.FaultCut:
 		return errors.Join(s.filter(ctx, "--delete"), s.awaitListening(ctx))
 	}
-	return d.startAgain(ctx, s)
+	return d.startAgain(ctx, s, on(s.node))
 }
 
 func (s *service) kill(ctx context.Context) (proof string, err error) {
 	if err := s.deployment.Doom(s.Unit); err != nil {
 		return "", err
 	}
-	if err := s.node.engine.Kill(ctx, s.container); err != nil {
+	if err := s.node.Engine.Kill(ctx, s.container); err != nil {
 		return "", err
 	}
 	if err := s.AwaitEnd(ctx); err != nil {
@@ -82,11 +92,31 @@ func (s *service) kill(ctx context.Context) (proof string, err error) {
 	return "its container on " + s.node.Name + " has ended", nil
 }
 
-func (s *service) pause(ctx context.Context) (proof string, err error) {
-	if err := s.node.engine.Pause(ctx, s.container); err != nil {
+// update has the swarm put a new task in the place of the unit's, which ends first: the two
+// could not both have its volume. The scheduler chooses the node, unless the layout does.
+func (d *deployment) update(ctx context.Context, old *service) (proof string, err error) {
+	if err := d.Doom(old.Unit); err != nil {
 		return "", err
 	}
-	state, err := s.node.engine.Inspect(ctx, s.container)
+	if err := d.startAgain(ctx, old, d.wanted(old.Spec)); err != nil {
+		return "", err
+	}
+	if err := old.AwaitEnd(ctx); err != nil {
+		return "", err
+	}
+	state, err := old.node.Engine.Inspect(ctx, old.container)
+	if err != nil || state.Pid != 0 {
+		return "", errors.Join(fmt.Errorf("the container before it on %s is %q", old.node.Name, state.Status), err)
+	}
+	now := d.named(old.Spec.Name)
+	return fmt.Sprintf("its container %.12s on %s has ended, and %.12s runs on %s", old.container, old.node.Name, now.container, now.node.Name), nil
+}
+
+func (s *service) pause(ctx context.Context) (proof string, err error) {
+	if err := s.node.Engine.Pause(ctx, s.container); err != nil {
+		return "", err
+	}
+	state, err := s.node.Engine.Inspect(ctx, s.container)
 	if err == nil && state.Status != "paused" {
 		err = fmt.Errorf("its state is %q", state.Status)
 	}
@@ -117,54 +147,69 @@ func (s *service) filter(ctx context.Context, change string) error {
 	return nil
 }
 
-// longestCut is how long a node can be cut off: units that hear nothing of their conductor
-// for longer end, and a swarm gives up a node that it has not heard from for three
-// heartbeats.
-const longestCut = 30 * time.Second
-
-// cutNode takes the link of a node down.
-func (d *deployment) cutNode(ctx context.Context, f lab.Fault) (proof string, err error) {
-	n := d.cluster.named(f.Target)
+// harmNode takes the link of a node down, kills all that runs on it, or has the swarm empty it.
+func (d *deployment) harmNode(ctx context.Context, f lab.Fault) (proof string, err error) {
+	n, err := d.cluster.Named(f.Target), containers.CheckNode(f)
 	switch {
-	case f.Kind != lab.FaultCut:
-		err = fmt.Errorf("a node can only be cut off: %s:%s", lab.FaultCut, f.Target)
-	case f.Heal > longestCut.Seconds():
-		err = fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead", f.Heal, longestCut)
+	case err != nil:
+	case f.Kind == lab.FaultDrain:
+		proof, err = d.drainNode(ctx, n)
+	case f.Kind == lab.FaultKill:
+		d.watch(n)
+		err = d.killNode(ctx, n)
 	default:
+		d.watch(n)
 		err = n.Link(ctx, false)
+	}
+	if err == nil && f.Kind != lab.FaultDrain {
+		proof, err = hosts.Unreached(net.JoinHostPort(n.Address, "2377"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s node %s: %w", f.Kind, f.Target, err)
 	}
-	return hosts.Unreached(net.JoinHostPort(n.Address, "2377"))
+	return proof, nil
 }
 
-// reconnectNode takes the link up and waits until the units of the node are reached.
-func (d *deployment) reconnectNode(ctx context.Context, name string) error {
-	n := d.cluster.named(name)
+// healNode undoes it.
+func (d *deployment) healNode(ctx context.Context, f lab.Fault) error {
+	n := d.cluster.Named(f.Target)
+	if f.Kind == lab.FaultDrain {
+		return d.refill(ctx, n)
+	}
+	d.Found(n.Name)
+	if f.Kind == lab.FaultKill {
+		return d.bootNode(ctx, n)
+	}
+	return d.reconnect(ctx, n)
+}
+
+// reconnect takes the link up and waits until the units of the node are reached.
+func (d *deployment) reconnect(ctx context.Context, n *private.Node) error {
 	if err := n.Link(ctx, true); err != nil {
 		return err
 	}
-	for _, s := range d.all() {
-		if s.node == n {
-			if err := s.awaitListening(ctx); err != nil {
-				return fmt.Errorf("node %s is connected again: %w", name, err)
-			}
+	for _, s := range d.unitsOn(n) {
+		if err := s.awaitListening(ctx); err != nil {
+			return fmt.Errorf("node %s is connected again: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-// startAgain has the swarm run a unit anew that was killed, on its node, with its address,
+// startAgain has the swarm run a unit anew that was ended on purpose, with its name,
 // environment and volume.
-func (d *deployment) startAgain(ctx context.Context, old *service) error {
+func (d *deployment) startAgain(ctx context.Context, old *service, where engine.Placement) error {
 	if !d.IsDoomed(old.Unit) {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
 	}
 	s := d.newService(old.Spec)
-	s.Log, s.id, s.made, s.former, s.token, s.node = old.Log, old.id, old.made, old.former, old.token, old.node
+	s.Log, s.id, s.made, s.former, s.token = old.Log, old.id, old.made, old.former, old.token
+	s.made.TaskTemplate.Placement = where
 	d.add(s)
 	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := d.redirect(ctx, s); err != nil {
 		return err
 	}
 	switch {
@@ -182,20 +227,5 @@ func (s *service) awaitListening(ctx context.Context) error {
 	if address == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("it does not listen after %v", upPatience))
-	defer cancel()
-	for {
-		dialer := net.Dialer{Timeout: time.Second}
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return connection.Close()
-		}
-		select {
-		case <-s.Ended:
-			return fmt.Errorf("unit %s ended at once%s", s.Spec.Name, s.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", s.Spec.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return s.AwaitListening(ctx, address, upPatience)
 }

@@ -8,4 +8,4 @@ var _ lab.Hosted = (*deployment)(nil)
 func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
 
 // Daemons implements lab.Hosted.
-func (d *deployment) Daemons() ([]lab.Unit, string) { return d.cluster.hosts.Units(), "" }
+func (d *deployment) Daemons() ([]lab.Unit, string) { return d.cluster.Hosts.Units(), "" }

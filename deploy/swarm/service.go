@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -38,7 +39,7 @@ type ports struct{ inside, outside []int }
 
 // assign gives every unit its ports and its address in the overlay network.
 func (d *deployment) assign(specs []lab.UnitSpec) {
-	d.ports, d.nodes = map[string]ports{}, map[string]*node{}
+	d.ports, d.nodes, d.first = map[string]ports{}, map[string]*private.Node{}, map[string]*private.Node{}
 	next := firstPublished
 	for _, spec := range specs {
 		var p ports
@@ -68,11 +69,15 @@ func listensOf(spec lab.UnitSpec) []string {
 	return names
 }
 
-// placed notes the node of a unit, where it stays, and so its addresses for this host.
-func (d *deployment) placed(spec lab.UnitSpec, n *node) {
+// placed notes the node of a unit, where it stays until the node is emptied, and so its
+// addresses for this host.
+func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nodes[spec.Name] = n
+	if d.first[spec.Name] == nil {
+		d.first[spec.Name] = n
+	}
 	for i, name := range listensOf(spec) {
 		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
 	}
@@ -87,7 +92,7 @@ type service struct {
 	made       engine.Service // what it was made of
 	former     []string       // IDs of the tasks that were former lives
 	token      string
-	node       *node
+	node       *private.Node
 	container  string // its ID
 	hostPID    int    // of its first process, as this host numbers it
 	followed   chan struct{}
@@ -144,7 +149,8 @@ func (s *service) run(ctx context.Context) error {
 		return err
 	}
 	d.placed(s.Spec, s.node)
-	said, err := s.node.engine.Follow(d.watching, s.container)
+	kills := s.node.Kills()
+	said, err := s.node.Engine.Follow(d.watching, s.container)
 	if err != nil {
 		return err
 	}
@@ -152,11 +158,11 @@ func (s *service) run(ctx context.Context) error {
 		defer close(s.followed)
 		_, _ = io.Copy(s.Log, said) // it ends with the container, or with the daemon
 		_ = said.Close()
-		if gone := s.node.engine.Ping(d.watching); gone != nil && d.watching.Err() == nil {
+		if gone := s.node.Engine.Ping(d.watching); gone != nil && d.watching.Err() == nil && s.node.Kills() == kills {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
 		}
 	}()
-	s.hostPID, _ = s.node.hostPID(s.container) // it may have ended
+	s.hostPID, _ = s.node.HostPID(s.container) // it may have ended
 	return s.bind(ctx)
 }
 
@@ -164,13 +170,13 @@ func (s *service) run(ctx context.Context) error {
 func (s *service) create(ctx context.Context) error {
 	d := s.deployment
 	if s.id != "" {
-		return d.cluster.manager().UpdateService(ctx, s.id, s.made)
+		return d.cluster.Manager().UpdateService(ctx, s.id, s.made)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	// It is not given up in the middle, or nobody would know what was made.
-	id, err := d.cluster.manager().CreateService(context.WithoutCancel(ctx), s.made)
+	id, err := d.cluster.Manager().CreateService(context.WithoutCancel(ctx), s.made)
 	if err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func (s *service) awaitTask(ctx context.Context) error {
 	d := s.deployment
 	var last engine.Task
 	for {
-		tasks, err := d.cluster.manager().Tasks(ctx, s.id)
+		tasks, err := d.cluster.Manager().Tasks(ctx, s.id)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -197,7 +203,7 @@ func (s *service) awaitTask(ctx context.Context) error {
 			}
 			last = task
 			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, task.Status.State)
-			s.node, s.container = d.cluster.withID(task.NodeID), task.Status.ContainerStatus.ContainerID
+			s.node, s.container = d.cluster.WithID(task.NodeID), task.Status.ContainerStatus.ContainerID
 			if s.node != nil && s.container != "" && (ended || task.Status.State == "running") {
 				s.former = append(s.former, task.ID)
 				return nil
@@ -220,7 +226,7 @@ func (s *service) bind(ctx context.Context) error {
 	if err != nil || len(processors) == 0 {
 		return err
 	}
-	return s.node.engine.Bind(ctx, s.container, strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"))
+	return s.node.Engine.Bind(ctx, s.container, strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"))
 }
 
 // describe says what the service is made of, or that a former life begins anew. Nothing
@@ -228,7 +234,6 @@ func (s *service) bind(ctx context.Context) error {
 func (s *service) describe() error {
 	if s.id != "" {
 		s.made.TaskTemplate.ForceUpdate++
-		s.made.TaskTemplate.Placement = engine.Placement{Constraints: []string{"node.id==" + s.node.id}}
 		return nil
 	}
 	d, spec := s.deployment, s.Spec
@@ -271,11 +276,11 @@ func (s *service) describe() error {
 		Name: d.name(spec.Name), Labels: d.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: container, RestartPolicy: engine.RestartPolicy{Condition: "none"}, Placement: d.placement(spec),
-			Networks:  []engine.ServiceNetwork{{Target: overlay, Aliases: []string{spec.Name}}},
+			Networks:  []engine.ServiceNetwork{{Target: private.Overlay, Aliases: []string{spec.Name}}},
 			LogDriver: engine.LogDriver{Name: "json-file"},
 			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
 		},
-		Mode: engine.ServiceMode{Replicated: engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
+		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
 	}
 	return nil
 }
@@ -290,10 +295,20 @@ func (d *deployment) placement(spec lab.UnitSpec) engine.Placement {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n := d.nodes[spec.Name]; n != nil {
-		return engine.Placement{Constraints: []string{"node.id==" + n.id}}
+		return on(n)
 	}
+	return d.wanted(spec)
+}
+
+// on has a unit on a node and nowhere else.
+func on(n *private.Node) engine.Placement {
+	return engine.Placement{Constraints: []string{"node.id==" + n.ID}}
+}
+
+// wanted says where the layout wants the unit.
+func (d *deployment) wanted(spec lab.UnitSpec) engine.Placement {
 	if spec.Name == d.lead && spec.Node == "" {
-		return engine.Placement{Constraints: []string{"node.id==" + d.cluster.nodes[0].id}}
+		return on(d.cluster.Nodes[0])
 	}
 	if spec.Node != "" {
 		return engine.Placement{Constraints: []string{"node.hostname==" + d.places[spec.Node]}}
@@ -315,7 +330,7 @@ func (s *service) await() {
 	defer close(s.Ended)
 	d := s.deployment
 	<-s.followed
-	code, err := s.node.engine.Wait(d.watching, s.container)
+	code, err := s.node.Engine.Wait(d.watching, s.container)
 	switch {
 	case d.watching.Err() != nil: // the deployment has ended
 	case err != nil: // the daemon has ended, or somebody has removed the container
@@ -339,7 +354,7 @@ func (s *service) await() {
 
 // outOfMemory reports whether the kernel has ended the container at its limit.
 func (s *service) outOfMemory() bool {
-	state, err := s.node.engine.Inspect(s.deployment.watching, s.container)
+	state, err := s.node.Engine.Inspect(s.deployment.watching, s.container)
 	return err == nil && state.OOMKilled
 }
 
@@ -347,14 +362,14 @@ func (s *service) outOfMemory() bool {
 func (s *service) endGently(ctx context.Context) {
 	_ = s.deployment.Doom(s.Unit) // it may have ended
 	if s.Spec.Foreign && s.Spec.Server == nil && s.container != "" {
-		_ = s.node.engine.Stop(ctx, s.container, stopGrace)
+		_ = s.node.Engine.Stop(ctx, s.container, stopGrace)
 	}
 }
 
 // remove removes the service of a command that has done its part.
 func (s *service) remove(ctx context.Context) error {
-	err := s.deployment.cluster.manager().RemoveService(ctx, s.id)
-	return errors.Join(err, s.node.engine.Remove(ctx, s.container))
+	err := s.deployment.cluster.Manager().RemoveService(ctx, s.id)
+	return errors.Join(err, s.node.Engine.Remove(ctx, s.container))
 }
 
 // prepare runs a command of the layout to its end; where there is a visit to be made,
@@ -371,7 +386,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 	if visit != nil {
 		err := supervise.AwaitVisit(ctx, s.Unit, d.dialOf(spec.Name), visit)
 		if err == nil {
-			err = s.node.engine.Stop(ctx, s.container, stopGrace)
+			err = s.node.Engine.Stop(ctx, s.container, stopGrace)
 		}
 		return errors.Join(err, s.remove(ctx))
 	}
@@ -424,6 +439,9 @@ func (s *service) awaitServer(ctx context.Context) error {
 // awaitReady waits until units that say when they are ready are.
 func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
+		if spec.Ready == nil {
+			continue
+		}
 		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.dialOf(spec.Name), spec.Ready); err != nil {
 			return err
 		}

@@ -1,15 +1,14 @@
-// Package swarm deploys units as services of a Docker Swarm that it makes on this host:
-// four nodes, each a Docker daemon on a host of its own (package hosts). The swarm is
-// there from the first trial to Close.
+// Package swarm deploys units as services of a Docker Swarm that Cleave makes on this host
+// (package private): four nodes, each a Docker daemon on a host of its own. The swarm is
+// there from the first trial to Close. A swarm of the user's is for package users.
 //
 // A unit is a service of one task. Swarm chooses its node, unless the layout names one,
-// and it stays there when it is started again, with its data. Units call each other by
-// name in an overlay network; this host calls them at ports of their nodes. Names stand
+// and it stays there when it is started again, with its data, until that node is emptied.
+// Units call each other by name in an overlay network; this host calls them at ports of their nodes. Names stand
 // for addresses (DNS round robin) and ports are those of one node (mode host): the other
 // ways of Swarm need IPVS, which not every kernel has.
 //
-// A swarm of the user's is not supported yet. What is here of deployers of containers in
-// general is in package containers.
+// What is here of deployers of containers in general is in package containers.
 //
 // Entry points: New, Deployer.Deploy.
 package swarm
@@ -27,13 +26,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -45,7 +43,7 @@ type Deployer struct {
 	dir       string // of the swarm
 
 	preparing sync.Mutex
-	cluster   *cluster          // nil until the first trial
+	cluster   *private.Cluster  // nil until the first trial
 	images    map[string]string // their IDs, by the program of ours in it
 	services  atomic.Int64      // how many there have been
 	made      containers.Made
@@ -55,6 +53,8 @@ var (
 	_ lab.Deployer  = (*Deployer)(nil)
 	_ lab.Clustered = (*Deployer)(nil)
 	_ lab.Harmer    = (*deployment)(nil)
+	_ lab.Placed    = (*deployment)(nil)
+	_ lab.Noticer   = (*deployment)(nil)
 	_ lab.Ender     = (*deployment)(nil)
 )
 
@@ -68,10 +68,13 @@ func New(processes *process.Deployer, programs, label, dir string) *Deployer {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Swarm }
 
+// Missing says what this host lacks for a private swarm; nil: nothing.
+func Missing() error { return private.Missing() }
+
 // What a swarm takes of this host, seen with Docker 20.10: 120 MB for the two daemons of
 // a node, and for a container 10 MiB and 15 threads.
 const (
-	memoryOfNodes       = nodeCount * 120 << 20
+	memoryOfNodes       = private.Count * 120 << 20
 	memoryPerContainer  = 16 << 20
 	threadsPerContainer = 16
 )
@@ -92,7 +95,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 // placesOf says which node of the swarm stands for a node that a layout names: the one
 // of that name, or else each for one.
 func placesOf(specs []lab.UnitSpec) (map[string]string, error) {
-	places, free := map[string]string{}, nodeNames()
+	places, free := map[string]string{}, private.Names()
 	for _, spec := range specs {
 		if slices.Contains(free, spec.Node) {
 			places[spec.Node] = spec.Node
@@ -104,7 +107,7 @@ func placesOf(specs []lab.UnitSpec) (map[string]string, error) {
 			continue
 		}
 		if len(free) == 0 {
-			return nil, fmt.Errorf("the layout names more nodes than the %d of the swarm: unit %s cannot be on %s", nodeCount, spec.Name, spec.Node)
+			return nil, fmt.Errorf("the layout names more nodes than the %d of the swarm: unit %s cannot be on %s", private.Count, spec.Name, spec.Node)
 		}
 		places[spec.Node], free = free[0], free[1:]
 	}
@@ -113,28 +116,28 @@ func placesOf(specs []lab.UnitSpec) (map[string]string, error) {
 
 // prepared returns the swarm and the images that units run in, on all of its nodes: the
 // first trial makes them for all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, map[string]string, error) {
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private.Cluster, map[string]string, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.cluster == nil {
 		begun := time.Now()
-		made, err := startCluster(ctx, d.label, d.dir)
+		made, err := private.Up(ctx, d.label, d.dir)
 		if err != nil {
 			return nil, nil, err
 		}
 		image, err := d.image(ctx, made, "")
 		if err == nil {
-			err = made.stay(ctx, image, d.labels())
+			err = made.Stay(ctx, image, d.labels())
 		}
 		if err != nil {
 			clear(d.images)
-			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), made.close())
+			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), made.Close())
 		}
 		d.cluster = made
 		d.made.Platform(begun)
 	}
 	// A node that was cut off in the trial before is back with the others after a while only.
-	if err := each(ctx, d.cluster.nodes, d.cluster.awaitPeers); err != nil {
+	if err := private.Each(ctx, d.cluster.Nodes, d.cluster.AwaitPeers); err != nil {
 		return nil, nil, fmt.Errorf("wait for all nodes of the swarm: %w", err)
 	}
 	for _, spec := range units {
@@ -146,7 +149,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 }
 
 // image brings the image of a program of ours, or of none, to all nodes and returns its ID.
-func (d *Deployer) image(ctx context.Context, c *cluster, program string) (id string, err error) {
+func (d *Deployer) image(ctx context.Context, c *private.Cluster, program string) (id string, err error) {
 	if d.images[program] != "" {
 		return d.images[program], nil
 	}
@@ -158,7 +161,7 @@ func (d *Deployer) image(ctx context.Context, c *cluster, program string) (id st
 	if err != nil {
 		return "", err
 	}
-	err = each(ctx, c.nodes, func(ctx context.Context, n *node) error { return n.engine.Load(ctx, bytes.NewReader(archive)) })
+	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error { return n.Engine.Load(ctx, bytes.NewReader(archive)) })
 	if err != nil {
 		return "", err
 	}
@@ -179,7 +182,7 @@ func (d *Deployer) Close() error {
 	if d.cluster == nil {
 		return nil
 	}
-	err := d.cluster.close()
+	err := d.cluster.Close()
 	d.cluster = nil
 	clear(d.images)
 	return err
@@ -198,7 +201,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		deployer:   d, cluster: cluster, images: images, lead: layout.Lead,
 		trial:    containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		outside:  map[string]lab.Endpoint{},
-		services: map[string]*service{},
+		services: map[string]*service{}, detours: map[string]detour{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -221,14 +224,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			return nil, fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
-	first, others := supervise.First(contained)
-	if err := running.startAll(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.awaitReady(ctx, first); err != nil {
-		return nil, err
-	}
-	if err := running.startAll(ctx, others); err != nil {
+	if err := running.startStages(ctx, supervise.Stages(contained)); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
@@ -241,8 +237,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 // deployment is a running layout.
 type deployment struct {
 	*supervise.Supervisor
+	containers.Losses // of nodes
+
 	deployer *Deployer
-	cluster  *cluster
+	cluster  *private.Cluster
 	images   map[string]string
 	lead     string
 	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
@@ -253,9 +251,12 @@ type deployment struct {
 
 	processes lab.Deployment // nil until they run
 	mu        sync.Mutex
-	outside   map[string]lab.Endpoint // the addresses seen from this host, of units that have a node
-	nodes     map[string]*node        // of units that have one: they stay there
-	services  map[string]*service     // by unit
+	outside   map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
+	nodes     map[string]*private.Node // of units that have one: they stay there
+	first     map[string]*private.Node // those that they had at first
+	detours   map[string]detour        // by unit
+	drained   []*private.Node          // not healed yet
+	services  map[string]*service      // by unit
 	prepared  []*service
 	made      []string // IDs of all services that were made
 	stopOnce  sync.Once
@@ -264,33 +265,6 @@ type deployment struct {
 
 // Clocks is that of lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
-
-// startAll starts services side by side.
-func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		s := d.newService(spec)
-		d.add(s)
-		return s.start(ctx)
-	})
-}
-
-// atOnce is how many services are started at the same time.
-const atOnce = 16
-
-// sideBySide does something with units, a few at a time, until it fails with one.
-func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, one := range all {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, one)
-		})
-	}
-	return group.Wait()
-}
 
 func (d *deployment) add(s *service) {
 	d.mu.Lock()
@@ -303,6 +277,14 @@ func (d *deployment) named(name string) *service {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.services[name]
+}
+
+// NodeOf implements lab.Placed.
+func (d *deployment) NodeOf(unit string) string {
+	if s := d.named(unit); s != nil && s.node != nil {
+		return s.node.Name
+	}
+	return ""
 }
 
 // all are the services of units as they are now, in the order of the layout.
@@ -358,7 +340,7 @@ func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
 		d.MayEnd()
-		d.stopErr = d.removeAll()
+		d.stopErr = errors.Join(d.removeAll(), d.straighten(d.watching), d.refillAll(d.watching))
 		if d.processes != nil {
 			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
 			return
@@ -372,7 +354,7 @@ func (d *deployment) Stop() error {
 func (d *deployment) EndForeign(ctx context.Context) error {
 	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *supervise.Unit) error {
 		s := d.named(u.Spec.Name)
-		return s.node.engine.Stop(ctx, s.container, stopGrace)
+		return s.node.Engine.Stop(ctx, s.container, stopGrace)
 	})
 }
 
@@ -388,8 +370,8 @@ func (d *deployment) removeAll() error {
 	d.mu.Lock()
 	made := slices.Clone(d.made)
 	d.mu.Unlock()
-	err := sideBySide(ctx, made, func(ctx context.Context, id string) error { return d.cluster.manager().RemoveService(ctx, id) })
-	err = errors.Join(err, each(ctx, d.cluster.nodes, d.removeContainers))
+	err := sideBySide(ctx, made, func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
+	err = errors.Join(err, private.Each(ctx, d.cluster.Nodes, d.removeContainers))
 	if err != nil {
 		return fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}
@@ -397,9 +379,9 @@ func (d *deployment) removeAll() error {
 }
 
 // removeContainers removes those of a node. The swarm may be about to do the same.
-func (d *deployment) removeContainers(ctx context.Context, n *node) error {
+func (d *deployment) removeContainers(ctx context.Context, n *private.Node) error {
 	for {
-		things, err := n.engine.List(ctx, leftovers.DockerLabel)
+		things, err := n.Engine.List(ctx, leftovers.DockerLabel)
 		if err != nil {
 			return err
 		}
@@ -408,7 +390,7 @@ func (d *deployment) removeContainers(ctx context.Context, n *node) error {
 			return nil
 		}
 		for _, thing := range things {
-			_ = n.engine.Remove(ctx, thing.ID) // looked at again
+			_ = n.Engine.Remove(ctx, thing.ID) // looked at again
 		}
 		select {
 		case <-ctx.Done():

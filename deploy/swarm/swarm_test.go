@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -68,7 +69,7 @@ func need(t *testing.T) {
 	if os.Getenv("CLEAVE_CLUSTERS") == "" {
 		t.Skip("clusters are brought up by: make test-cluster")
 	}
-	if err := Missing(); err != nil {
+	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}
 }
@@ -150,13 +151,13 @@ func TestSuite(t *testing.T) {
 	d := deployer(t)
 	deploytest.Suite(t, d, func() []string {
 		var things []string
-		for _, n := range d.cluster.nodes {
-			found, err := n.engine.List(t.Context(), leftovers.DockerLabel)
+		for _, n := range d.cluster.Nodes {
+			found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, thing := range found {
-				if thing.Kind != "image" && thing.Label != stays {
+				if thing.Kind != "image" && thing.Label != private.Stays {
 					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
 				}
 			}

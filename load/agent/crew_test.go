@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "dies in its rows":
 		out = cut{out}
 	}
-	if err := Serve(context.Background(), os.Stdin, out, nil); err != nil {
+	if err := Serve(context.Background(), os.Stdin, out, nil, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

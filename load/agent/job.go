@@ -60,6 +60,8 @@ type Job struct {
 	// Resolution and Votes are those of trial.Quest.
 	Resolution float64 `json:"resolution,omitempty"`
 	Votes      int     `json:"votes,omitempty"`
+	// MaxSteal is that of trial.Quest; 0: nobody watches the host.
+	MaxSteal float64 `json:"max_steal_share,omitempty"`
 	// Abort breaks the load off when the objective is lost.
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.

@@ -25,11 +25,11 @@ import (
 
 // Serve does a job and returns when it is done, or when nobody wants it any more
 // (unit.ErrGone). Commands come from in and events go to out. Without a job
-// the first line of in is one.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job) error {
+// the first line of in is one. The host is watched during the loads of a search.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job, host lab.Host) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	channel := unit.NewChannel(lines, out) // takes this reader as it is
-	s := &served{channel: channel}
+	s := &served{channel: channel, host: host}
 	err := s.serve(ctx, lines, job)
 	if err != nil && !errors.Is(err, unit.ErrGone) {
 		return errors.Join(err, channel.Failed(err))
@@ -41,6 +41,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job) error {
 type served struct {
 	Job
 	channel *unit.Channel
+	host    lab.Host
 	trial   *trial.Trial
 	limit   objective.Objective
 	dir     string // temporary; empty: none
@@ -263,11 +264,16 @@ func (s *served) settle(ctx context.Context) (time.Duration, error) {
 	return s.trial.Settle(ctx, s.Settle.Path, time.Duration(s.Settle.For))
 }
 
-// search looks for the capacity.
+// search looks for the capacity. One that is to cost little, with single votes, confirms
+// nothing.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
-	return s.trial.Search(ctx, trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Hooks: hooks, Settle: s.settle})
+	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1, Hooks: hooks, Settle: s.settle}
+	if s.MaxSteal > 0 {
+		quest.Host, quest.MaxSteal = s.host, s.MaxSteal
+	}
+	return s.trial.Search(ctx, quest)
 }
 
 // fixed plays one load.

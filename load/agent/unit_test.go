@@ -34,7 +34,7 @@ func serve(t *testing.T, job *Job) *driven {
 	events, out := io.Pipe()
 	u := &driven{t: t, orders: orders, events: json.NewDecoder(events), ended: make(chan error, 1)}
 	go func() {
-		err := Serve(t.Context(), in, out, job)
+		err := Serve(t.Context(), in, out, job, nil)
 		_ = out.Close()
 		u.ended <- err
 	}()
@@ -162,6 +162,30 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	}
 	if c := report.Outcome.Summary.Capacity; c == nil || c.Rate != nil || len(c.Probes) == 0 {
 		t.Errorf("capacity %+v, want that no rate met the objective", c)
+	}
+}
+
+// TestWhatASearchFindsIsConfirmed: a longer load is played at the rate that was found, in
+// experiments too, unless the search is to cost little.
+func TestWhatASearchFindsIsConfirmed(t *testing.T) {
+	url, _ := counted(t)
+	for votes, confirmed := range map[int]bool{0: true, 1: false} {
+		job := jobFor(t, url)
+		job.Search, job.Objective, job.Resolution, job.Votes = true, "rate<150", 2, votes
+		job.Spec.Load.Duration, job.Spec.Load.Rate = 100*ms, "100"
+		u := serve(t, &job)
+		u.expect(lab.EventReady)
+		u.command(lab.CommandStart)
+		u.expect(lab.EventFinished)
+		u.command(lab.CommandStop)
+		report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		probes := report.Outcome.Summary.Capacity.Probes
+		if last := probes[len(probes)-1]; last.Confirms != confirmed {
+			t.Errorf("with %d votes the last load is %+v, want that it confirms: %v", votes, last, confirmed)
+		}
 	}
 }
 

@@ -178,6 +178,18 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
+// TightestTime is the smallest upper limit of the objective's times, or otherwise where it
+// limits none.
+func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
+	tightest := otherwise
+	for _, t := range o.Terms {
+		if m, known := find(t.Metric); known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") {
+			tightest = min(tightest, time.Duration(t.Limit*float64(time.Second)))
+		}
+	}
+	return tightest
+}
+
 // SlowWithout reports whether a limit of the times is missed even if every operation had
 // been answered sooner by a delay, in seconds.
 func (o Objective) SlowWithout(s *record.Summary, delay float64) bool {

@@ -119,7 +119,10 @@ type Probe struct {
 	// Confirms: a longer trial, at the rate that the others had found.
 	Confirms bool `json:"confirms,omitempty"`
 	// Reasons say which parts of the objective were missed, and by how much.
-	Reasons      []string    `json:"reasons,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+	// Disturbed says how the host disturbed a trial that failed, each time that it was
+	// played; empty: at least once it did not.
+	Disturbed    string      `json:"disturbed,omitempty"`
 	ResponseTime Percentiles `json:"response_time"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -117,21 +118,24 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		p99, late float64
-		onlyLate  bool
-		pass, any bool // any: the trial says something
+		p99, late, most float64
+		onlyLate        bool
+		pass, any       bool // any: the trial says something
 	}{
-		"passes in spite of it":   {0.050, 0.010, true, true, true},
-		"fails without it":        {0.150, 0.010, true, false, true},
-		"may fail because of it":  {0.105, 0.010, true, false, false},
-		"the client had no cores": {0.050, 0.010, false, false, false},
+		"passes in spite of it":       {0.050, 0.010, 0.010, true, true, true},
+		"fails without it":            {0.150, 0.010, 0.010, true, false, true},
+		"may fail because of it":      {0.105, 0.010, 0.010, true, false, false},
+		"late by little of 100 ms":    {0.105, 0.0011, 0.010, true, false, true},
+		"late by a little too much":   {0.105, 0.0051, 0.010, true, false, false},
+		"the client had no cores":     {0.050, 0.010, 0.010, false, false, false},
+		"no cores, and late by a bit": {0.050, 0.0011, 0.010, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := 0
 			q := Quest{Objective: limit, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 				plays++
 				var o Outcome
-				o.Summary.ResponseTime.P99, o.Summary.SendLateness.Max = &c.p99, &c.late
+				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.late, &c.most
 				o.Summary.Generator = record.Generator{Limited: true, OnlyLate: c.onlyLate, LimitedBy: []string{"late"}}
 				return o, nil
 			}}
@@ -142,6 +146,64 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 			}
 			if c.any && (plays != 1 || o.Summary.Generator.Limited || len(o.Summary.Notes) != 1) {
 				t.Errorf("%d plays, generator %+v, notes %q, want one play with a note", plays, o.Summary.Generator, o.Summary.Notes)
+			}
+		})
+	}
+}
+
+// stolen is a host of which these shares are withheld, one load after the other.
+type stolen struct {
+	lab.Host
+	shares []float64
+}
+
+func (s *stolen) Observe() (lab.Observation, error) {
+	share := s.shares[0]
+	s.shares = s.shares[1:]
+	return observed(share), nil
+}
+
+type observed float64
+
+func (observed) Open()  {}
+func (observed) Close() {}
+func (o observed) End(float64) lab.Conditions {
+	return lab.Conditions{StealShare: float64(o)}
+}
+
+// TestALoadThatTheHostDisturbedIsPlayedAgain: alone, and only where it failed.
+func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
+	limit, err := objective.Parse("p99<100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		steal     []float64
+		p99       []float64
+		pass      bool
+		disturbed bool
+	}{
+		"passes in spite of it":    {[]float64{0.05}, []float64{0.05}, true, false},
+		"fails for it":             {[]float64{0.05, 0.001}, []float64{0.2, 0.05}, true, false},
+		"fails by itself":          {[]float64{0.001}, []float64{0.2}, false, false},
+		"fails by itself, too":     {[]float64{0.05, 0.001}, []float64{0.2, 0.2}, false, false},
+		"nobody knows any better":  {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.2}, false, true},
+		"passes in spite, in time": {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.05}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plays := 0
+			q := Quest{Objective: limit, Host: &stolen{shares: c.steal}, MaxSteal: 0.01, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
+				var o Outcome
+				o.Summary.ResponseTime.P99 = &c.p99[plays]
+				plays++
+				return o, nil
+			}}
+			_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if probe.Pass != c.pass || (probe.Disturbed != "") != c.disturbed || plays != len(c.p99) {
+				t.Errorf("%d plays, pass %v, disturbed %q; want %d, %v, %v", plays, probe.Pass, probe.Disturbed, len(c.p99), c.pass, c.disturbed)
 			}
 		})
 	}

@@ -44,13 +44,13 @@ func Analyse(in Input) lab.Analysis {
 	a.Held = e.heldRates()
 	a.Steadiness, a.WarmUps = e.steady, e.warmUps
 	a.Layers = e.layers()
-	a.Operations, a.Courses = e.operations(), e.courses()
+	a.Operations, a.Courses, a.Searches = e.operations(), e.courses(), e.searches()
 	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(), e.pictures()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective
 	}
 	e.noteLoad(a)
-	a.Platforms = e.platforms()
+	a.NodeLoads, a.Platforms = e.nodeLoads(), e.platforms()
 	a.Waterfalls = e.waterfalls()
 	a.Bottlenecks = e.bottlenecks(a)
 	a.Summary, a.Answer = e.summary(a), e.answer(a)

@@ -74,7 +74,7 @@ func (e *experiment) throughput(p lab.Point) string {
 // scaledUnit is the only unit that runs more often in a variant than in another, from
 // which it differs in nothing else; "" where there is none.
 func scaledUnit(base, v lab.Variant) string {
-	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment && maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits)
+	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment && maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits) && maps.Equal(v.Nodes, base.Nodes)
 	if !same || v.Name == base.Name {
 		return ""
 	}

@@ -33,6 +33,9 @@ type experiment struct {
 	steady   []lab.Steadiness
 	unsteady map[cell]lab.Steadiness
 	warmUps  []lab.WarmUps
+	// lengths are how many times as long as planned the load is at the points at which it
+	// was made longer.
+	lengths map[string]float64
 	// looks are those at the data of a sequential design; nil where nobody looks before
 	// the end.
 	looks *stats.Sequence
@@ -84,6 +87,7 @@ func newExperiment(in Input) *experiment {
 	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
 		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Attempt, b.Attempt))
 	})
+	e.keepLongest()
 	for _, trial := range e.trials {
 		e.take(trial)
 	}

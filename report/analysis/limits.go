@@ -11,8 +11,8 @@ import (
 )
 
 // noteLoad adds what bounds conclusions about a system under load: where the
-// generator was the limit, which rates were not held, and that generator and
-// system shared the processors of one host.
+// generator was the limit, which rates were not held, that generator and system shared the
+// processors of one host, and what units do when nobody asks.
 func (e *experiment) noteLoad(a lab.Analysis) {
 	if len(e.study.Metrics) == 0 {
 		return
@@ -21,6 +21,7 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 	e.noteClocks()
 	e.noteUnheld(a.Curves)
 	e.noteShared(a.Usages)
+	e.noteIdle()
 }
 
 // noteLimited counts the attempts in which the generator was the limit.

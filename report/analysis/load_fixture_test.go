@@ -189,10 +189,25 @@ func (in *Input) order(d design, variant string, point lab.Point, block int, off
 	if rate, set := point.Level(lab.FactorRate); set {
 		d.load(&trial, rate, off)
 	} else {
-		trial.Measures = map[string]float64{"capacity": 0.83 / d.demand / off}
+		capacity := 0.83 / d.demand / off
+		trial.Measures = map[string]float64{"capacity": math.Round(capacity)}
+		trial.Search = &lab.Search{Loads: []lab.SearchLoad{
+			probe(1.2*capacity, 0.4), probe(capacity, 0.08*off), probe(1.1*capacity, 0.13*off), probe(capacity, 0.085*off),
+		}}
+		trial.Search.Loads[3].Longer = true
 	}
 	in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block, Variant: variant, Point: point.Name})
 	in.Trials = append(in.Trials, trial)
+}
+
+// probe is a load of a search whose 99th percentile took so many seconds.
+func probe(rate, p99 float64) lab.SearchLoad {
+	median, longest := p99/5, 2*p99
+	load := lab.SearchLoad{Rate: math.Round(rate), Pass: p99 < 0.1, Median: &median, P99: &p99, Longest: &longest}
+	if !load.Pass {
+		load.Why = fmt.Sprintf("p99 is %.4gms, objective p99<100ms", 1000*p99)
+	}
+	return load
 }
 
 // load fills a trial as a queue would answer the rate: beyond its capacity the

@@ -67,7 +67,7 @@ func (e *experiment) open() []seat {
 	}
 	var open []seat
 	for _, c := range e.comparisons() {
-		if c.Verdict == lab.Undecided && c.Unsteady == "" && slices.Contains(e.answered(), c.Metric) {
+		if c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)) && slices.Contains(e.answered(), c.Metric) {
 			open = append(open, seat{c.Variant, c.Point.Name}, seat{c.Baseline, c.Point.Name})
 		}
 	}

@@ -58,6 +58,7 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 	}
 	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
 	take.Starts, take.Processes, take.BackSeconds = starts(trials), programs(trials), back(trials)
+	take.NoticedSeconds = noticed(trials)
 	return take
 }
 
@@ -68,6 +69,19 @@ func back(trials []lab.Trial) float64 {
 		for _, f := range trial.Faults {
 			if f.Effective && f.Error == "" && f.Kind.Ends() {
 				seconds = append(seconds, f.Healed-f.Began-f.Heal)
+			}
+		}
+	}
+	return medianOrNone(seconds)
+}
+
+// noticed is how long it took to notice that a node was lost.
+func noticed(trials []lab.Trial) float64 {
+	var seconds []float64
+	for _, trial := range trials {
+		for _, f := range trial.Faults {
+			if f.Noticed > 0 {
+				seconds = append(seconds, f.Noticed)
 			}
 		}
 	}

@@ -19,7 +19,8 @@ func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 		trial.Platform = &lab.PlatformCost{MadeSeconds: 2, ImagesSeconds: 1, ReadySeconds: ready,
 			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}}, Starts: []lab.UnitStart{{Unit: "front", Seconds: 0.5}, {Unit: "database", Seconds: ready / 2}}}
 		trial.Faults = []lab.FaultRecord{{Fault: lab.Fault{Kind: lab.FaultKill, Target: "front", Heal: 1}, Began: 3, Healed: 4.75, Effective: true},
-			{Fault: lab.Fault{Kind: lab.FaultPause, Target: "front", Heal: 1}, Began: 3, Healed: 9, Effective: true}}
+			{Fault: lab.Fault{Kind: lab.FaultPause, Target: "front", Heal: 1}, Began: 3, Healed: 9, Effective: true},
+			{Fault: lab.Fault{Kind: lab.FaultCut, Target: "node-2", Heal: 60}, Noticed: 40 + ready}}
 		if i == 0 {
 			trial.Platform.Unmetered = "it was not there"
 			continue
@@ -50,6 +51,9 @@ func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 	}
 	if p.BackSeconds != 0.75 {
 		t.Errorf("what was killed is back after %g s, want 0.75", p.BackSeconds)
+	}
+	if p.NoticedSeconds != 42 {
+		t.Errorf("a lost node is noticed after %g s, want 42", p.NoticedSeconds)
 	}
 	if len(p.Starts) != 2 || p.Starts[0].Unit != "database" {
 		t.Errorf("units started like %+v, want the slowest first", p.Starts)

@@ -125,7 +125,7 @@ var quantityWords = map[string]string{
 func (e *experiment) course(trial lab.Trial, quantity string) (times []float64, chance float64) {
 	lasts := 0.0
 	if e.study.Load != nil {
-		lasts = e.study.Load.Duration
+		lasts = e.study.Load.Duration * max(1, trial.Lengthened)
 	}
 	return stats.Times(trial.Course, quantity, lasts)
 }

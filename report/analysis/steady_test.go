@@ -185,3 +185,33 @@ func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialsThatAreNotSteadyBecomeLonger: twice as long after two that all changed, up to
+// what the design permits; then the shorter ones do not count.
+func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
+	swings := func(block, second int) float64 {
+		return []float64{1, []float64{20, 20, 1, 1}[min(3, (block-1)/2)]}[second/3%2]
+	}
+	in := followedTrials(1, swings)
+	in.Plan.Study.Design.Lengthen = 4
+	for i := range in.Trials {
+		in.Trials[i].Lengthened = []float64{0, 0, 0, 2, 2, 4, 4}[in.Trials[i].Block]
+	}
+	for last, want := range []float64{0, 0, 2, 2, 4, 4, 4} { // by the last block that was played
+		rule := Rule{in}
+		if got := rule.Lengths(in.Trials[:2*last])["at-100"]; got != want {
+			t.Errorf("after block %d load and warm-up last %g times as long, want %g", last, got, want)
+		}
+	}
+	a := Analyse(in)
+	if a.Trials.Valid != 4 || a.Answer[0].Text == "" || strings.HasPrefix(a.Answer[0].Text, "Not steady") {
+		t.Errorf("%d trials count, want the last four; first sentence: %s", a.Trials.Valid, a.Answer[0].Text)
+	}
+	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "made 4 times as long there; 8 trials that were shorter do not count") {
+		t.Errorf("notes: %s", notes)
+	}
+	in.Plan.Study.Design.Lengthen = 0
+	if got := (Rule{in}).Lengths(in.Trials[:4])["at-100"]; got != 0 {
+		t.Errorf("a design that permits nothing has trials become %g times as long", got)
+	}
+}

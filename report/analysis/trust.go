@@ -38,7 +38,7 @@ func (e *experiment) countTrials() lab.TrialCounts {
 
 // attempted reports whether a trial was played at all, counted or not.
 func (e *experiment) attempted(block int, variant, point string) bool {
-	return slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
+	return slices.ContainsFunc(e.in.Trials, func(t lab.Trial) bool {
 		return t.Block == block && t.Variant == variant && t.Point.Name == point
 	})
 }

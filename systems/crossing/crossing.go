@@ -82,13 +82,13 @@ var _ lab.System = System{}
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
 	over := lab.Knob{Name: knobOver, Summary: "what carries the bytes, where both units are on one host", Values: []string{tcp, unix}}
-	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node of a cluster, or on two", Values: []string{either, one, two}}
+	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
 	front := lab.Knob{Name: knobFront, Summary: "what stands before the callee", Values: []string{none, haproxy, nginx}}
 	return lab.SystemInfo{
 		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: what the network between them costs",
 		Architectures: []lab.Architecture{
 			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept", Knobs: []lab.Knob{over, front, nodes}},
-			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, nodes}},
+			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, front, nodes}},
 		},
 		Parameters: []lab.Parameter{
 			{Name: callers, Summary: "callers at once", Min: 1, Max: 256},
@@ -108,8 +108,11 @@ func check(v lab.Variant) error {
 	case over == unix && cluster:
 		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster to another: deploy with %s, %s or %s",
 			knobOver, over, lab.Process, lab.DockerHost, lab.DockerBridge)
-	case nodes != either && !cluster:
-		return fmt.Errorf("%s=%s: only clusters have nodes: deploy with %s or %s", knobNodes, nodes, lab.Swarm, lab.Kubernetes)
+	case over == unix && nodes == two:
+		return fmt.Errorf("%s=%s and %s=%s: a Unix socket does not lead from one node to another", knobOver, over, knobNodes, nodes)
+	case nodes != either && (v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge):
+		return fmt.Errorf("%s=%s: the deployment %s has no nodes, these have: %s, %s, %s, %s",
+			knobNodes, nodes, v.Deployment, lab.Process, lab.SSH, lab.Swarm, lab.Kubernetes)
 	}
 	return nil
 }
@@ -158,10 +161,14 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	}
 	switch front {
 	case haproxy:
-		units = append(units, loaded.Proxy(RoleFront, append(loaded.ProxyDefaults(longestAnswer), "frontend clients", loaded.ProxyBind,
-			"  default_backend units", "backend units", loaded.ProxyServer(RoleCallee)), []string{RoleCallee}))
+		protocol := ""
+		if job.GRPC {
+			protocol = " proto h2" // without TLS nobody negotiates it
+		}
+		units = append(units, loaded.Proxy(RoleFront, append(loaded.ProxyDefaults(longestAnswer), "frontend clients", loaded.ProxyBind+protocol,
+			"  default_backend units", "backend units", loaded.ProxyServer(RoleCallee)+protocol), []string{RoleCallee}))
 	case nginx:
-		units = append(units, loaded.Nginx(RoleFront, longestAnswer, loaded.Route{Path: "/", To: []string{RoleCallee}}))
+		units = append(units, loaded.Nginx(RoleFront, longestAnswer, loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
 	units[len(units)-1].Node = callee.Node
 	return lab.Layout{

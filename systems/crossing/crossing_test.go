@@ -21,8 +21,10 @@ func TestWaysThatCannotBe(t *testing.T) {
 		"nodes=two front=nginx":  {lab.Kubernetes, ""},
 		"over=unix front=nginx":  {lab.Process, "what stands before the callee is called over TCP"},
 		"over=unix front=none":   {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
-		"nodes=one":              {lab.Process, "only clusters have nodes: deploy with swarm or kubernetes"},
-		"nodes=two front=nginx ": {lab.DockerHost, "only clusters have nodes"},
+		"nodes=one":              {lab.Process, ""},
+		"nodes=two over=tcp":     {lab.SSH, ""},
+		"nodes=two over=unix":    {lab.Process, "a Unix socket does not lead from one node to another"},
+		"nodes=two front=nginx ": {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
 		v := lab.Variant{Architecture: HTTP, Deployment: c.deployment, Knobs: map[string]string{}}
 		for _, one := range strings.Fields(knobs) {

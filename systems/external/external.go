@@ -50,8 +50,9 @@ type System struct {
 }
 
 var (
-	_ lab.System   = System{}
-	_ lab.Measurer = System{}
+	_ lab.System       = System{}
+	_ lab.Measurer     = System{}
+	_ lab.Lengthenable = System{}
 )
 
 // Describe implements lab.System.
@@ -70,6 +71,12 @@ func (s System) Describe() lab.SystemInfo {
 		}, loaded.ClientParameters()...),
 		Metrics: metrics(true, true, true), Foreign: true,
 	}
+}
+
+// Lengthened implements lab.Lengthenable.
+func (s System) Lengthened(times float64) lab.System {
+	s.Load = s.Load.Lengthened(times)
+	return s
 }
 
 // Limits of the parameters.

@@ -170,7 +170,7 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 		return lab.Measured{}, err
 	}
 	if loaded.Searches(p) {
-		return lab.Measured{Values: only(r.Measures, capacity), WarmUp: r.WarmUp}, nil
+		return lab.Measured{Values: only(r.Measures, capacity), WarmUp: r.WarmUp, Search: r.Search}, nil
 	}
 	var names []string
 	for _, metric := range metrics(true, false, false) {

@@ -63,7 +63,7 @@ func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*repli
 func TestAFrontPassesOverADeadReplica(t *testing.T) {
 	haproxy := append(ProxyDefaults(5), "frontend clients", ProxyBind, "  default_backend units", "backend units", ProxyServer("unit"))
 	for name, front := range map[string]lab.UnitSpec{
-		"nginx": Nginx("front", 5, Route{"/", []string{"unit"}}), "haproxy": Proxy("front", haproxy, []string{"unit"}),
+		"nginx": Nginx("front", 5, Route{Path: "/", To: []string{"unit"}}), "haproxy": Proxy("front", haproxy, []string{"unit"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

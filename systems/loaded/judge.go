@@ -64,7 +64,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 			found.Values[m.Name] = value
 		}
 	}
-	found.WarmUp, found.Network = load.WarmUp, load.Network
+	found.WarmUp, found.Network, found.Search = load.WarmUp, load.Network, load.Search
 	if Searches(p) {
 		return found
 	}

@@ -11,6 +11,8 @@ import (
 type Route struct {
 	Path string
 	To   []string
+	// GRPC says that these units speak gRPC, and so do all who call this nginx, over clear text.
+	GRPC bool
 }
 
 // Nginx is nginx in front of units, as distributions configure it and a good team would:
@@ -29,20 +31,24 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		lines = append(lines, fmt.Sprintf("  %s_temp_path %s;", what, what)) // in the unit's folder
 	}
-	var behind []string
-	var locations []string
+	var behind, locations []string
+	protocol := ""
 	for n, route := range routes {
 		lines = append(lines, fmt.Sprintf("  upstream route%d {", n))
 		for _, unit := range route.To {
 			lines = append(lines, "    server "+lab.AddressOf(unit)+" max_fails=0;")
 		}
 		lines = append(lines, "    keepalive 64;", "  }")
-		locations = append(locations, fmt.Sprintf("    location %s { proxy_pass http://route%d; }", route.Path, n))
+		pass := "proxy_pass http"
+		if route.GRPC {
+			pass, protocol = "grpc_pass grpc", " http2"
+		}
+		locations = append(locations, fmt.Sprintf("    location %s { %s://route%d; }", route.Path, pass, n))
 		behind = append(behind, route.To...)
 	}
 	lines = append(lines,
 		"  server {",
-		"    listen {host}:{port} backlog=1024;",
+		"    listen {host}:{port}"+protocol+" backlog=1024;",
 		"    keepalive_requests 1000000;",
 		"    proxy_http_version 1.1;",
 		`    proxy_set_header Connection "";`,

@@ -89,7 +89,7 @@ func TestNginxRoutes(t *testing.T) {
 	endpoints := map[string]lab.Endpoint{
 		"one": behind(t, "one"), "two": behind(t, "two"), "three": behind(t, "three"), "gone": {Bind: nobody, Dial: nobody},
 	}
-	unit := Nginx("front", 5, Route{"/posts", []string{"one", "gone", "two"}}, Route{"/posts/new", []string{"three"}})
+	unit := Nginx("front", 5, Route{Path: "/posts", To: []string{"one", "gone", "two"}}, Route{Path: "/posts/new", To: []string{"three"}})
 	if want := []string{"one", "gone", "two", "three"}; !slices.Equal(unit.Peers, want) {
 		t.Errorf("peers %v, want %v", unit.Peers, want)
 	}

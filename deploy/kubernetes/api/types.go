@@ -31,12 +31,20 @@ func (n Node) Ready() bool {
 	if len(n.Spec.Taints) > 0 {
 		return false
 	}
+	return n.says() == "True"
+}
+
+// Lost reports whether nobody has heard from the node for so long that it is taken for lost.
+func (n Node) Lost() bool { return n.says() == "Unknown" }
+
+// says is whether the node is ready: "True", "False" or "Unknown"; "": nobody has said it yet.
+func (n Node) says() string {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == "Ready" {
-			return condition.Status == "True"
+			return condition.Status
 		}
 	}
-	return false
+	return ""
 }
 
 // Allocatable is what all pods of the node together may use: processors, and memory in

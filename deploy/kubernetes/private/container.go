@@ -66,16 +66,36 @@ func (n *Node) tasks(ctx context.Context, what string, c Container) error {
 
 // frozen reports whether the container is paused.
 func (n *Node) frozen(ctx context.Context, c Container) (bool, error) {
+	states, err := n.states(ctx)
+	return states[c.id()] == "PAUSED", err
+}
+
+// states are those of all that the node's engine runs, or has run, by the IDs of containers.
+func (n *Node) states(ctx context.Context) (map[string]string, error) {
 	text, err := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
 	if err != nil {
-		return false, fmt.Errorf("list what runs on %s: %w", n.Name, err)
+		return nil, fmt.Errorf("list what runs on %s: %w", n.Name, err)
 	}
+	found := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == c.id() {
-			return words[2] == "PAUSED", nil
+		if words := strings.Fields(line); len(words) == 3 && words[0] != "TASK" {
+			found[words[0]] = words[2]
 		}
 	}
-	return false, nil
+	return found, nil
+}
+
+// AwaitEmpty waits until nothing of any pod runs on the node, as its own engine sees it.
+func (n *Node) AwaitEmpty(ctx context.Context) error {
+	return n.cluster.await(ctx, n.Name+" is not empty", func(ctx context.Context) error {
+		states, err := n.states(ctx)
+		for id, state := range states {
+			if state != "STOPPED" {
+				return fmt.Errorf("the container %.12s is %s", id, state)
+			}
+		}
+		return err
+	})
 }
 
 // Cut takes the pod of a process off the network of its node, or puts it back: it is the

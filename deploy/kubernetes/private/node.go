@@ -172,14 +172,40 @@ func (n *Node) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.await(ctx, n.Name+" is not ready", func(ctx context.Context) error {
-		var node api.Node
-		err := c.API.Do(ctx, http.MethodGet, "/api/v1/nodes/"+n.Name, nil, &node)
+	return n.awaitReady(ctx)
+}
+
+// awaitReady waits until the node takes pods.
+func (n *Node) awaitReady(ctx context.Context) error {
+	return n.cluster.await(ctx, n.Name+" is not ready", func(ctx context.Context) error {
+		node, err := n.state(ctx)
 		if err == nil && !node.Ready() {
 			err = fmt.Errorf("its conditions are %+v, its taints %v", node.Status.Conditions, node.Spec.Taints)
 		}
 		return err
 	})
+}
+
+// state is what the cluster says of the node.
+func (n *Node) state(ctx context.Context) (node api.Node, err error) {
+	return node, n.cluster.API.Do(ctx, http.MethodGet, n.path(), nil, &node)
+}
+
+func (n *Node) path() string { return "/api/v1/nodes/" + n.Name }
+
+// Lost reports whether the cluster says that it does not hear from the node.
+func (n *Node) Lost(ctx context.Context) (bool, error) {
+	node, err := n.state(ctx)
+	return node.Lost(), err
+}
+
+// Cordon keeps pods from coming to the node, or lets them come again.
+func (n *Node) Cordon(ctx context.Context, off bool) error {
+	change := map[string]any{"spec": map[string]bool{"unschedulable": off}}
+	if err := n.cluster.API.Do(ctx, http.MethodPatch, n.path(), change, nil); err != nil || off {
+		return err
+	}
+	return n.awaitReady(ctx)
 }
 
 // route lets all others reach the node's pods, and this host services, through the first

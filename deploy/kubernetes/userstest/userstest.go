@@ -11,10 +11,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
@@ -62,6 +63,7 @@ func New(t *testing.T) *Cluster {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), dir: dir}
+	f.awaitComplete(t)
 	for _, node := range c.Nodes { // which trust it without TLS
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
 		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+f.Registry, "http://"+f.Registry)
@@ -75,6 +77,33 @@ func New(t *testing.T) *Cluster {
 	config := f.Config(t, c.API.Address(), f.Admin())
 	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config, "CLEAVE_REGISTRY": "http://" + f.Registry + "/team/cleave"}
 	return f
+}
+
+// awaitComplete waits until the cluster has written what it gives each namespace: a test that
+// looked before would take that for a change of what is the user's.
+func (f *Cluster) awaitComplete(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		missing := ""
+		state := f.State(t)
+		for namespace := range state {
+			name, is := strings.CutPrefix(namespace, "/api/v1/namespaces/")
+			if !is {
+				continue
+			}
+			for _, given := range []string{"/api/v1/serviceaccounts/" + name + "/default", "/api/v1/configmaps/" + name + "/kube-root-ca.crt"} {
+				if state[given] == "" {
+					missing = given
+				}
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the cluster has not written %s for two minutes", missing)
+		}
+	}
 }
 
 func (f *Cluster) key(name string) string { return filepath.Join(f.dir, "keys", name) }
@@ -99,14 +128,10 @@ func (f *Cluster) Admin() string {
 	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
 }
 
-// State is all that a cluster keeps, as JSON, by where it is and its name, without what the
-// cluster itself writes there when it comes to it.
-type State map[string]string
-
-// State is that of now.
-func (f *Cluster) State(t *testing.T) State {
+// State is that of now: all that the cluster keeps, without what it itself writes there when it comes to it.
+func (f *Cluster) State(t *testing.T) deploytest.State {
 	t.Helper()
-	all := State{}
+	all := deploytest.State{}
 	for _, path := range []string{
 		"/api/v1/namespaces", "/api/v1/pods", "/api/v1/services", "/api/v1/secrets", "/api/v1/configmaps", "/api/v1/serviceaccounts",
 		"/apis/apps/v1/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -135,23 +160,6 @@ func (f *Cluster) State(t *testing.T) State {
 		}
 	}
 	return all
-}
-
-// Changes says what is different later; nothing: "".
-func (s State) Changes(later State) string {
-	var changes []string
-	for name, was := range s {
-		if is := later[name]; is != was {
-			changes = append(changes, fmt.Sprintf("%s\n  was %s\n  is %s", name, was, is))
-		}
-	}
-	for name, is := range later {
-		if s[name] == "" {
-			changes = append(changes, fmt.Sprintf("%s is new: %s", name, is))
-		}
-	}
-	slices.Sort(changes)
-	return strings.Join(changes, "\n")
 }
 
 // Put makes something of the user's.

@@ -6,7 +6,7 @@ import { loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
-import { capacities, curvesOf, finishTime, roomyTicks } from "./plots/curve";
+import { capacities, curvesOf, finishTime, rateTicks, roomyTicks } from "./plots/curve";
 import { kindLook, kindsIn } from "./plots/path";
 import { places, spectraOf } from "./plots/spectrum";
 import { barsOf, twoLines } from "./plots/waterfall";
@@ -119,6 +119,10 @@ describe("curves", () => {
   it("label as many rates as there is room for", () => {
     expect(roomyTicks([20, 40, 80], [20, 80], 400)).toEqual([20, 40, 80]);
     expect(roomyTicks([20, 21, 22, 80], [20, 80], 200)).toEqual([20, 80]);
+  });
+  it("label round rates where capacities lie beyond all that was offered", () => {
+    expect(rateTicks([50, 70], [45, 1600])).toEqual([50, 70, 100, 200, 500, 1000]);
+    expect(rateTicks([50, 300], [45, 310])).toEqual([50, 300]);
   });
 });
 

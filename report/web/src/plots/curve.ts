@@ -44,7 +44,7 @@ export function curve(a: Analysis, looks: Map<string, Look>, width: number, metr
       x: { type: "log", domain: rates, axis: null },
       y: { type: "log", domain: [strip.bottom, times[1]], axis: null },
       marks: [
-        ...bottomLogAxis(roomyTicks(offered, rates, width - left - 14), rateText, `offered ${shorten(a.operation, 14)}s/s (log axis) →`),
+        ...bottomLogAxis(roomyTicks(rateTicks(offered, rates), rates, width - left - 14), rateText, `offered ${shorten(a.operation, 14)}s/s (log axis) →`),
         ...leftLogAxis(ticks, format, "↑ time (log axis)"),
         ...(limit > 0 ? [Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" })] : []),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), drawable(c))),
@@ -59,6 +59,11 @@ export function curve(a: Analysis, looks: Map<string, Look>, width: number, metr
 /** 1234.5 as "1235": a rate needs no more. */
 function rateText(rate: number): string {
   return rate >= 1e4 ? compact(rate) : String(Number(rate.toPrecision(4)));
+}
+
+/** The offered rates, and round ones beyond the highest, where capacities are. */
+export function rateTicks(offered: number[], domain: [number, number]): number[] {
+  return [...offered, ...logTicks(...domain, 8).filter((rate) => rate > Math.max(...offered))];
 }
 
 /** The rates as ticks, those left out whose labels would touch the one before. */

@@ -1,4 +1,8 @@
-package swarm
+// Package private makes a Docker Swarm of this host: a Docker daemon on each of several
+// hosts that it stands for (package hosts).
+//
+// Entry points: Up, Cluster.Close.
+package private
 
 import (
 	"bytes"
@@ -22,8 +26,8 @@ import (
 )
 
 const (
-	// nodeCount is how many nodes a private swarm has. The first manages it; all have units.
-	nodeCount = 4
+	// Count is how many nodes a private swarm has. The first manages it; all have units.
+	Count = 4
 	// startPatience is how long a daemon may take to answer, and a node to be ready.
 	startPatience = 60 * time.Second
 	// heartbeat is how often nodes say that they are there. A node is down, and its units
@@ -32,63 +36,65 @@ const (
 	heartbeat = 20 * time.Second
 	// groups begins the names of the nodes' control groups.
 	groups = "swarm"
-	// overlay is the name of the network that all units are in.
-	overlay = "cleave"
+	// Overlay is the name of the network that all units are in.
+	Overlay = "cleave"
 )
 
-// nodeNames are those of a private swarm.
-func nodeNames() []string {
+// Names are those of a private swarm.
+func Names() []string {
 	var names []string
-	for n := range nodeCount {
+	for n := range Count {
 		names = append(names, "node-"+strconv.Itoa(n+1))
 	}
 	return names
 }
 
-// cluster is a private swarm: a Docker daemon on each of several hosts that this one
+// Cluster is a private swarm: a Docker daemon on each of several hosts that this one
 // stands for.
-type cluster struct {
-	hosts *hosts.Set
-	label string
-	dir   string // what the daemons keep
-	nodes []*node
+type Cluster struct {
+	Hosts   *hosts.Set
+	label   string
+	dir     string   // what the daemons keep
+	options []string // of all daemons
+	Nodes   []*Node
 }
 
-// node is one of them.
-type node struct {
+// Node is one of them.
+type Node struct {
 	*hosts.Host
-	engine *engine.Client
-	id     string          // as the swarm knows it
+	Engine *engine.Client
+	Socket string          // of its Docker daemon, as DOCKER_HOST has it
+	ID     string          // as the swarm knows it
 	group  string          // the control group of its containers, below every controller
 	ended  chan struct{}   // closed when the daemon has ended
 	said   *supervise.Tail // by the daemon
 }
 
-// startCluster makes a swarm whose daemons keep what they have in a folder.
-func startCluster(ctx context.Context, label, dir string) (_ *cluster, err error) {
-	c := &cluster{label: label, dir: dir}
+// Up makes a swarm whose daemons keep what they have in a folder, and have further options.
+func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, err error) {
+	c := &Cluster{label: label, dir: dir, options: options}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("make a swarm on this host: %w", err), c.close())
+			err = errors.Join(fmt.Errorf("make a swarm on this host: %w", err), c.Close())
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if c.hosts, err = hosts.Make(ctx, label, nodeNames()...); err != nil {
+	if c.Hosts, err = hosts.Make(ctx, label, Names()...); err != nil {
 		return nil, err
 	}
-	for _, host := range c.hosts.Hosts() {
-		c.nodes = append(c.nodes, &node{Host: host, ended: make(chan struct{}), said: &supervise.Tail{}})
+	for _, host := range c.Hosts.Hosts() {
+		c.Nodes = append(c.Nodes, &Node{Host: host, said: &supervise.Tail{}})
 	}
-	if err := each(ctx, c.nodes, c.startDaemon); err != nil {
+	if err := Each(ctx, c.Nodes, c.startDaemon); err != nil {
 		return nil, err
 	}
 	return c, c.form(ctx)
 }
 
-// each does something with all nodes at once.
-func each(ctx context.Context, nodes []*node, do func(context.Context, *node) error) error {
+// Each does something with all nodes at once.
+func Each(ctx context.Context, nodes []*Node, do func(context.Context, *Node) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range nodes {
 		group.Go(func() error {
@@ -105,9 +111,9 @@ func each(ctx context.Context, nodes []*node, do func(context.Context, *node) er
 const prepareHost = `mount -t tmpfs tmpfs /run && mkdir -p /run/lock`
 
 // startDaemon starts the Docker daemon of a node and waits until it answers.
-func (c *cluster) startDaemon(ctx context.Context, n *node) (err error) {
+func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 	dir := filepath.Join(c.dir, n.Name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if err := n.Run(ctx, "sh", "-c", prepareHost); err != nil {
@@ -116,23 +122,26 @@ func (c *cluster) startDaemon(ctx context.Context, n *node) (err error) {
 	if n.group, err = cgroup.MakeHost(cgroup.Root, c.label, groups+"-"+n.Name); err != nil {
 		return err
 	}
-	socket := "unix://" + filepath.Join(dir, "sock")
+	n.Socket = "unix://" + filepath.Join(dir, "sock")
 	// Without userland-proxy the kernel alone leads to published ports.
-	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", socket, "--pidfile", filepath.Join(dir, "pid"),
+	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", n.Socket, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--cgroup-parent", n.group,
-		"--bridge", "none", "--default-address-pool", "base="+c.hosts.Range(1)+"0/24,size=24", "--userland-proxy=false", "--log-level", "warn")
+		"--bridge", "none", "--default-address-pool", "base="+c.Hosts.Range(1)+"0/24,size=24", "--userland-proxy=false", "--log-level", "warn")
+	daemon.Args = append(daemon.Args, c.options...)
 	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.said, n.said, time.Second
 	if err := n.Start(daemon); err != nil {
 		return err
 	}
+	ended := make(chan struct{})
+	n.ended = ended
 	go func() {
 		_ = daemon.Wait() // what it said tells more
-		close(n.ended)
+		close(ended)
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
 	defer cancel()
 	for {
-		if n.engine, err = engine.OpenAt(ctx, socket); err == nil {
+		if n.Engine, err = engine.OpenAt(ctx, n.Socket); err == nil {
 			return nil
 		}
 		select {
@@ -145,15 +154,34 @@ func (c *cluster) startDaemon(ctx context.Context, n *node) (err error) {
 	}
 }
 
-// form makes a swarm of the daemons, with the network of all units.
-func (c *cluster) form(ctx context.Context) error {
-	first := c.nodes[0]
-	token, err := first.engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address, Pool: c.hosts.Range(4) + "0/22", Heartbeat: heartbeat})
+// Boot starts a node that was killed, and returns when it has joined the others again. What
+// was on its disk is there.
+func (c *Cluster) Boot(ctx context.Context, n *Node) error {
+	err := errors.Join(cgroup.RemoveHost(cgroup.Root, c.label, groups+"-"+n.Name), n.Host.Boot(ctx))
+	for _, volatile := range []string{"exec", "pid", "sock"} { // on a machine they would be in /run
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.dir, n.Name, volatile)))
+	}
+	if err == nil {
+		err = c.startDaemon(ctx, n)
+	}
+	if err == nil {
+		err = c.awaitReady(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	err = each(ctx, c.nodes[1:], func(ctx context.Context, n *node) error {
-		return n.engine.JoinSwarm(ctx, n.Address, first.Address, token)
+	return Each(ctx, c.Nodes, c.AwaitPeers)
+}
+
+// form makes a swarm of the daemons, with the network of all units.
+func (c *Cluster) form(ctx context.Context) error {
+	first := c.Nodes[0]
+	token, err := first.Engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address, Pool: c.Hosts.Range(4) + "0/22", Heartbeat: heartbeat})
+	if err != nil {
+		return err
+	}
+	err = Each(ctx, c.Nodes[1:], func(ctx context.Context, n *Node) error {
+		return n.Engine.JoinSwarm(ctx, n.Address, first.Address, token)
 	})
 	if err != nil {
 		return err
@@ -161,29 +189,29 @@ func (c *cluster) form(ctx context.Context) error {
 	if err := c.awaitReady(ctx); err != nil {
 		return err
 	}
-	return first.engine.MakeOverlay(ctx, overlay, nil)
+	return first.Engine.MakeOverlay(ctx, Overlay, nil)
 }
 
-// stays is the label of containers that are the swarm's own, not a trial's.
-const stays = "stays"
+// Stays is the label of containers that are the swarm's own, not a trial's.
+const Stays = "stays"
 
-// stay brings every node into the network of the units, with a container that sleeps there
+// Stay brings every node into the network of the units, with a container that sleeps there
 // as long as the swarm is. A node is in a network only while a container of it is: when
 // several came at once, with the units, two of them at times did not hear of each other's
 // units for minutes.
-func (c *cluster) stay(ctx context.Context, image string, labels map[string]string) error {
-	for _, n := range c.nodes {
-		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: stays}, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
+func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]string) error {
+	for _, n := range c.Nodes {
+		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays}, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
 		for _, folder := range []string{"/usr", "/etc"} {
 			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: true})
 		}
-		_, err := c.manager().CreateService(ctx, engine.Service{
+		_, err := c.Manager().CreateService(ctx, engine.Service{
 			Name: "stays-on-" + n.Name, Labels: labels,
 			TaskTemplate: engine.TaskTemplate{
 				ContainerSpec: asleep, RestartPolicy: engine.RestartPolicy{Condition: "any"}, LogDriver: engine.LogDriver{Name: "none"},
-				Placement: engine.Placement{Constraints: []string{"node.id==" + n.id}}, Networks: []engine.ServiceNetwork{{Target: overlay}},
+				Placement: engine.Placement{Constraints: []string{"node.id==" + n.ID}}, Networks: []engine.ServiceNetwork{{Target: Overlay}},
 			},
-			Mode: engine.ServiceMode{Replicated: engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+			Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
 		})
 		if err != nil {
 			return err
@@ -192,85 +220,100 @@ func (c *cluster) stay(ctx context.Context, image string, labels map[string]stri
 	return nil
 }
 
-// awaitPeers waits until a node sees all others in the network of the units. Before that,
+// AwaitPeers waits until a node sees all others in the network of the units. Before that,
 // what units on them are called may not become known to those on the node for minutes.
-func (c *cluster) awaitPeers(ctx context.Context, n *node) error {
+func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
 	for {
-		peers, err := n.engine.Peers(ctx, overlay)
-		if err != nil || peers == len(c.nodes) {
+		peers, err := n.Engine.Peers(ctx, Overlay)
+		if err != nil || peers == len(c.Nodes) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.nodes), overlay, context.Cause(ctx))
+			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.Nodes), Overlay, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// AwaitKnown waits until a node knows where a service is in the network of the units.
+func (n *Node) AwaitKnown(ctx context.Context, service string) error {
+	for {
+		known, err := n.Engine.Known(ctx, Overlay)
+		if err != nil || slices.Contains(known, service) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not know the service %s in the network %s: %w", n.Name, service, Overlay, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
 // awaitReady waits until the swarm has all nodes, and notes their IDs.
-func (c *cluster) awaitReady(ctx context.Context) error {
+func (c *Cluster) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
 	for {
-		listed, err := c.nodes[0].engine.SwarmNodes(ctx)
+		listed, err := c.Nodes[0].Engine.SwarmNodes(ctx)
 		if err != nil {
 			return err
 		}
 		ready := 0
 		for _, one := range listed {
-			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == one.Description.Hostname })
+			i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == one.Description.Hostname })
 			if i >= 0 && one.Status.State == "ready" {
-				c.nodes[i].id = one.ID
+				c.Nodes[i].ID = one.ID
 				ready++
 			}
 		}
-		if ready == len(c.nodes) {
+		if ready == len(c.Nodes) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d nodes are ready: %w", ready, len(c.nodes), context.Cause(ctx))
+			return fmt.Errorf("%d of %d nodes are ready: %w", ready, len(c.Nodes), context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// manager is the daemon that is asked for what the whole swarm does.
-func (c *cluster) manager() *engine.Client { return c.nodes[0].engine }
+// Manager is the daemon that is asked for what the whole swarm does.
+func (c *Cluster) Manager() *engine.Client { return c.Nodes[0].Engine }
 
-// withID is the node that the swarm knows by an ID, or nil.
-func (c *cluster) withID(id string) *node {
-	if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.id == id }); i >= 0 {
-		return c.nodes[i]
+// WithID is the node that the swarm knows by an ID, or nil.
+func (c *Cluster) WithID(id string) *Node {
+	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id }); i >= 0 {
+		return c.Nodes[i]
 	}
 	return nil
 }
 
-// named is the node of a name, or nil.
-func (c *cluster) named(name string) *node {
-	if i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name }); i >= 0 {
-		return c.nodes[i]
+// Named is the node of a name, or nil.
+func (c *Cluster) Named(name string) *Node {
+	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == name }); i >= 0 {
+		return c.Nodes[i]
 	}
 	return nil
 }
 
-// close ends the swarm with all that is in it. Its daemons need not be asked: what runs
+// Close ends the swarm with all that is in it. Its daemons need not be asked: what runs
 // on a host ends with it, and what they keep is of no use to anybody.
-func (c *cluster) close() error {
+func (c *Cluster) Close() error {
 	var problems []error
-	if c.hosts != nil {
-		problems = append(problems, c.hosts.Close())
+	if c.Hosts != nil {
+		problems = append(problems, c.Hosts.Close())
 	}
 	problems = append(problems, cgroup.RemoveTrial(cgroup.Root, c.label, "host-"+groups), os.RemoveAll(c.dir))
 	return errors.Join(problems...)
 }
 
-// hostPID is the number of the first process of a container as this host has it: the
+// HostPID is the number of the first process of a container as this host has it: the
 // daemon of a node knows only those that the node's processes have among themselves.
-func (n *node) hostPID(container string) (int, error) {
+func (n *Node) HostPID(container string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(cgroup.Root, "*", n.group, container, "cgroup.procs"))
 	if err != nil || len(files) == 0 {
 		files = []string{filepath.Join(cgroup.Root, n.group, container, "cgroup.procs")}

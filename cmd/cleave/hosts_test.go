@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/ssh"
+	"github.com/cleave-lab/cleave/deploy/ssh/sshtest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// sshHosts are two hosts that ssh knows.
+func sshHosts(t *testing.T) *sshtest.Hosts {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sshtest.New(t, own.String(), "left", "right")
+	h.Use(t)
+	return h
+}
+
+// TestTheSameRunsOnHostsBySSH by one word and their names, and is audited alike, also when a
+// unit there is killed.
+func TestTheSameRunsOnHostsBySSH(t *testing.T) {
+	for _, b := range server.Available() {
+		if (b.Kind == server.MariaDB || b.Kind == server.Cassandra) && b.Missing != nil {
+			t.Skip(b.Missing.What)
+		}
+	}
+	h := sshHosts(t)
+	for _, c := range []struct {
+		name, args string
+		code       int
+		says       []string
+	}{
+		{"a unit is killed", "check shop --architecture sync --backing mariadb --orders 300 --deploy ssh --hosts left,right --fault kill:inventory", exitFine,
+			[]string{"sync          valid", "1 of 1"}},
+		{"two of them", "check people --architecture services-two-hosts --operations 200 --backing cassandra --deploy ssh --hosts left,right", exitFine,
+			[]string{"services-two-hosts  valid    200"}},
+		{"files of this host", "check shop --architecture sync --deploy ssh --hosts left,right", exitMissingPart, []string{"--backing"}},
+		{"no hosts", "check shop --architecture sync --deploy ssh --backing mariadb", exitMissingPart, []string{"--hosts user@a,user@b"}},
+		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan, []string{`"" is no host`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
+			command.Dir = t.TempDir()
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			h.AwaitNothing(t, time.Second)
+		})
+	}
+}
+
+// TestCleanRemovesWhatIsLeftOnHostsBySSH when all that would have done it was killed.
+func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
+	h := sshHosts(t)
+	folder := t.TempDir() // which the host sees as one of its own, and this one does not
+	if err := h.Hosts()[0].Run(t.Context(), "mount", "-t", "tmpfs", "tmpfs", folder); err != nil {
+		t.Fatal(err)
+	}
+	h.Also(t, "apart", "HostName "+h.Hosts()[0].Address, "SetEnv TMPDIR="+folder)
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--backing", "mariadb", "--deploy", "ssh", "--hosts", "apart")
+	conductor.Dir = t.TempDir()
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "an agent", func() bool { return strings.Contains(strings.Join(h.Run(), "\n"), " sweeper ") })
+	for _, name := range []string{" sweeper ", " serve "} {
+		if err := h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '[a]gent"+name+"')"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = conductor.Wait() // its host is gone
+	command := exec.Command(filepath.Join(binaries, "cleave"), "clean")
+	command.Env = append(os.Environ(), ssh.Variable+"=apart")
+	out, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " on apart") {
+		t.Errorf("clean says (%v): %s", err, out)
+	}
+	h.AwaitNothing(t, 10*time.Second)
+}
+
+// TestLoadOnHostsBySSHNeedsConsent unless they are this one or made by us.
+func TestLoadOnHostsBySSHNeedsConsent(t *testing.T) {
+	h := sshHosts(t)
+	h.Also(t, "theirs", "HostName 203.0.113.7")
+	plan := lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Deployment: lab.SSH}}, Points: []lab.Point{{Name: "p", Levels: map[string]float64{lab.FactorRate: 50}}}}}
+	t.Setenv(ssh.Variable, "left,right")
+	if err := admit(t.Context(), plan, lab.SSH); err != nil {
+		t.Errorf("hosts that we made: %v", err)
+	}
+	t.Setenv(ssh.Variable, "left,theirs")
+	if err := admit(t.Context(), plan, lab.SSH); err == nil || exitCode(err) != exitBadPlan || !strings.Contains(err.Error(), "the host theirs: no load on \"203.0.113.7:22\"") {
+		t.Errorf("a host of somebody else: %v", err)
+	}
+	plan.Study.Variants[0].Deployment = lab.Process
+	if err := admit(t.Context(), plan, lab.SSH); err != nil {
+		t.Errorf("nothing is deployed there: %v", err)
+	}
+}

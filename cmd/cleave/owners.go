@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/ssh"
+	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/consent"
+)
+
+// allowVariable names the file with the consent of owners of clusters and hosts (docs/consent.md).
+const allowVariable = "CLEAVE_ALLOW"
+
+// owned is a cluster or a host of the user's as one that gets load.
+type owned struct {
+	name    string
+	targets []string // of requests for consent, as URLs
+	proof   func(ctx context.Context) ([]byte, error)
+	place   string // of the proof
+}
+
+// admittedDeployers are the deployers, for a plan that has the consent which it needs. It is
+// asked for again before every trial.
+func admittedDeployers(plan lab.Plan, own, units, label string) (map[string]lab.Deployer, error) {
+	ways, err := deployers(own, units, label)
+	if err != nil {
+		return nil, err
+	}
+	for _, way := range ways {
+		if asks, is := way.(interface {
+			AskBefore(admit func(context.Context) error)
+		}); is {
+			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, way.Name()) })
+		}
+	}
+	return ways, admit(context.Background(), plan, lab.Kubernetes, lab.Swarm, lab.SSH)
+}
+
+// admit asks for the consent of the owners of the user's clusters and hosts, where the plan
+// puts load on them by one of these deployments, and they are not this host.
+func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	for _, deployment := range deployments {
+		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool { return v.Deployment == deployment }) {
+			continue
+		}
+		all, err := ownedBy(ctx, deployment)
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			guard, err := o.guard()
+			if err != nil {
+				return err
+			}
+			if err := o.admitted(ctx, guard, plan); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownedBy is what the user names for a deployment; none: it is made on this host.
+func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
+	switch deployment {
+	case lab.Kubernetes:
+		named, err := usersCluster()
+		if named == nil || err != nil {
+			return nil, err
+		}
+		return []owned{ownedPods(named)}, nil
+	case lab.Swarm:
+		named, err := usersSwarm()
+		if named == nil || err != nil {
+			return nil, err
+		}
+		return ownedServices(named)
+	}
+	names, err := usersHosts()
+	var all []owned
+	for _, name := range names {
+		host, port, err := ssh.Target(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, owned{name: "the host " + name, place: ssh.ProofPlace,
+			targets: []string{"ssh://" + net.JoinHostPort(host, strconv.Itoa(int(port)))},
+			proof:   func(ctx context.Context) ([]byte, error) { return ssh.Proof(ctx, name) }})
+	}
+	return all, err
+}
+
+func ownedPods(named *kubernetes.Users) owned {
+	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()}, proof: named.Proof, place: kubernetes.ProofPlace}
+}
+
+// ownedServices is a swarm with those of its nodes that are not this host.
+func ownedServices(named *swarmusers.Swarm) ([]owned, error) {
+	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarmusers.ProofPlace}
+	addresses, err := named.Addresses()
+	if err != nil {
+		return nil, withCode(exitMissingPart, "%w", err)
+	}
+	ours, err := net.InterfaceAddrs()
+	for _, address := range addresses {
+		if !slices.ContainsFunc(ours, func(own net.Addr) bool { return strings.HasPrefix(own.String(), address+"/") }) {
+			there.targets = append(there.targets, "https://"+net.JoinHostPort(address, "2377"))
+		}
+	}
+	return []owned{there}, err
+}
+
+// guard decides by the list of those who agree that the user names.
+func (o owned) guard() (consent.Guard, error) {
+	guard := consent.Guard{
+		Made: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}, Now: time.Now,
+		Lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+			for i := range found {
+				found[i] = found[i].Unmap()
+			}
+			return found, err
+		},
+		Fetch: func(ctx context.Context, _ consent.Proof) ([]byte, error) { return o.proof(ctx) },
+	}
+	path := os.Getenv(allowVariable)
+	if path == "" {
+		return guard, nil
+	}
+	text, err := inputfile.Read(path, consent.MaxList)
+	if err == nil {
+		guard.Allowed, err = consent.ReadList(strings.NewReader(string(text)), path)
+	}
+	if err != nil {
+		return guard, withCode(exitBadPlan, "%s: %w", allowVariable, err)
+	}
+	return guard, nil
+}
+
+// admitted asks a guard.
+func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan) error {
+	for _, target := range o.targets {
+		server, err := url.Parse(target)
+		if err != nil {
+			return withCode(exitBadPlan, "%s: %w", o.name, err)
+		}
+		port := server.Port()
+		if port == "" {
+			port = "443"
+		}
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return withCode(exitBadPlan, "%s: port %q: %w", o.name, port, err)
+		}
+		request := consent.Request{Scheme: server.Scheme, Host: server.Hostname(), Port: uint16(number), Rate: highestRate(plan)}
+		if load := plan.Study.Load; load != nil {
+			request.Duration = time.Duration((load.Duration + load.LongestWarmUp()) * float64(time.Second))
+		}
+		_, err = guard.Admit(ctx, request)
+		var refusal *consent.Refusal
+		if errors.As(err, &refusal) {
+			return withCode(exitBadPlan, "%s: %w (the list of those who agree: %s=FILE; there the token of an entry is proven by %s)",
+				o.name, err, allowVariable, o.place)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+// highestRate is the highest planned, in operations per second; 0: a point of the plan is
+// not bounded by a rate.
+func highestRate(plan lab.Plan) float64 {
+	const minute = 60
+	most := 0.0
+	for _, p := range plan.Study.Points {
+		rate, paced := p.Level(lab.FactorRate)
+		perMinute, byMinute := p.Level(lab.FactorPerMinute)
+		if !paced && !byMinute {
+			return 0
+		}
+		most = max(most, rate, perMinute/minute)
+	}
+	return most
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
+)
+
+// onSwarm is cleave on a swarm of the user's, with other variables than that has.
+func onSwarm(t *testing.T, f *userstest.Swarm, other map[string]string, args string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
+	command.Dir, command.Env = t.TempDir(), os.Environ()
+	for name, value := range f.Variables {
+		if changed, is := other[name]; is {
+			value = changed
+		}
+		command.Env = append(command.Env, name+"="+value)
+	}
+	return command
+}
+
+// TestTheSameRunsOnTheUsersSwarm by naming it, and what cannot be there is said before anything
+// is made.
+func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
+	f := userstest.New(t)
+	f.Furnish(t)
+	before := f.State(t)
+	for _, c := range []struct {
+		name, args string
+		other      map[string]string
+		code       int
+		says       []string
+	}{
+		{"a server of this host in a service", "check shop --architecture sync --operations 300 --backing mariadb --deploy swarm", nil, exitFine,
+			[]string{"sync          valid"}},
+		{"files of this host", "check shop --architecture sync --deploy swarm", nil, exitMissingPart, []string{"a folder of this host", "such as postgres"}},
+		{"a fault", "check shop --architecture sync --deploy swarm --fault kill:inventory", nil, exitBadPlan, []string{"cannot do it"}},
+		{"a registry that is none", "check shop --architecture sync --deploy swarm --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
+		{"a worker", "check shop --architecture sync --deploy swarm", map[string]string{swarmusers.SwarmVariable: f.Nodes[1].Socket}, exitMissingPart,
+			[]string{"is a worker of a swarm: name a manager"}},
+		{"nobody there", "check shop --architecture sync --deploy swarm --swarm unix:///nowhere", nil, exitMissingPart, []string{"look whether its manager runs"}},
+		{"no context", "check shop --architecture sync --deploy swarm --swarm theirs", nil, exitMissingPart, []string{`no context "theirs" of docker`}},
+		{"a registry that is not there", "check shop --architecture sync --backing mariadb --deploy swarm", map[string]string{registry.Variable: "127.0.0.1:1/team"}, exitFailed,
+			[]string{"into the registry 127.0.0.1:1", "look whether the registry runs"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := onSwarm(t, f, c.other, c.args)
+			out, _ := command.CombinedOutput() // the exit code tells
+			if code := command.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			f.Unchanged(t, before)
+		})
+	}
+	t.Run("a conductor that is killed", func(t *testing.T) { killedOnSwarm(t, f, before) })
+}
+
+// killedOnSwarm: the sweeper removes what a conductor had that was killed.
+func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
+	conductor := onSwarm(t, f, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
+	if err := conductor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a server", func() bool {
+		var services []struct{ Spec struct{ Name string } }
+		f.Call(t, 0, http.MethodGet, "/services", nil, &services)
+		for _, service := range services {
+			if strings.Contains(service.Spec.Name, "-1-") {
+				return true
+			}
+		}
+		return false
+	})
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	f.Unchanged(t, before)
+	out, err := onSwarm(t, f, nil, "clean").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nothing to remove") {
+		t.Errorf("after that clean says (%v): %s", err, out)
+	}
+}

@@ -1,0 +1,23 @@
+// Command host-agent is what runs on the hosts of a deployment by SSH. cleave copies it
+// there and starts it; what it does package agent tells.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+func main() {
+	err := errors.New("host-agent is started by cleave, not by hand")
+	if len(os.Args) > 1 {
+		err = agent.Main(os.Args[1:], os.Stdin, os.Stdout, meter.New())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "host-agent:", err)
+		os.Exit(1)
+	}
+}

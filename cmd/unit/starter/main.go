@@ -1,0 +1,25 @@
+// Command starter is the first process of containers on nodes that have nothing of the
+// conductor's host; see package starter. Deployers put it beside what it starts.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/unit/starter"
+)
+
+func main() {
+	status, err := 2, fmt.Errorf("usage: starter %s, or starter %s ADDRESS", lab.StarterRuns, lab.StarterDoor)
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == lab.StarterRuns:
+		status, err = starter.Run(lab.StarterOrdersFile)
+	case len(os.Args) == 3 && os.Args[1] == lab.StarterDoor:
+		status, err = 1, starter.Door(os.Args[2], lab.StarterTokenFile)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starter:", err)
+	}
+	os.Exit(status)
+}

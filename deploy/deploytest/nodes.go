@@ -1,0 +1,169 @@
+package deploytest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// drained has a node emptied: what was there runs elsewhere, with its data, and whoever has
+// its address from before reaches it. What cannot be moved is refused before it has ended.
+func drained(t *testing.T, s suite) {
+	want := 3
+	l := withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) })
+	l.Units = append(l.Units, layout("stock", "views").Units[1:]...)
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	parts, nodes := d.(lab.Harmer), s.nodesFor(lab.FaultDrain, lab.Layout{})
+	if len(nodes) == 0 {
+		if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultDrain}); err == nil {
+			t.Error("a unit was drained, which only a node can be")
+		}
+		return
+	}
+	on := d.(lab.Placed).NodeOf
+	before, moved := map[string]lab.Endpoint{}, ""
+	for _, name := range []string{"front", "stock", "views", "store"} {
+		before[name], _ = d.Endpoint(name) // asked below
+		if slices.Contains(nodes, on(name)) && on("lead") != on(name) {
+			moved = name
+		}
+	}
+	if moved == "" {
+		t.Fatalf("no unit is on %q", nodes)
+	}
+	node := on(moved)
+	if on("store") == node {
+		want++
+	}
+	harm(t, parts, node, lab.FaultDrain)
+	for name, endpoint := range before {
+		if on(name) == node {
+			t.Errorf("%s is still on %s", name, node)
+		}
+		if answers(endpoint) == "" || ask(t, d, name) == "" {
+			t.Errorf("%s, now on %s, is not reached at %s", name, on(name), endpoint.Dial)
+		}
+	}
+	if text := ask(t, d, moved); !strings.HasSuffix(text, map[bool]string{true: ":4", false: ":2"}[moved == "store"]) {
+		t.Errorf("%s says %q: want that its life before is known to it", moved, text)
+	}
+	heal(t, parts, node, lab.FaultDrain)
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+}
+
+// updated has the replicas of a unit replaced, each by a process that knows of the life before.
+func updated(t *testing.T, s suite) {
+	l := layout("front", "stock")
+	l.Units[2].Scalable = true
+	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 2}}.Scale(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.deploy(t, scaled)
+	defer stop(t, d)
+	job(t, d)
+	if !slices.Contains(s.Faults(), lab.FaultUpdate) {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultUpdate}); err == nil {
+			t.Error("a unit was updated by who has no way to do it")
+		}
+		return
+	}
+	before := d.Units()
+	for i, name := range []string{"stock", "stock-2"} {
+		harm(t, d.(lab.Harmer), name, lab.FaultUpdate)
+		heal(t, d.(lab.Harmer), name, lab.FaultUpdate)
+		if text := ask(t, d, name); text != name+":2" {
+			t.Errorf("%s says %q, want its second life", name, text)
+		}
+		if after := d.Units(); after[2+i].PID == before[2+i].PID || after[2+i].PID == 0 || after[1].PID != before[1].PID {
+			t.Errorf("after the update of %s there are %+v, before %+v", name, after, before)
+		}
+	}
+	if reports := end(t, d); len(reports) != 4 {
+		t.Errorf("%d units have reported, want 4: %v", len(reports), reports)
+	}
+}
+
+// nodesFor are the nodes to which something can be done: no layout has chosen them.
+func (s suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
+	clustered, is := s.Deployer.(lab.Clustered)
+	if !is {
+		return nil
+	}
+	for _, n := range clustered.Nodes(l) {
+		if slices.Contains(n.Faults, kind) && len(n.Pinned) == 0 {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// lost has a node killed for so long that the platform notices, where it looks. What was
+// there runs again when the node is back.
+func lost(t *testing.T, s suite) {
+	nodes := s.nodesFor(lab.FaultKill, lab.Layout{})
+	if len(nodes) == 0 {
+		t.Skip("no node can be killed in this deployment")
+	}
+	l := layout("front", "stock")
+	l.Units[2].Node = nodes[0]
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	harm(t, d.(lab.Harmer), nodes[0], lab.FaultKill)
+	if endpoint, _ := d.Endpoint("stock"); answers(endpoint) != "" {
+		t.Errorf("stock still answers at %s", endpoint.Dial)
+	}
+	if looks, is := d.(lab.Noticer); is {
+		if at := looks.Noticed(nodes[0]); at != 0 {
+			t.Errorf("it was noticed after %v, before it could be", at)
+		}
+		for ctx := within(t); looks.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(watched) {
+		}
+		at := looks.Noticed(nodes[0])
+		if at < time.Second {
+			t.Errorf("that a node is lost was noticed after %v", at)
+		}
+		t.Logf("a lost node was noticed after %v", at)
+	}
+	heal(t, d.(lab.Harmer), nodes[0], lab.FaultKill)
+	if text := ask(t, d, "stock"); text != "stock:2" {
+		t.Errorf("stock says %q, want its second life", text)
+	}
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+	end(t, d)
+}
+
+// watched is how often a test looks for what takes long.
+const watched = 100 * time.Millisecond
+
+// pinned: a node that the layout has chosen for a unit is not emptied.
+func pinned(t *testing.T, s suite) {
+	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
+	if len(nodes) == 0 {
+		t.Skip("no node can be emptied in this deployment")
+	}
+	l := layout("front")
+	l.Units[1].Node = nodes[0]
+	if slices.Contains(s.nodesFor(lab.FaultDrain, l), nodes[0]) {
+		t.Errorf("%s can be emptied, though the layout wants front there", nodes[0])
+	}
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	_, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: nodes[0], Kind: lab.FaultDrain})
+	Says(t, err, "drain node "+nodes[0], "front")
+	if text := ask(t, d, "front"); text != "front:1" {
+		t.Errorf("front says %q after what was refused", text)
+	}
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// OpenNamed asks a daemon that the user names, as an address or as a context of the docker
+// program, whether it answers. TLS is as that program has it: a context may hold keys, and for
+// addresses DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say where they are.
+func OpenNamed(ctx context.Context, name string) (*Client, error) {
+	address, keys, unverified := name, "", false
+	if os.Getenv("DOCKER_TLS_VERIFY") != "" {
+		keys = os.Getenv("DOCKER_CERT_PATH")
+	}
+	if !strings.Contains(name, "://") {
+		var err error
+		if address, keys, unverified, err = contextOf(name); err != nil {
+			return nil, err
+		}
+	}
+	if keys == "" || !strings.HasPrefix(address, "tcp://") {
+		return open(ctx, address, nil)
+	}
+	secured, err := securedBy(keys)
+	if err != nil {
+		return nil, fmt.Errorf("the keys for the Docker daemon at %s: %w", address, err)
+	}
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(address, "tcp://"))
+	if err != nil {
+		return nil, fmt.Errorf("the Docker daemon at %s: %w", address, err)
+	}
+	secured.ServerName, secured.InsecureSkipVerify = host, unverified
+	return open(ctx, address, secured)
+}
+
+// contextOf reads a context of the docker program: where its daemon is, the folder of its keys
+// (empty: none), and whether who answers is not to be verified.
+func contextOf(name string) (address, keys string, unverified bool, err error) {
+	folder := os.Getenv("DOCKER_CONFIG")
+	if folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", "", false, fmt.Errorf("find the contexts of docker: %w", err)
+		}
+		folder = filepath.Join(home, ".docker")
+	}
+	contexts, id := filepath.Join(folder, "contexts"), fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+	text, err := os.ReadFile(filepath.Join(contexts, "meta", id, "meta.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", "", false, fmt.Errorf("there is no context %q of docker in %s, and it is no address such as unix:///var/run/docker.sock: see docker context ls", name, folder)
+	}
+	var described struct {
+		Endpoints map[string]struct {
+			Host          string
+			SkipTLSVerify bool
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &described)
+	}
+	if err != nil {
+		return "", "", false, fmt.Errorf("read the context %q of docker: %w", name, err)
+	}
+	daemon := described.Endpoints["docker"]
+	keys = filepath.Join(contexts, "tls", id, "docker")
+	if _, err := os.Stat(keys); err != nil {
+		keys = ""
+	}
+	return daemon.Host, keys, daemon.SkipTLSVerify, nil
+}
+
+// securedBy is TLS with the keys in a folder: who may sign the daemon's certificate, and who
+// we are.
+func securedBy(folder string) (*tls.Config, error) {
+	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"))
+	if err != nil {
+		return nil, err
+	}
+	signers, err := os.ReadFile(filepath.Join(folder, "ca.pem"))
+	if err != nil {
+		return nil, err
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(signers) {
+		return nil, fmt.Errorf("there is no certificate in %s", filepath.Join(folder, "ca.pem"))
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, RootCAs: trusted}, nil
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keys writes a certificate that signs itself, and is the daemon's and the client's, as the
+// docker program has them.
+func keys(t *testing.T, folder string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, &made, &made, key.Public(), key)
+	own, wrong := x509.MarshalECPrivateKey(key)
+	if err = errors.Join(err, wrong, os.MkdirAll(folder, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed}, "cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
+		if err := os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOpenNamed finds a daemon that wants to see a certificate by a context of the docker program,
+// and by its address with the keys in a folder. Without them it is not reached.
+func TestOpenNamed(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", config)
+	id := fmt.Sprintf("%x", sha256.Sum256([]byte("theirs")))
+	folder := filepath.Join(config, "contexts", "tls", id, "docker")
+	keys(t, folder)
+	secured, err := securedBy(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.41") }))
+	server.TLS = &tls.Config{Certificates: secured.Certificates, ClientCAs: secured.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client speaks no TLS
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	address := "tcp://" + server.Listener.Addr().String()
+	meta := filepath.Join(config, "contexts", "meta", id)
+	err = errors.Join(os.MkdirAll(meta, 0o700), os.WriteFile(filepath.Join(meta, "meta.json"), []byte(`{"Name":"theirs","Endpoints":{"docker":{"Host":"`+address+`"}}}`), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ named, verify, keys, says string }{
+		"a context":              {"theirs", "", "", ""},
+		"an address with keys":   {address, "1", folder, ""},
+		"an address without":     {address, "", "", "400"}, // what a server of TLS says to HTTP
+		"no such context":        {"others", "", "", `no context "others"`},
+		"keys that are not here": {address, "1", config, "cert.pem"},
+		"another way":            {"ssh://me@there", "", "", "ssh -L"},
+	} {
+		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
+		t.Setenv("DOCKER_CERT_PATH", c.keys)
+		client, err := OpenNamed(t.Context(), c.named)
+		if c.says == "" && (err != nil || client.Version() != "1.41") || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+
+	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Afar is the units of a trial that are on this host while their conductor is on another
+// one: it starts, hurts and ends them, and leaves all judging to that.
+type Afar struct {
+	deployer *Deployer
+	units    *deployment
+}
+
+// Ear is where the conductor of an Afar hears a unit.
+type Ear struct {
+	Out io.Writer // what the unit says, or its keeper
+	Log io.Writer // what it writes to its standard error
+	// Ended is called when the unit has ended and all that it said was heard. Of a foreign
+	// unit how is the end of its keeper, which has told how the program ended.
+	Ended func(how error, outOfMemory bool)
+}
+
+// OpenAfar makes ready for the units of a trial, whose private and existing directory is
+// dir. It reserves ports; Stop gives them back, and removes the directory.
+func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
+	reserved, err := launch.ReservePorts(ports)
+	if err != nil {
+		return nil, nil, err
+	}
+	group, err := startGroup(d.janitor, dir, d.label)
+	if err != nil {
+		reserved.Close()
+		return nil, nil, err
+	}
+	return &Afar{d, &deployment{
+		Supervisor: supervise.New(lab.Layout{}, ""), group: group, launcher: launch.NewLauncher(), ports: reserved,
+		units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
+	}}, reserved.Numbers, nil
+}
+
+// Know tells the addresses of all units. It comes before the first start.
+func (a *Afar) Know(endpoints map[string]lab.Endpoint) { a.units.endpoints = endpoints }
+
+// AfarUnit is a unit of an Afar that runs, or did.
+type AfarUnit struct{ unit *unit }
+
+// Start starts a unit. One that is started again finds its volume as it has left it; one that
+// prepares is a command that runs to its end.
+func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUnit, error) {
+	d := a.units
+	if !again {
+		if err := supervise.MakeVolume(d.group.dir, spec, d.endpoints); err != nil {
+			return nil, err
+		}
+	}
+	var command *exec.Cmd
+	var err error
+	if prepares { // a server, too, puts its affairs in order
+		command, err = a.deployer.keeperCommand(spec, a.deployer.grace, d)
+	} else {
+		command, err = a.deployer.command(spec, nil, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u := newUnit(spec, command)
+	u.ear = &ear
+	if err := d.launch(u); err != nil {
+		return nil, fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
+	}
+	d.addPrepared(u) // Stop waits for it
+	return &AfarUnit{u}, nil
+}
+
+// PID is the number of the unit's process, or of its keeper.
+func (u *AfarUnit) PID() int { return u.unit.PID }
+
+// Tell hands the unit something that it reads as its standard input.
+func (u *AfarUnit) Tell(text []byte) error {
+	_, err := u.unit.Commands.Write(text)
+	return err
+}
+
+// Release closes that input: a unit of our own then has no conductor any more, and the keeper
+// of a foreign one ends it.
+func (u *AfarUnit) Release() error { return u.unit.commands.Close() }
+
+// Kill kills every process of the unit, and says what was seen of that.
+func (u *AfarUnit) Kill() (proof string, err error) { return u.unit.killAll() }
+
+// Pause stops every process of the unit, and says what was seen of that.
+func (u *AfarUnit) Pause() (proof string, err error) { return u.unit.pause() }
+
+// Resume lets them go on.
+func (u *AfarUnit) Resume() error { return u.unit.resume() }
+
+// Stop ends all units and removes the directory; it fails when anything is left. Nothing
+// that hears a unit may hold it up any more.
+func (a *Afar) Stop() error { return a.units.Stop() }

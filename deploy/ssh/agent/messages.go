@@ -1,0 +1,66 @@
+package agent
+
+import "github.com/cleave-lab/cleave/lab"
+
+// Service is the name under which an agent offers its methods (net/rpc).
+const Service = "Host"
+
+// Ready is what an agent says before it takes calls, and Mark begins the line before its
+// program is sent, which tells the system and the processor of the host.
+const (
+	Ready = "cleave: ready\n"
+	Mark  = "cleave: host "
+)
+
+// None is what says nothing.
+type None struct{}
+
+// About is what an agent says of its host.
+type About struct {
+	Address string // at which the conductor has called
+	Port    int    // at which the agent listens there until it is told the first trial
+}
+
+// Piece is a piece of a program that is copied to the host. They come in its order.
+type Piece struct {
+	Name string // of the file; it has the program's hash
+	Data []byte
+	// First and Last say that it begins the file, and that the file is whole with it.
+	First, Last bool
+}
+
+// Trial is one that begins.
+type Trial struct {
+	Name  string // of its folder
+	Ports int    // how many its units and servers listen on
+}
+
+// Opened is what a host has for a trial.
+type Opened struct{ Ports []int }
+
+// Start asks for a unit.
+type Start struct {
+	Spec     lab.UnitSpec // Program is that of the host
+	Again    bool         // its volume is as it has left it
+	Prepares bool         // it is a command that runs to its end
+}
+
+// Started is one life of a unit.
+type Started struct {
+	Life int // its number among all
+	PID  int // of its process, or its keeper's, as the host numbers them
+}
+
+// Told is something that a unit is told.
+type Told struct {
+	Life int
+	Text []byte
+}
+
+// Heard is the next that was heard of a life.
+type Heard struct {
+	Out, Log    []byte
+	Ended       bool
+	How         string // of one that has ended badly
+	OutOfMemory bool
+}

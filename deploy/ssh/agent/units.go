@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// heardAhead is how much of a unit is kept until the conductor asks; then the unit waits.
+const heardAhead = 16
+
+// life is a unit from its start to its end.
+type life struct {
+	unit  *process.AfarUnit
+	heard chan Heard
+	gone  <-chan struct{}
+}
+
+// say passes something on, unless nobody hears any more.
+func (l *life) say(what Heard) {
+	select {
+	case l.heard <- what:
+	case <-l.gone:
+	}
+}
+
+// said and logged are io.Writers of what a unit says and logs.
+type (
+	said   struct{ life *life }
+	logged struct{ life *life }
+)
+
+// Write implements io.Writer.
+func (s said) Write(data []byte) (int, error) {
+	s.life.say(Heard{Out: append([]byte(nil), data...)})
+	return len(data), nil
+}
+
+// Write implements io.Writer.
+func (l logged) Write(data []byte) (int, error) {
+	l.life.say(Heard{Log: append([]byte(nil), data...)})
+	return len(data), nil
+}
+
+// Open begins a trial.
+func (h *Host) Open(trial Trial, opened *Opened) (err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trial != nil {
+		return errors.New("a trial is under way on this host")
+	}
+	if filepath.Base(trial.Name) != trial.Name || trial.Name == "." || trial.Name == ".." {
+		return fmt.Errorf("%q cannot be the name of a trial's folder", trial.Name)
+	}
+	if h.probe != nil {
+		_ = h.probe.Close() // nobody was accepted
+		h.probe = nil
+	}
+	dir := filepath.Join(h.scratch.Dir, "trial-"+trial.Name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	h.trial, opened.Ports, err = h.deployer.OpenAfar(dir, trial.Ports)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return nil
+}
+
+// Know tells the addresses of all units of the trial.
+func (h *Host) Know(endpoints map[string]lab.Endpoint, _ *None) error {
+	trial, err := h.current()
+	if err == nil {
+		trial.Know(endpoints)
+	}
+	return err
+}
+
+func (h *Host) current() (*process.Afar, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trial == nil {
+		return nil, errors.New("there is no trial on this host")
+	}
+	return h.trial, nil
+}
+
+// Start starts a unit.
+func (h *Host) Start(start Start, started *Started) error {
+	trial, err := h.current()
+	if err != nil {
+		return err
+	}
+	l := &life{heard: make(chan Heard, heardAhead), gone: h.gone}
+	ear := process.Ear{Out: said{l}, Log: logged{l}, Ended: func(how error, outOfMemory bool) {
+		end := Heard{Ended: true, OutOfMemory: outOfMemory}
+		if how != nil {
+			end.How = how.Error()
+		}
+		l.say(end)
+	}}
+	if l.unit, err = trial.Start(start.Spec, start.Again, start.Prepares, ear); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lives = append(h.lives, l)
+	*started = Started{Life: len(h.lives) - 1, PID: l.unit.PID()}
+	return nil
+}
+
+func (h *Host) life(number int) (*life, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if number < 0 || number >= len(h.lives) {
+		return nil, fmt.Errorf("there is no unit %d", number)
+	}
+	return h.lives[number], nil
+}
+
+// Hear waits for what comes next of a unit.
+func (h *Host) Hear(number int, next *Heard) error {
+	l, err := h.life(number)
+	if err != nil {
+		return err
+	}
+	select {
+	case *next = <-l.heard:
+		return nil
+	case <-h.gone:
+		return errors.New("the agent ends")
+	}
+}
+
+// Tell hands a unit something to read.
+func (h *Host) Tell(told Told, _ *None) error {
+	l, err := h.life(told.Life)
+	if err != nil {
+		return err
+	}
+	return l.unit.Tell(told.Text)
+}
+
+// Release ends what a unit reads; of a foreign one its keeper then ends it.
+func (h *Host) Release(number int, _ *None) error {
+	l, err := h.life(number)
+	if err != nil {
+		return err
+	}
+	return l.unit.Release()
+}
+
+// Kill kills a unit.
+func (h *Host) Kill(number int, proof *string) error {
+	l, err := h.life(number)
+	if err == nil {
+		*proof, err = l.unit.Kill()
+	}
+	return err
+}
+
+// Pause pauses a unit.
+func (h *Host) Pause(number int, proof *string) error {
+	l, err := h.life(number)
+	if err == nil {
+		*proof, err = l.unit.Pause()
+	}
+	return err
+}
+
+// Resume lets a paused unit go on.
+func (h *Host) Resume(number int, _ *None) error {
+	l, err := h.life(number)
+	if err == nil {
+		err = l.unit.Resume()
+	}
+	return err
+}
+
+// Stop ends the trial, if there is one, with all that it has here.
+func (h *Host) Stop(None, *None) error {
+	h.mu.Lock()
+	trial := h.trial
+	h.trial = nil
+	h.mu.Unlock()
+	if trial == nil {
+		return nil
+	}
+	return trial.Stop()
+}
+
+// Watch begins to meter units of the trial.
+func (h *Host) Watch(units []lab.Unit, _ *None) error {
+	metering, err := h.meter.Watch(context.Background(), units)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.metering = metering
+	return err
+}
+
+func (h *Host) meters() (lab.Metering, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.metering == nil {
+		return nil, errors.New("nothing is metered on this host")
+	}
+	return h.metering, nil
+}
+
+// Mark notes what units have used until now.
+func (h *Host) Mark(None, *None) error {
+	metering, err := h.meters()
+	if err == nil {
+		err = metering.Mark()
+	}
+	return err
+}
+
+// Without is metering a unit no more, which will be killed.
+func (h *Host) Without(unit string, _ *None) error {
+	metering, err := h.meters()
+	if err == nil {
+		err = metering.Suspend(unit)
+	}
+	return err
+}
+
+// With is metering a unit again, which was killed.
+func (h *Host) With(unit lab.Unit, _ *None) error {
+	metering, err := h.meters()
+	if err == nil {
+		err = metering.Resume(unit)
+	}
+	return err
+}
+
+// Metered ends metering and says what units have used.
+func (h *Host) Metered(_ None, used *lab.Metered) error {
+	metering, err := h.meters()
+	if err == nil {
+		*used, err = metering.Stop()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.metering = nil
+	return err
+}

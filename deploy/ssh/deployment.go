@@ -1,0 +1,342 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	deployer  *Deployer
+	lead      string
+	dir       string
+	hosts     []*host
+	places    map[string]int // hosts by units
+	endpoints map[string]lab.Endpoint
+
+	processes lab.Deployment // nil until they run
+	mu        sync.Mutex
+	units     map[string]*unit // as they are now
+	lives     []*unit          // all that were started, and what prepares
+	stopping  atomic.Bool      // foreign units may end
+	stopOnce  sync.Once
+	stopErr   error
+}
+
+var (
+	_ lab.Timed       = (*deployment)(nil)
+	_ lab.Hosted      = (*deployment)(nil)
+	_ lab.SelfMetered = (*deployment)(nil)
+	_ lab.Harmer      = (*deployment)(nil)
+	_ lab.Placed      = (*deployment)(nil)
+)
+
+// Deploy implements lab.Deployer.
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
+	servers, units, rest := containers.Part(layout)
+	placed := slices.Concat(servers, units, layout.Prepare)
+	running := &deployment{
+		deployer: d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, units: map[string]*unit{},
+	}
+	if d.admit != nil {
+		if err := d.admit(ctx); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	if running.places, err = place(placed, len(d.names)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if running.hosts, err = d.connected(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := d.sendAll(ctx, running.hosts, placed); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	running.Supervisor = supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, running.Stop())
+		}
+	}()
+	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
+		return nil, err
+	}
+	if err := running.startServers(ctx, servers); err != nil {
+		return nil, err
+	}
+	for _, spec := range layout.Prepare {
+		if err := running.prepare(ctx, spec, nil); err != nil {
+			return nil, fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
+	for _, stage := range supervise.Stages(units) {
+		if err := running.startAll(ctx, stage); err != nil {
+			return nil, err
+		}
+		if err := running.awaitReady(ctx, stage); err != nil {
+			return nil, err
+		}
+	}
+	// The other deployer removes the folder with its end: it comes last.
+	running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints)
+	if err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// sendAll has all hosts have the unit programs that the units run.
+func (d *Deployer) sendAll(ctx context.Context, hosts []*host, specs []lab.UnitSpec) error {
+	var programs []string
+	for _, spec := range specs {
+		program := containers.UnitProgram(d.programs, spec)
+		if program != "" && !slices.Contains(programs, program) {
+			programs = append(programs, program)
+		}
+	}
+	for _, program := range programs {
+		if err := d.send(ctx, program, hosts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open has all hosts make ready for the trial: each reserves the ports of its units.
+func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
+	listeners := make([][]string, len(d.hosts)) // by host: names of endpoints
+	for _, spec := range specs {
+		at := d.places[spec.Name]
+		if spec.Listens {
+			listeners[at] = append(listeners[at], spec.Name)
+		}
+		if spec.Server != nil {
+			for _, port := range spec.Server.Ports {
+				listeners[at] = append(listeners[at], supervise.PortOf(spec.Name, port))
+			}
+		}
+	}
+	for i, h := range d.hosts {
+		var opened agent.Opened
+		trial := agent.Trial{Name: filepath.Base(d.dir), Ports: len(listeners[i])}
+		if err := h.call(ctx, "Open", trial, &opened); err != nil {
+			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
+		}
+		for n, name := range listeners[i] {
+			address := net.JoinHostPort(h.address, strconv.Itoa(opened.Ports[n]))
+			d.endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
+		}
+	}
+	for _, h := range d.hosts {
+		if err := h.call(ctx, "Know", d.endpoints, none()); err != nil {
+			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
+		}
+	}
+	return nil
+}
+
+// atOnce is how many units are started at the same time.
+const atOnce = 16
+
+// startAll starts units side by side.
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, spec := range specs {
+		group.Go(func() error { return d.newUnit(spec).start(ctx, agent.Start{}) })
+	}
+	return group.Wait()
+}
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, spec := range specs {
+		group.Go(func() error {
+			if err := d.startServer(ctx, spec); err != nil {
+				return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	u := d.newUnit(spec)
+	if err := u.start(ctx, agent.Start{}); err != nil {
+		return err
+	}
+	return u.awaitServer(ctx)
+}
+
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if spec.Ready == nil {
+			continue
+		}
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare runs a command of the layout to its end; where there is a visit to be made,
+// until that has succeeded.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
+	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
+	u := d.newUnit(spec)
+	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {
+		return err
+	}
+	if visit != nil {
+		if err := supervise.AwaitVisit(ctx, u.Unit, d.endpoints[spec.Name].Dial, visit); err != nil {
+			return err
+		}
+		if err := u.host.call(ctx, "Release", u.life, none()); err != nil {
+			return err
+		}
+	}
+	if err := u.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if u.unkept != nil {
+		return u.unkept
+	}
+	if u.Failure() != "" && visit == nil {
+		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.Failure(), u.Log.LastWords())
+	}
+	return nil
+}
+
+func (d *deployment) named(name string) *unit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[name]
+}
+
+// NodeOf implements lab.Placed.
+func (d *deployment) NodeOf(unit string) string {
+	if u := d.named(unit); u != nil {
+		return u.host.name
+	}
+	return ""
+}
+
+// all are the units as they are now, in the order of the layout.
+func (d *deployment) all() []*unit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []*unit
+	for _, supervised := range d.All() {
+		if u := d.units[supervised.Spec.Name]; u != nil { // else it runs on this host
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// Units implements lab.Deployment. Those on hosts have their numbers there.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, u := range d.all() {
+		span := lab.Span("")
+		if u.Spec.Foreign {
+			span = lab.SpanBelow
+		}
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span})
+	}
+	return append(units, d.processes.Units()...)
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	if endpoint, ours := d.endpoints[unit]; ours {
+		return endpoint, nil
+	}
+	return d.processes.Endpoint(unit)
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, u := range d.lives {
+		if text := u.Log.String(); text != "" {
+			logs[u.Spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// Clocks implements lab.Timed.
+func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
+
+// Platform implements lab.Hosted: the agents, and copies of the unit programs.
+func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
+
+// Daemons implements lab.Hosted.
+func (d *deployment) Daemons() ([]lab.Unit, string) {
+	return nil, "what sshd and the agents use on their hosts is not metered"
+}
+
+// Stop implements lab.Deployment. A host that is lost ends its units by itself.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		d.MayEnd()
+		d.stopping.Store(true)
+		problems := make([]error, len(d.hosts))
+		var ends sync.WaitGroup
+		for i, h := range d.hosts {
+			ends.Go(func() {
+				if err := h.call(context.Background(), "Stop", agent.None{}, none()); err != nil {
+					problems[i] = fmt.Errorf("end the trial on host %s: %w", h.name, err)
+				}
+			})
+		}
+		ends.Wait()
+		d.mu.Lock()
+		lives := d.lives
+		d.mu.Unlock()
+		for _, u := range lives {
+			<-u.Ended
+		}
+		d.stopErr = errors.Join(problems...)
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+	})
+	return d.stopErr
+}

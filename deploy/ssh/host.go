@@ -1,0 +1,364 @@
+package ssh
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+)
+
+const (
+	// connectPatience bounds the way from nothing to an agent that takes calls, copying it
+	// over a slow line included.
+	connectPatience = 2 * time.Minute
+	// probePatience is how long a connection to the host may take.
+	probePatience = 5 * time.Second
+	// leavePatience is how long an agent may take to remove what it has.
+	leavePatience = 60 * time.Second
+)
+
+// host is one that the user names, with the agent that we have started there.
+type host struct {
+	name     string // as the user writes it
+	launcher *launch.Launcher
+	label    string
+
+	command    *exec.Cmd // ssh
+	complaints *supervise.Tail
+	client     *rpc.Client
+	address    string        // at which units are reached
+	probe      string        // address at which the agent listens until the first trial
+	ended      chan struct{} // closed when ssh has ended
+	left       error         // how; read after that
+	programs   sync.Mutex
+	sent       map[string]string // where programs are there, by where they are here
+}
+
+// arguments of ssh before the host: no questions, no settings that would send more than our
+// commands there, and an end when the other side is silent. Keys of hosts are checked as the
+// user's configuration says.
+func arguments() []string {
+	return []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3",
+		"-o", "ControlMaster=no", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "ClearAllForwardings=yes",
+		"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"}
+}
+
+// script has a host take a program of so many bytes into a private folder and run it. It has
+// no single quotes, so that every login shell hands it to sh as it is. A folder stays in no
+// case: the agent takes its program away, and the trap sees to the rest.
+const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}/cleave-agent-XXXXXX") || exit; ` +
+	`trap "rm -rf \"$d\"" 0 1 2 15; head -c %d >"$d/agent" && chmod 700 "$d/agent" && "$d/agent" %s "$d/agent"`
+
+// sshCommand is ssh that runs a command on a host.
+func sshCommand(name, label, command string) *exec.Cmd {
+	c := exec.Command("ssh", append(arguments(), "--", name, command)...)
+	c.Env = append(os.Environ(), "CLEAVE_RUN="+label)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return c
+}
+
+// run starts the agent's program on the host, in one of its roles, and sends it there. The
+// streams are those of the agent.
+func (h *host) run(program, role string) (in io.WriteCloser, out *bufio.Reader, err error) {
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what runs on hosts: %w: build all with: make build", err)
+	}
+	h.command = sshCommand(h.name, h.label, "exec sh -c '"+fmt.Sprintf(script, agent.Mark, len(text), role)+"'")
+	h.command.SysProcAttr.Pdeathsig = syscall.SIGKILL // it ends with this process
+	h.complaints = &supervise.Tail{}
+	h.command.Stderr = h.complaints
+	from, err := h.command.StdoutPipe()
+	if err == nil {
+		in, err = h.command.StdinPipe()
+	}
+	if err == nil {
+		err = h.launcher.Start(h.command)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	h.ended = make(chan struct{})
+	out = bufio.NewReader(from)
+	if err = awaitLine(out, agent.Mark, checkSystem); err == nil {
+		_, err = in.Write(text)
+	}
+	return in, out, err
+}
+
+// awaitLine reads until a line that begins with a mark, before which some login shells have
+// words of their own.
+func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) error {
+	for {
+		line, err := from.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if rest, is := strings.CutPrefix(line, mark); is {
+			return check(strings.TrimSpace(rest))
+		}
+	}
+}
+
+// errSystem is a host that cannot run our programs.
+type errSystem string
+
+// Error implements error.
+func (e errSystem) Error() string { return string(e) }
+
+// checkSystem compares what uname says of the host with what our programs are built for.
+func checkSystem(said string) error {
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	if want := "Linux " + machine; said != want {
+		return errSystem(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind", said, want))
+	}
+	return nil
+}
+
+// connect starts the agent.
+func (h *host) connect(ctx context.Context, program string) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience, fmt.Errorf("no agent after %v", connectPatience))
+	defer cancel()
+	h.sent = map[string]string{}
+	addresses, _, err := h.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { h.end() })()
+	in, out, err := h.run(program, agent.ServeCommand)
+	if err == nil {
+		err = awaitLine(out, agent.Ready, func(string) error { return nil })
+	}
+	if h.ended == nil {
+		return fmt.Errorf("host %s: %w", h.name, err)
+	}
+	if err != nil {
+		var wrong errSystem
+		if in != nil {
+			_ = in.Close() // it is not used
+		}
+		h.end()
+		h.await(nil)
+		if !errors.As(err, &wrong) {
+			err = h.explain()
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("host %s: %w", h.name, err)
+	}
+	h.client = rpc.NewClient(connection{out, in})
+	go h.await(h.client)
+	go h.giveSigns()
+	if err = h.meet(ctx, addresses); err != nil {
+		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
+	}
+	return nil
+}
+
+// connection is that of an agent; its end is that of what the agent reads.
+type connection struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// await waits until ssh has ended.
+func (h *host) await(client *rpc.Client) {
+	h.left = h.command.Wait()
+	if client != nil {
+		_ = client.Close() // it may be closed
+	}
+	close(h.ended)
+}
+
+func (h *host) end() {
+	if h.command != nil && h.command.Process != nil {
+		_ = h.command.Process.Kill() // it may have ended
+	}
+}
+
+// explain says why ssh has ended, and what to do.
+func (h *host) explain() error {
+	said := strings.TrimSpace(h.complaints.String())
+	if lines := strings.Split(said, "\n"); len(lines) > 0 {
+		said = strings.TrimSpace(lines[len(lines)-1])
+	}
+	next := "look whether this works without a question: ssh " + h.name
+	for words, advice := range map[string]string{
+		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand once, and compare: ssh " + h.name,
+		"Permission denied (":          "it does not know your key, or your key needs a question: see that this works without one: ssh " + h.name,
+		"agent: Permission denied":     "programs cannot run in its folder for temporary files: have TMPDIR name another for your logins there",
+		"No space left on device":      "its folder for temporary files is full: make room there, or have TMPDIR name another for your logins",
+	} {
+		if strings.Contains(h.complaints.String(), words) {
+			next = advice
+		}
+	}
+	if said == "" {
+		said = fmt.Sprintf("ssh has ended (%v)", h.left)
+	}
+	return fmt.Errorf("%s: %s", said, next)
+}
+
+// resolve finds the addresses and the port that the user's configuration of ssh has for the
+// host.
+func (h *host) resolve(ctx context.Context) (addresses []netip.Addr, port uint16, err error) {
+	name, port, err := Target(ctx, h.name)
+	if err != nil {
+		return nil, 0, err
+	}
+	addresses, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("host %s: looking up %q: %w: check the name", h.name, name, err)
+	}
+	for i := range addresses {
+		addresses[i] = addresses[i].Unmap()
+	}
+	return addresses, port, nil
+}
+
+// Target is the name or address, and the port, that ssh would call for a host.
+func Target(ctx context.Context, host string) (name string, port uint16, err error) {
+	text, err := exec.CommandContext(ctx, "ssh", "-G", "--", host).Output()
+	if err != nil {
+		return "", 0, fmt.Errorf("host %s: ssh -G: %w: look what it says: ssh -G %s", host, err, host)
+	}
+	for line := range strings.Lines(string(text)) {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key {
+		case "hostname":
+			name = value
+		case "port":
+			number, wrong := strconv.ParseUint(value, 10, 16)
+			port, err = uint16(number), wrong
+		}
+	}
+	return name, port, err
+}
+
+// ProofPlace is where who controls a host puts the token of its entry in the list of those
+// who agree to load.
+const ProofPlace = "the file /etc/cleave-load.txt, which root has written"
+
+// maxProof is how much of it is read, in bytes.
+const maxProof = 4096
+
+// Proof is what stands there. A file of anybody else's proves nothing.
+func Proof(ctx context.Context, host string) ([]byte, error) {
+	command := sshCommand(host, "", fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; test \"$(stat -L -c %%u $f)\" = 0 && head -c %d $f'", maxProof+1))
+	text, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = command.Process.Kill() })() // it may have ended
+	proof, err := io.ReadAll(text)
+	return proof, errors.Join(err, command.Wait())
+}
+
+// meet learns where units of the host will be reached, and sees that they can be.
+func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
+	var about agent.About
+	if err := h.call(ctx, "About", agent.None{}, &about); err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(about.Address)
+	if err != nil || !slices.Contains(addresses, address.Unmap()) {
+		return fmt.Errorf("it says that its address is %s, and here it is called at %v: units there are reached only without a relay (ProxyJump, port forwarding, NAT) between",
+			about.Address, addresses)
+	}
+	h.address, h.probe = about.Address, net.JoinHostPort(about.Address, strconv.Itoa(about.Port))
+	probe, err := (&net.Dialer{Timeout: probePatience}).DialContext(ctx, "tcp", h.probe)
+	if err != nil {
+		return fmt.Errorf("programs there are not reached from here: %w: let its firewall pass ports 10000 to 32767 between the hosts and this one", err)
+	}
+	return probe.Close()
+}
+
+// call calls a method of the agent.
+func (h *host) call(ctx context.Context, method string, arguments, reply any) error {
+	call := h.client.Go(agent.Service+"."+method, arguments, reply, make(chan *rpc.Call, 1))
+	select {
+	case <-call.Done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	var said rpc.ServerError
+	if call.Error == nil || errors.As(call.Error, &said) {
+		return call.Error
+	}
+	select { // ssh says why
+	case <-h.ended:
+		return fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
+	case <-time.After(time.Second):
+		return fmt.Errorf("the connection to host %s is lost: %w", h.name, call.Error)
+	}
+}
+
+// none is what takes an empty answer.
+func none() *agent.None { return &agent.None{} }
+
+// giveSigns tells the agent that we live, until ssh ends.
+func (h *host) giveSigns() {
+	tick := time.NewTicker(agent.Lease / 6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ended:
+			return
+		case <-tick.C:
+			h.client.Go(agent.Service+".Sign", agent.None{}, none(), make(chan *rpc.Call, 1))
+		}
+	}
+}
+
+// lives reports whether the agent can be called.
+func (h *host) lives() bool {
+	if h.client == nil {
+		return false
+	}
+	select {
+	case <-h.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// leave has the agent remove what it has, and waits for its end.
+func (h *host) leave() error {
+	if h.client == nil {
+		return nil
+	}
+	_ = h.client.Close() // it may be closed
+	h.client = nil
+	select {
+	case <-h.ended:
+	case <-time.After(leavePatience):
+		h.end()
+		<-h.ended
+		return fmt.Errorf("host %s: its agent does not end for %v: it ends by itself; what is left then removes: %s=%s cleave clean", h.name, leavePatience, Variable, h.name)
+	}
+	if h.left != nil {
+		return fmt.Errorf("host %s: %w (%s=%s cleave clean removes what is left there)", h.name, h.explain(), Variable, h.name)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package ssh
+
+import (
+	"bufio"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/ssh/sshtest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestNamedHosts: what ssh would take for something else than a host is refused.
+func TestNamedHosts(t *testing.T) {
+	for text, says := range map[string]string{
+		"user@a, b,ssh://c:2222": "", "a,a": "named twice", "a,,b": "is no host", "-oProxyCommand=x": "is no host", "a b": "is no host", "": "is no host",
+	} {
+		names, err := Named(func(string) (string, bool) { return text, true })
+		if says == "" && (err != nil || len(names) != 3) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %q, %v, want %q", text, names, err, says)
+		}
+	}
+	if names, err := Named(func(string) (string, bool) { return "", false }); len(names) > 0 || err != nil {
+		t.Errorf("nobody has named %q, %v", names, err)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	unit := func(name, node, volume string) lab.UnitSpec {
+		return lab.UnitSpec{Name: name, Node: node, Volume: volume}
+	}
+	places, err := place([]lab.UnitSpec{
+		unit("a", "", ""), unit("b", "node-2", ""), unit("c", "", ""), unit("d", "", "a"), unit("e", "edge", ""), unit("f", "", "b"), unit("g", "", ""),
+	}, 3)
+	want := map[string]int{"a": 0, "b": 1, "c": 1, "d": 0, "e": 1, "f": 1, "g": 2}
+	if err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
+		t.Errorf("places %v, %v, want %v", places, err, want)
+	}
+	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil || !strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
+		t.Errorf("a third of two hosts: %v", err)
+	}
+	if _, err := place([]lab.UnitSpec{unit("a", "", "")}, 0); err == nil || !strings.Contains(err.Error(), "--hosts") {
+		t.Errorf("no hosts: %v", err)
+	}
+}
+
+// TestSamplesOfTwoHosts are added up at the times of the first.
+func TestSamplesOfTwoHosts(t *testing.T) {
+	a := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10}, {Seconds: 2, CPUSeconds: 2, MemoryBytes: 20}}
+	b := []lab.UsageSample{{Seconds: 1.5, CPUSeconds: 0.5, MemoryBytes: 5}}
+	want := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10}, {Seconds: 2, CPUSeconds: 2.5, MemoryBytes: 25}}
+	if sum := samples(a, b); !slices.Equal(sum, want) {
+		t.Errorf("the sum is %v, want %v", sum, want)
+	}
+}
+
+// TestHostsThatCannotBeUsed are refused before anything starts, with what to do, and nothing
+// is left on them.
+func TestHostsThatCannotBeUsed(t *testing.T) {
+	h := sshtest.New(t, label(t), "left")
+	h.Use(t)
+	host, agent := h.Hosts()[0], buildAgent(t)
+	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
+		path := filepath.Join(t.TempDir(), folder.name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path); err != nil {
+			t.Fatal(err)
+		}
+		h.Also(t, folder.name, "HostName "+host.Address, "SetEnv TMPDIR="+path)
+	}
+	h.Also(t, "stranger", "HostName "+host.Address, "UserKnownHostsFile /dev/null")
+	h.Also(t, "keyless", "HostName "+host.Address, "PubkeyAuthentication no")
+	h.Also(t, "closed", "HostName "+host.Address, "Port 23")
+	h.Also(t, "behind", "HostName 127.0.0.1", "ProxyCommand nc "+host.Address+" 22", "HostKeyAlias left-key")
+	for name, says := range map[string]string{
+		"noexec": "programs cannot run in its folder for temporary files", "full": "its folder for temporary files is full",
+		"stranger": "its key is not the one that you know, or you know none", "keyless": "it does not know your key",
+		"closed": "Connection refused", "behind": "without a relay",
+	} {
+		if _, err := exec.LookPath("nc"); err != nil && name == "behind" {
+			continue
+		}
+		d := newDeployer("", agent, []string{name})
+		if err := d.Preflight(waiting()); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "host "+name) {
+			t.Errorf("%s: %v, want it to say %q", name, err, says)
+		}
+		if err := d.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h.AwaitNothing(t, 10*time.Second)
+	if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", host.First()), "--mount", "sh", "-c", "ls -d /tmp/*/*/*/cleave-agent-* /tmp/cleave-agent-*").Output(); err == nil {
+		t.Errorf("left is %s", out)
+	}
+}
+
+// TestUnitsOfADeadConductorEnd: their agents notice it, and remove what is there.
+func TestUnitsOfADeadConductorEnd(t *testing.T) {
+	h := sshtest.New(t, label(t), "left", "right")
+	h.Use(t)
+	conductor := startConductor(t, h)
+	if running := strings.Join(h.Run(), "\n"); strings.Count(running, " serve ") < 2 {
+		t.Errorf("on the hosts there runs %s, want an agent on each", running)
+	}
+	if err := conductor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = conductor.Wait() // killed, as it should be
+	h.AwaitNothing(t, 20*time.Second)
+}
+
+// TestAHostThatIsCutOffRemovesWhatItHas when it has had no sign for the length of the lease.
+func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
+	h := sshtest.New(t, label(t), "left")
+	h.Use(t)
+	conductor := startConductor(t, h)
+	if err := h.Hosts()[0].Link(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	h.AwaitNothing(t, time.Minute)
+	_ = conductor.Process.Kill() // it may have ended
+	_ = conductor.Wait()         // killed, as it should be
+}
+
+// startConductor starts a conductor that has deployed units to the hosts.
+func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "trial")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), buildAgent(t), dir}, h.Names...)...)
+	conductor.Stderr = os.Stderr
+	out, err := conductor.StdoutPipe()
+	if err == nil {
+		err = conductor.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
+		t.Fatalf("the conductor says %q, %v", line, err)
+	}
+	return conductor
+}
+
+// TestALostConnectionFailsTheTrial and not the next one.
+func TestALostConnectionFailsTheTrial(t *testing.T) {
+	h := sshtest.New(t, label(t), "left")
+	h.Use(t)
+	d := newDeployer(deploytest.Program(t), buildAgent(t), h.Names)
+	deploy := func() lab.Deployment {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "trial")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		running, err := d.Deploy(t.Context(), waiting(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := running.Await(t.Context(), lab.EventReady); err != nil {
+			t.Fatal(err)
+		}
+		return running
+	}
+	running := deploy()
+	// The session of the login, which the listening sshd outlives.
+	if err := h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-running.Failed():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the trial has not failed")
+	}
+	if err := running.Failure(); !strings.Contains(err.Error(), "the connection to host left is lost") {
+		t.Errorf("Failure: %v", err)
+	}
+	if err := running.Stop(); err == nil || !strings.Contains(err.Error(), "host left") {
+		t.Errorf("Stop: %v, want that nobody knows of the host", err)
+	}
+	h.AwaitNothing(t, 20*time.Second)
+	if err := deploy().Stop(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	h.AwaitNothing(t, time.Second)
+}
+
+// TestProofIsTheFileOfRoot, and no other's.
+func TestProofIsTheFileOfRoot(t *testing.T) {
+	h := sshtest.New(t, label(t), "left")
+	h.Use(t)
+	host := h.Hosts()[0]
+	if proof, err := Proof(t.Context(), "left"); err == nil {
+		t.Errorf("without the file: %q", proof)
+	}
+	// Its /etc is a copy, which is gone with the host.
+	const prepare = `mkdir /run/etc && cp -a /etc/. /run/etc && mount --bind /run/etc /etc && printf 4f0c1a8be6d94c7fa1b2 >/etc/cleave-load.txt`
+	if err := host.Run(t.Context(), "sh", "-c", prepare); err != nil {
+		t.Fatal(err)
+	}
+	if proof, err := Proof(t.Context(), "left"); err != nil || string(proof) != "4f0c1a8be6d94c7fa1b2" {
+		t.Errorf("proof %q, %v", proof, err)
+	}
+	if err := host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"); err != nil {
+		t.Fatal(err)
+	}
+	if proof, err := Proof(t.Context(), "left"); err == nil {
+		t.Errorf("of nobody: %q", proof)
+	}
+	target, port, err := Target(t.Context(), "left")
+	if _, parsed := netip.ParseAddr(target); err != nil || parsed != nil || port != 22 {
+		t.Errorf("ssh calls %s, port %d, %v", target, port, err)
+	}
+}

@@ -1,0 +1,180 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Meter implements lab.SelfMetered: each agent meters the units of its host, and the
+// conductor's meter those of this one.
+func (d *deployment) Meter() lab.Meter { return hostsMeter{d} }
+
+type hostsMeter struct{ deployment *deployment }
+
+// Watch implements lab.Meter.
+func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
+	d := m.deployment
+	all := &hostsMetering{ctx: ctx, order: units, of: map[string]lab.Metering{}}
+	groups := make([][]lab.Unit, len(d.hosts)+1) // those of this host are the last
+	for _, unit := range units {
+		at := len(d.hosts)
+		if d.named(unit.Name) != nil {
+			at = d.places[unit.Name]
+		}
+		groups[at] = append(groups[at], unit)
+	}
+	for i, group := range groups {
+		if len(group) == 0 {
+			continue
+		}
+		var metering lab.Metering
+		var err error
+		if i < len(d.hosts) {
+			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].call(ctx, "Watch", group, none())
+		} else {
+			metering, err = d.deployer.meter.Watch(ctx, group)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.parts = append(all.parts, metering)
+		for _, unit := range group {
+			all.of[unit.Name] = metering
+		}
+	}
+	return all, nil
+}
+
+// hostMetering is metering by the agent of a host.
+type hostMetering struct {
+	ctx  context.Context
+	host *host
+}
+
+// Mark implements lab.Metering.
+func (m *hostMetering) Mark() error { return m.host.call(m.ctx, "Mark", agent.None{}, none()) }
+
+// Suspend implements lab.Metering.
+func (m *hostMetering) Suspend(unit string) error {
+	return m.host.call(m.ctx, "Without", unit, none())
+}
+
+// Resume implements lab.Metering.
+func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.call(m.ctx, "With", unit, none()) }
+
+// Stop implements lab.Metering.
+func (m *hostMetering) Stop() (used lab.Metered, err error) {
+	err = m.host.call(context.WithoutCancel(m.ctx), "Metered", agent.None{}, &used)
+	for role, source := range used.Sources {
+		used.Sources[role] = source + ", on each host"
+	}
+	return used, err
+}
+
+// hostsMetering is metering on several hosts.
+type hostsMetering struct {
+	ctx   context.Context
+	order []lab.Unit
+	parts []lab.Metering
+	of    map[string]lab.Metering // by unit
+}
+
+// Mark implements lab.Metering: all hosts are asked at once.
+func (m *hostsMetering) Mark() error {
+	return each(m.parts, func(_ int, part lab.Metering) error { return part.Mark() })
+}
+
+// Suspend implements lab.Metering.
+func (m *hostsMetering) Suspend(unit string) error {
+	part, known := m.of[unit]
+	if !known {
+		return fmt.Errorf("unit %q is not metered", unit)
+	}
+	return part.Suspend(unit)
+}
+
+// Resume implements lab.Metering.
+func (m *hostsMetering) Resume(unit lab.Unit) error {
+	part, known := m.of[unit.Name]
+	if !known {
+		return fmt.Errorf("unit %q is not metered", unit.Name)
+	}
+	return part.Resume(unit)
+}
+
+// Stop implements lab.Metering. Memory of several hosts is the sum of their peaks, which may
+// not have been at the same time.
+func (m *hostsMetering) Stop() (lab.Metered, error) {
+	used := make([]lab.Metered, len(m.parts))
+	err := each(m.parts, func(i int, part lab.Metering) (err error) {
+		used[i], err = part.Stop()
+		return err
+	})
+	sum := used[0]
+	for _, more := range used[1:] {
+		sum = together(sum, more)
+	}
+	position := func(u lab.UnitUsage) int {
+		return slices.IndexFunc(m.order, func(o lab.Unit) bool { return o.Name == u.Unit.Name })
+	}
+	slices.SortFunc(sum.Units, func(a, b lab.UnitUsage) int { return position(a) - position(b) })
+	return sum, err
+}
+
+// each does something with all at once, and returns the first error in their order.
+func each[T any](all []T, do func(int, T) error) error {
+	problems := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() { problems[i] = do(i, one) })
+	}
+	doing.Wait()
+	for _, err := range problems {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together is what units of two groups of hosts have used.
+func together(a, b lab.Metered) lab.Metered {
+	sum := lab.Metered{
+		Total: supervise.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
+		Units: slices.Concat(a.Units, b.Units), Processes: slices.Concat(a.Processes, b.Processes),
+		Samples:       samples(a.Samples, b.Samples),
+		OwnCPUSeconds: a.OwnCPUSeconds + b.OwnCPUSeconds, OwnWindowCPUSeconds: a.OwnWindowCPUSeconds + b.OwnWindowCPUSeconds,
+		WindowSeconds: max(a.WindowSeconds, b.WindowSeconds), IdleSeconds: max(a.IdleSeconds, b.IdleSeconds), OwnShare: a.OwnShare + b.OwnShare,
+		Notes: slices.Concat(a.Notes, b.Notes),
+	}
+	for role, used := range b.Roles {
+		if before, both := sum.Roles[role]; both {
+			used = supervise.Plus(before, used)
+		}
+		sum.Roles[role] = used
+	}
+	maps.Copy(sum.Sources, b.Sources)
+	return sum
+}
+
+// samples adds to every sample of one host the last that another had until then.
+func samples(a, b []lab.UsageSample) []lab.UsageSample {
+	sum := slices.Clone(a)
+	next, last := 0, lab.UsageSample{}
+	for i, sample := range sum {
+		for next < len(b) && b[next].Seconds <= sample.Seconds {
+			last = b[next]
+			next++
+		}
+		sum[i].CPUSeconds += last.CPUSeconds
+		sum[i].MemoryBytes += last.MemoryBytes
+	}
+	return sum
+}

@@ -1,0 +1,358 @@
+// Package ssh deploys units as processes of hosts that the user names, over the user's own
+// ssh program: with its configuration, its keys and the hosts that it knows, and without
+// questions. On every host there is an agent (package agent) from the first trial to the
+// last, a program of ours that is copied there; what units say passes through it. Units that
+// name a program of the conductor's, such as the load generator, run as processes beside it.
+//
+// Units are called at the address at which ssh reaches their host. What a killed conductor
+// leaves behind ends with its connections: agents remove it.
+//
+// Entry points: New, Deployer.Deploy; Named for the hosts that the user names.
+package ssh
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Variable names the hosts: as ssh takes them, with commas between.
+const Variable = "CLEAVE_USE_HOSTS"
+
+// Named are the hosts of the variable; none: nobody has named any.
+func Named(lookup func(string) (string, bool)) ([]string, error) {
+	text, set := lookup(Variable)
+	if !set {
+		return nil, nil
+	}
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n'\""):
+			return nil, fmt.Errorf("%s: %q is no host: write them as for ssh, with commas between: user@a,user@b", Variable, name)
+		case slices.Contains(names, name):
+			return nil, fmt.Errorf("%s: the host %s is named twice", Variable, name)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// Missing says what this host lacks; nil: nothing.
+func Missing() error {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		return errors.New("there is no program ssh in PATH: type: apt-get install openssh-client")
+	}
+	return nil
+}
+
+// Deployer starts units on hosts. It must be closed after the last trial.
+type Deployer struct {
+	processes *process.Deployer // for units on this host
+	programs  string            // folder of our unit programs, or the only one
+	agent     string            // program that runs on hosts
+	label     string
+	names     []string
+	meter     lab.Meter                   // of this host
+	admit     func(context.Context) error // asked before every trial; nil: nobody
+
+	connecting sync.Mutex
+	launcher   *launch.Launcher // nil until the first trial
+	hosts      []*host
+	made       containers.Made
+}
+
+var (
+	_ lab.Deployer = (*Deployer)(nil)
+	_ io.Closer    = (*Deployer)(nil)
+)
+
+// New returns a deployer of the unit programs in a folder (see process.New) on the named
+// hosts; program is the one that calls agent.Main. What runs on this host goes to processes
+// and is metered by meter. label marks what is started here.
+func New(processes *process.Deployer, programs, program, label string, names []string, meter lab.Meter) *Deployer {
+	return &Deployer{processes: processes, programs: programs, agent: program, label: label, names: names, meter: meter}
+}
+
+// AskBefore has somebody asked before every trial. It comes before the first.
+func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
+
+// Name implements lab.Deployer.
+func (d *Deployer) Name() string { return lab.SSH }
+
+// Faults implements lab.Deployer. Units have the network and the disk of their hosts, which
+// are not ours to change.
+func (d *Deployer) Faults() []lab.FaultKind {
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+}
+
+// Preflight implements lab.Deployer. Each host says what it cannot carry.
+func (d *Deployer) Preflight(layout lab.Layout) error {
+	servers, units, rest := containers.Part(layout)
+	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckServices(layout.Services, "process or docker-host")}
+	for _, service := range layout.Services {
+		if service.Files {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which others do not have: choose a server (--backing), such as postgres or, for documents, mongo",
+				service.Name, service.Kind))
+		}
+	}
+	if layout.SharedMemory > 0 || layout.SocketName > 0 {
+		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads from no host to another: deploy them in another way"})
+	}
+	placed := slices.Concat(servers, units, layout.Prepare)
+	for _, spec := range placed {
+		problems = append(problems, check(spec))
+	}
+	places, err := place(placed, len(d.names))
+	if err = errors.Join(append(problems, err)...); err != nil {
+		return err
+	}
+	hosts, err := d.connected(context.Background())
+	if err != nil {
+		return err
+	}
+	for i, h := range hosts {
+		part := lab.Layout{Descriptors: layout.Descriptors}
+		for _, spec := range placed {
+			if places[spec.Name] == i {
+				spec.Node = "" // the host is one
+				part.Units = append(part.Units, spec)
+			}
+		}
+		if err := h.call(context.Background(), "Check", part, none()); err != nil {
+			problems = append(problems, fmt.Errorf("host %s: %w", h.name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// check refuses a unit that cannot be on another host.
+func check(spec lab.UnitSpec) error {
+	refuse := func(format string, args ...any) error {
+		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way", spec.Name, fmt.Sprintf(format, args...))}
+	}
+	switch {
+	case spec.Compose != nil:
+		return refuse("is a compose file")
+	case spec.Floats != "":
+		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give", spec.Floats)
+	case len(spec.Mounts)+len(spec.Reads) > 0 || spec.Leaves != "" || spec.Dir != "":
+		return refuse("works with folders of this host, which others do not have")
+	case len(spec.Binds) > 0:
+		return refuse("listens on %v, which are addresses of this host", spec.Binds)
+	}
+	return nil
+}
+
+// place says by their numbers on which hosts units are: node-1 is the first host, nodes of
+// other names are taken in their order, and all else goes round. Units with a common volume
+// are together.
+func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
+	if hosts == 0 {
+		return nil, fmt.Errorf("no hosts are named: name them (--hosts user@a,user@b)")
+	}
+	places, nodes, volumes, next := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	for _, spec := range specs {
+		if spec.Node == "" {
+			continue
+		}
+		number, known := nodes[spec.Node]
+		if _, err := fmt.Sscanf(spec.Node, "node-%d", &number); err == nil {
+			number--
+		} else if !known {
+			number = len(nodes)
+		}
+		if number < 0 || number >= hosts {
+			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name, spec.Node, hosts)
+		}
+		nodes[spec.Node], places[spec.Name], volumes[volumeOf(spec)] = number, number, number
+	}
+	for _, spec := range specs {
+		if _, placed := places[spec.Name]; placed {
+			continue
+		}
+		number, shared := volumes[volumeOf(spec)]
+		if !shared {
+			number, next = next%hosts, next+1
+		}
+		places[spec.Name], volumes[volumeOf(spec)] = number, number
+	}
+	return places, nil
+}
+
+func volumeOf(spec lab.UnitSpec) string {
+	if spec.Volume != "" {
+		return spec.Volume
+	}
+	return spec.Name
+}
+
+// connected are the hosts, each with an agent: all at once.
+func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
+	d.connecting.Lock()
+	defer d.connecting.Unlock()
+	if d.launcher == nil {
+		d.launcher = launch.NewLauncher()
+		for _, name := range d.names {
+			d.hosts = append(d.hosts, &host{name: name, launcher: d.launcher, label: d.label})
+		}
+	}
+	begun := time.Now()
+	var fresh []*host
+	for _, h := range d.hosts {
+		if !h.lives() {
+			fresh = append(fresh, h)
+		}
+	}
+	if len(fresh) == 0 {
+		return d.hosts, nil
+	}
+	problems := make([]error, len(fresh))
+	var connects sync.WaitGroup
+	for i, h := range fresh {
+		connects.Go(func() { problems[i] = h.connect(ctx, d.agent) })
+	}
+	connects.Wait()
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	for _, h := range fresh {
+		for _, from := range d.hosts {
+			if from == h {
+				continue
+			}
+			if err := from.call(ctx, "Reaches", h.probe, none()); err != nil {
+				return nil, fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to 32767 between them", from.name, h.name, err)
+			}
+		}
+	}
+	d.made.Platform(begun)
+	return d.hosts, nil
+}
+
+// Close implements io.Closer: agents remove what they have, and end.
+func (d *Deployer) Close() error {
+	d.connecting.Lock()
+	defer d.connecting.Unlock()
+	if d.launcher == nil {
+		return nil
+	}
+	problems := make([]error, len(d.hosts))
+	var ends sync.WaitGroup
+	for i, h := range d.hosts {
+		ends.Go(func() { problems[i] = h.leave() })
+	}
+	ends.Wait()
+	d.launcher.Close()
+	d.launcher, d.hosts = nil, nil
+	return errors.Join(problems...)
+}
+
+// Clean has agents on hosts remove what dead ones have left, and names it.
+func Clean(ctx context.Context, program, label string, names []string) (removed []string, err error) {
+	launcher := launch.NewLauncher()
+	defer launcher.Close()
+	for _, name := range names {
+		h := &host{name: name, launcher: launcher, label: label}
+		ctx, cancel := context.WithTimeout(ctx, connectPatience)
+		stop := context.AfterFunc(ctx, h.end)
+		_, out, failed := h.run(program, agent.CleanCommand)
+		var text []byte
+		if failed == nil {
+			text, failed = io.ReadAll(out)
+		}
+		if h.ended != nil {
+			h.await(nil)
+			failed = h.left
+		}
+		stop()
+		cancel()
+		for line := range strings.Lines(string(text)) {
+			removed = append(removed, strings.TrimSpace(line)+" on "+name)
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("host %s: %w", name, h.explain()))
+		}
+	}
+	return removed, err
+}
+
+// pieceBytes is how much of a program is sent with one call.
+const pieceBytes = 1 << 20
+
+// send has all hosts have a program of this one, under the hash of what is in it.
+func (d *Deployer) send(ctx context.Context, program string, hosts []*host) error {
+	begun := time.Now()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("copy a unit program to hosts: %w", err)
+	}
+	name, copied := fmt.Sprintf("%x", sha256.Sum256(text)), false
+	group, ctx := errgroup.WithContext(ctx)
+	for _, h := range hosts {
+		h.programs.Lock()
+		_, there := h.sent[program]
+		h.programs.Unlock()
+		if there {
+			continue
+		}
+		copied = true
+		group.Go(func() error {
+			if err := h.take(ctx, program, name, text); err != nil {
+				return fmt.Errorf("copy %s to host %s: %w", filepath.Base(program), h.name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil || !copied {
+		return err
+	}
+	d.made.Image(program, int64(len(text)), begun)
+	return nil
+}
+
+// take has the host have a program.
+func (h *host) take(ctx context.Context, program, name string, text []byte) error {
+	var at string
+	if err := h.call(ctx, "Has", name, &at); err != nil {
+		return err
+	}
+	for begin := 0; at == ""; begin += pieceBytes {
+		end := min(begin+pieceBytes, len(text))
+		if err := h.call(ctx, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0, Last: end == len(text)}, &at); err != nil {
+			return err
+		}
+	}
+	h.programs.Lock()
+	defer h.programs.Unlock()
+	h.sent[program] = at
+	return nil
+}
+
+// programOf is the file that a unit of ours runs there; that of any other is as it is named.
+func (h *host) programOf(programs string, spec lab.UnitSpec) string {
+	if spec.Program != "" {
+		return spec.Program
+	}
+	h.programs.Lock()
+	defer h.programs.Unlock()
+	return h.sent[containers.UnitProgram(programs, spec)]
+}

@@ -1,0 +1,108 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/ssh/sshtest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestMain lets the test program be the janitor of units on this host, and a conductor.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "janitor" {
+		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 5 && os.Args[1] == "conductor" {
+		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4], os.Args[5:]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// playConductor deploys units to hosts, says so and waits to be killed.
+func playConductor(program, agent, dir string, names []string) error {
+	if _, err := newDeployer(program, agent, names).Deploy(context.Background(), waiting(), dir); err != nil {
+		return err
+	}
+	fmt.Println("deployed")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// newDeployer is one whose units are those of the suite.
+func newDeployer(program, agent string, names []string) *Deployer {
+	own, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	label, err := launch.Own()
+	if err != nil {
+		panic(err)
+	}
+	return New(process.New(program, []string{own, "janitor"}, nil, label.String()), program, agent, label.String(), names, nil)
+}
+
+// waiting is a layout of units that wait for commands.
+func waiting() lab.Layout {
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
+		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true},
+	}}
+}
+
+// buildAgent builds the program that runs on hosts.
+func buildAgent(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "host-agent")
+	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/cmd/host-agent")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v: %s", err, text)
+	}
+	return path
+}
+
+func label(t *testing.T) string {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own.String()
+}
+
+// TestSuite is what every deployer must pass, on two hosts.
+func TestSuite(t *testing.T) {
+	h := sshtest.New(t, label(t), "left", "right")
+	h.Use(t)
+	d := newDeployer(deploytest.Program(t), buildAgent(t), h.Names)
+	deploytest.Suite(t, d, func() []string {
+		left := slices.DeleteFunc(h.Run(), func(command string) bool {
+			return strings.Contains(command, " serve ") || strings.Contains(command, " sweeper ")
+		})
+		trials, _ := filepath.Glob(filepath.Join(leftovers.Root(), "*", "trial-*")) // the pattern is right
+		return append(left, trials...)
+	})
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := h.Run(); len(left) > 0 {
+		t.Errorf("on the hosts there is left %q", left)
+	}
+}

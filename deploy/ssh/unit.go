@@ -1,0 +1,177 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// upPatience is how long a unit that was started again may take until it listens.
+const upPatience = 60 * time.Second
+
+// unit is one life of a unit.
+type unit struct {
+	*supervise.Unit
+	deployment *deployment
+	host       *host
+	life       int   // its number on the host
+	prepares   bool  // it is a command that runs before the units
+	unkept     error // of a foreign unit: its processes may be left
+}
+
+func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
+	return &unit{Unit: supervise.NewUnit(spec), deployment: d, host: d.hosts[d.places[spec.Name]]}
+}
+
+// start starts the unit and begins to listen to it.
+func (u *unit) start(ctx context.Context, how agent.Start) error {
+	d := u.deployment
+	u.prepares = how.Prepares
+	how.Spec = u.Spec
+	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
+	var started agent.Started
+	// Who gives up would not know what was started.
+	if err := u.host.call(context.WithoutCancel(ctx), "Start", how, &started); err != nil {
+		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
+	}
+	u.life, u.PID, u.Commands = started.Life, started.PID, u
+	d.mu.Lock()
+	d.lives = append(d.lives, u)
+	if !u.prepares {
+		d.units[u.Spec.Name] = u
+	}
+	d.mu.Unlock()
+	if !u.prepares {
+		d.Add(u.Unit)
+	}
+	go u.listen()
+	return nil
+}
+
+// Write implements io.Writer: it is what the unit reads.
+func (u *unit) Write(data []byte) (int, error) {
+	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}, none()); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// listen hears the unit until it has ended, then judges it. Where its host is lost, that is
+// what has failed.
+func (u *unit) listen() {
+	defer close(u.Ended)
+	d := u.deployment
+	from, said := io.Pipe()
+	heard := make(chan struct{})
+	go func() {
+		d.Hear(u.Unit, from)
+		_ = from.Close() // all that it says from now on is refused
+		close(heard)
+	}()
+	var next agent.Heard
+	for !next.Ended {
+		next = agent.Heard{}
+		if err := u.host.call(context.Background(), "Hear", u.life, &next); err != nil {
+			d.Fail(err)
+			_ = said.Close() // it is not heard any more
+			<-heard
+			return
+		}
+		_, _ = u.Log.Write(next.Log) // it never fails
+		_, _ = said.Write(next.Out)  // the unit may have said what nobody understands
+	}
+	_ = said.Close() // the end of what it says
+	<-heard
+	u.judge(next)
+}
+
+// judge judges the end of the unit.
+func (u *unit) judge(end agent.Heard) {
+	d := u.deployment
+	if !u.Spec.Foreign {
+		var how error
+		if end.How != "" {
+			how = errors.New(end.How)
+		}
+		if how != nil && end.OutOfMemory {
+			how = errors.New(supervise.OutOfMemory(u.Spec))
+		}
+		d.Judge(u.Unit, how)
+		return
+	}
+	if end.How != "" {
+		u.unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name, end.How, u.Log.LastWords())
+	}
+	how := u.Failure()
+	if how != "" && end.OutOfMemory {
+		how = "ended: " + supervise.OutOfMemory(u.Spec)
+	}
+	if !u.prepares && !d.stopping.Load() {
+		d.JudgeForeign(u.Unit, how)
+	}
+}
+
+func (u *unit) awaitServer(ctx context.Context) error {
+	return supervise.AwaitVisit(ctx, u.Unit, u.deployment.endpoints[u.Spec.Name].Dial, u.Spec.Server.Ready)
+}
+
+// Harm implements lab.Harmer.
+func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
+	u := d.named(f.Target)
+	switch {
+	case u == nil:
+		return d.processes.(lab.Harmer).Harm(ctx, f)
+	case f.Target == d.lead:
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
+	case f.Kind == lab.FaultPause:
+		err = u.host.call(ctx, "Pause", u.life, &proof)
+	case !f.Kind.Ends():
+		return "", fmt.Errorf("processes of hosts that are not ours cannot have the fault %q", f.Kind)
+	default:
+		if err := d.Doom(u.Unit); err != nil {
+			return "", err
+		}
+		err = u.host.call(ctx, "Kill", u.life, &proof)
+		if err == nil {
+			err = u.AwaitEnd(ctx)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s unit %s on host %s: %w", f.Kind, f.Target, u.host.name, err)
+	}
+	return proof, nil
+}
+
+// Heal implements lab.Harmer.
+func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	u := d.named(f.Target)
+	switch {
+	case u == nil:
+		return d.processes.(lab.Harmer).Heal(ctx, f)
+	case f.Kind == lab.FaultPause:
+		return u.host.call(ctx, "Resume", u.life, none())
+	case !d.IsDoomed(u.Unit):
+		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
+	}
+	again := d.newUnit(u.Spec)
+	again.Log = u.Log
+	if err := again.start(ctx, agent.Start{Again: true}); err != nil {
+		return err
+	}
+	endpoint, listens := d.endpoints[f.Target]
+	switch {
+	case u.Spec.Server != nil:
+		return again.awaitServer(ctx)
+	case u.Spec.Ready != nil:
+		return d.awaitReady(ctx, []lab.UnitSpec{u.Spec})
+	case listens:
+		return again.AwaitListening(ctx, endpoint.Dial, upPatience)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// startStages starts units stage by stage. Each finds those before it by their names.
+func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) error {
+	for i, stage := range stages {
+		if i > 0 {
+			if err := d.awaitKnown(ctx, stages[i-1]); err != nil {
+				return err
+			}
+		}
+		if err := d.startAll(ctx, stage); err != nil {
+			return err
+		}
+		if err := d.awaitReady(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAll starts services side by side.
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		s := d.newService(spec)
+		d.add(s)
+		return s.start(ctx)
+	})
+}
+
+// awaitKnown waits until units are known by name on every node, or one of them has failed.
+// Nodes hear of each other's a moment late, and foreign programs look names up but once.
+func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not known after %v", upPatience))
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-d.Failed():
+			fail(d.Failure())
+		}
+	}()
+	return private.Each(ctx, d.cluster.Nodes, func(ctx context.Context, n *private.Node) error {
+		for _, spec := range specs {
+			if err := n.AwaitKnown(ctx, d.named(spec.Name).made.Name); err != nil {
+				return fmt.Errorf("unit %s: %w", spec.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// atOnce is how many services are started at the same time.
+const atOnce = 16
+
+// sideBySide does something with units, a few at a time, until it fails with one.
+func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, one)
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,304 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	deployer *Deployer
+	home     *home
+	lead     string
+	trial    containers.Trial // its endpoints are the addresses in the network of the units
+	watching context.Context  // ends with Stop
+	unwatch  context.CancelFunc
+	news     *news
+	doors    *supervise.Doors
+
+	processes lab.Deployment // nil until they run
+	mu        sync.Mutex
+	services  map[string]*service // by unit
+	all       []*service          // of units and of preparations, in the order in which they were asked for
+	stopOnce  sync.Once
+	stopErr   error
+}
+
+// firstPort is the first that a unit listens on, which has an address of its own. Before it is
+// that at which it waits for its conductor.
+const firstPort = doorPort + 1
+
+// assign gives every unit its addresses in the network of the units.
+func (d *deployment) assign(specs []lab.UnitSpec) {
+	for _, spec := range specs {
+		var names []string
+		if spec.Listens {
+			names = append(names, spec.Name)
+		}
+		if spec.Server != nil {
+			for _, port := range spec.Server.Ports {
+				names = append(names, supervise.PortOf(spec.Name, port))
+			}
+		}
+		for i, name := range names {
+			port := strconv.Itoa(firstPort + i)
+			d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", port), Dial: net.JoinHostPort(spec.Name, port)}
+		}
+	}
+}
+
+// atOnce is how many services are started, or removed, at the same time.
+const atOnce = 16
+
+// sideBySide does something with units, a few at a time, until it fails with one.
+func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, one)
+		})
+	}
+	return group.Wait()
+}
+
+// startStages starts units stage by stage. Each finds those before it by their names.
+func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) error {
+	for i, stage := range stages {
+		if i > 0 {
+			for _, spec := range stages[i-1] {
+				if err := d.home.awaitKnown(ctx, spec.Name); err != nil {
+					return err
+				}
+			}
+		}
+		if err := d.startAll(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAll starts units and waits until those that say when they are ready are.
+func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		s := d.add(spec)
+		if err := s.start(ctx); err != nil || spec.Ready == nil {
+			return err
+		}
+		return supervise.AwaitVisit(ctx, s.Unit, d.reach(spec.Name), spec.Ready)
+	})
+}
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		s := d.add(spec)
+		err := s.start(ctx)
+		if err == nil {
+			s.awaitOpen(ctx)
+			err = supervise.AwaitVisit(ctx, s.Unit, d.reach(spec.Name), spec.Server.Ready)
+		}
+		if err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+// prepare runs a command of the layout to its end.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
+	s := d.newService(spec)
+	s.prepares = true
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := s.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if s.outcome != nil {
+		return fmt.Errorf("%s: %w%s", spec.Name, s.outcome, s.Log.LastWords())
+	}
+	return nil
+}
+
+// newService notes a service that is not made yet.
+func (d *deployment) newService(spec lab.UnitSpec) *service {
+	s := &service{Unit: supervise.NewUnit(spec), deployment: d}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, s)
+	return s
+}
+
+// add is newService for a unit.
+func (d *deployment) add(spec lab.UnitSpec) *service {
+	s := d.newService(spec)
+	d.mu.Lock()
+	d.services[spec.Name] = s
+	d.mu.Unlock()
+	d.Add(s.Unit)
+	return s
+}
+
+// listed are all services until now.
+func (d *deployment) listed() []*service {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.all)
+}
+
+// trialOf is what a unit is told of its trial. Programs of the conductor's, which start last, are
+// told addresses in place of names: the load engine looks nothing up.
+func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
+	trial := d.trial
+	if spec.Program == "" || spec.Foreign {
+		return trial
+	}
+	trial.Endpoints = maps.Clone(trial.Endpoints)
+	for name, endpoint := range trial.Endpoints {
+		unit, port, err := net.SplitHostPort(endpoint.Dial)
+		d.mu.Lock()
+		s := d.services[unit]
+		d.mu.Unlock()
+		if err != nil || s == nil {
+			continue
+		}
+		task, _, _, _ := d.news.latest(s.id)
+		if address := d.home.addressOf(task); address != "" {
+			endpoint.Dial = net.JoinHostPort(address, port)
+			trial.Endpoints[name] = endpoint
+		}
+	}
+	return trial
+}
+
+// reach is the address at which this host reaches a unit; "": it does not listen.
+func (d *deployment) reach(endpoint string) string {
+	if _, listens := d.trial.Endpoints[endpoint]; !listens {
+		return ""
+	}
+	return d.doors.To(endpoint)
+}
+
+// Units implements lab.Deployment.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, u := range d.All() {
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, Span: lab.SpanContainer})
+	}
+	return units
+}
+
+// Endpoint implements lab.Deployment.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
+	endpoint, listens := d.trial.Endpoints[unit]
+	if !listens {
+		return endpoint, fmt.Errorf("unit %q does not listen", unit)
+	}
+	endpoint.Dial = d.reach(unit)
+	return endpoint, nil
+}
+
+// NodeOf implements lab.Placed.
+func (d *deployment) NodeOf(unit string) string {
+	d.mu.Lock()
+	s := d.services[unit]
+	d.mu.Unlock()
+	if s == nil {
+		return ""
+	}
+	task, _, _, _ := d.news.latest(s.id)
+	return d.home.nodeName(task.NodeID)
+}
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	_ = sideBySide(d.watching, d.listed(), func(ctx context.Context, s *service) error {
+		s.readLog(ctx)
+		return nil
+	})
+	for _, s := range d.listed() {
+		if text := s.Log.String(); text != "" {
+			logs[s.Spec.Name] = text
+		}
+	}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	return logs
+}
+
+// Clocks is that of lab.Timed: nodes may be other hosts.
+func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
+
+// Meter implements lab.SelfMetered.
+func (d *deployment) Meter() lab.Meter { return d.SelfMeter() }
+
+// Platform implements lab.Hosted.
+func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
+
+// Daemons implements lab.Hosted.
+func (d *deployment) Daemons() ([]lab.Unit, string) {
+	return nil, "the swarm is the user's, of whose nodes nothing is read"
+}
+
+// Harm implements lab.Harmer.
+func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err error) {
+	return "", fmt.Errorf("%s %q: it needs powers on the nodes of %s that Cleave does not have", f.Kind, f.Target, d.home.swarm.Name)
+}
+
+// Heal implements lab.Harmer.
+func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	_, err := d.Harm(ctx, f)
+	return err
+}
+
+// Stop implements lab.Deployment.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		d.MayEnd()
+		d.stopErr = d.removeAll()
+		d.unwatch()
+		d.doors.Close()
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.trial.Dir))
+	})
+	return d.stopErr
+}
+
+// removeAll removes the services of the trial, and waits until the nodes have ended their tasks.
+func (d *deployment) removeAll() error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience, fmt.Errorf("not removed after %v", leavePatience))
+	defer cancel()
+	services := d.listed()
+	err := sideBySide(ctx, services, func(ctx context.Context, s *service) error { return s.remove(ctx) })
+	if err == nil {
+		err = d.news.awaitNone(ctx, services)
+	}
+	if err != nil {
+		return fmt.Errorf("the swarm %s still has something of the trial: %w", d.home.swarm.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,368 @@
+package users
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// prefix begins the names of all that we make; the conductor's label follows.
+	prefix = "cleave-"
+	// doorPort is what doors listen on, and firstPublished the first port that nodes may
+	// have for them; a service of the user's may have it, and then the next is tried.
+	doorPort       = 8080
+	firstPublished = 10000
+	// doorPatience is how long doors may take to come, with the image pulled, and
+	// nodes to hear of each other.
+	doorPatience = 2 * time.Minute
+	// leavePatience is how long a swarm may take to remove all that is ours.
+	leavePatience = time.Minute
+	// lookAgain is when the swarm is asked again for what has not come yet.
+	lookAgain = 100 * time.Millisecond
+)
+
+// home is what is ours on the swarm between trials: a network, and on every node a door that
+// leads into it. The doors also keep all nodes in the network: a node is in one only while a
+// task of it is, and when several come at once, with the units, they may not hear of each
+// other's units for minutes.
+type home struct {
+	swarm   *Swarm
+	manager *engine.Client
+	name    string // that others begin with
+	label   string
+	network string // its ID
+	token   string
+	doors   []string // host:port
+	inside  []string // the same, as the network of the units has them
+}
+
+func (h *home) labels() map[string]string { return map[string]string{leftovers.DockerLabel: h.label} }
+
+// enter makes the home of this conductor. The doors' image has the starter alone.
+func (s *Swarm) enter(ctx context.Context, label, image string) (_ *home, err error) {
+	h := &home{swarm: s, manager: s.manager, name: prefix + label, label: label, token: rand.Text()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("make a network for units on the swarm %s: %w", s.Name, err), h.leave())
+		}
+	}()
+	taken, err := h.manager.Subnets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	subnet, err := freeSubnet(taken)
+	if err != nil {
+		return nil, err
+	}
+	if h.network, err = h.manager.MakeAttachable(ctx, engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.labels()}); err != nil {
+		return nil, err
+	}
+	return h, h.open(ctx, image)
+}
+
+// nobody is the user of all that runs there.
+const nobody = 65534
+
+// open makes the doors and waits until they lead everywhere.
+func (h *home) open(ctx context.Context, image string) error {
+	secret, err := h.manager.MakeSecret(ctx, h.name+"-token", h.labels(), []byte(h.token))
+	if err != nil {
+		return err
+	}
+	published, err := h.manager.PublishedPorts(ctx)
+	if err != nil {
+		return err
+	}
+	port := firstPublished
+	for published[port] {
+		port++
+	}
+	user := strconv.Itoa(nobody)
+	doors := h.name + "-doors"
+	service, err := h.manager.CreateService(ctx, engine.Service{
+		Name: doors, Labels: h.labels(),
+		TaskTemplate: engine.TaskTemplate{
+			ContainerSpec: engine.ServiceContainer{
+				Image: image, Labels: h.labels(), ReadOnly: true, User: user + ":" + user, CapabilityDrop: []string{"ALL"},
+				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor, net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))},
+				Secrets: []engine.SecretFile{engine.Secret(secret, h.name+"-token", lab.StarterTokenFile, user)}, StopGracePeriod: time.Second,
+			},
+			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
+			Networks: []engine.ServiceNetwork{{Target: h.network}},
+		},
+		Mode: engine.ServiceMode{Global: &struct{}{}},
+		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr", Ports: []engine.PublishedPort{
+			{Protocol: "tcp", TargetPort: doorPort, PublishedPort: port, PublishMode: "host"}}},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, doorPatience, fmt.Errorf("not ready after %v", doorPatience))
+	defer cancel()
+	tasks, err := h.awaitDoors(ctx, service)
+	if err != nil {
+		return err
+	}
+	addresses, err := h.swarm.Addresses()
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		h.doors = append(h.doors, net.JoinHostPort(address, strconv.Itoa(port)))
+	}
+	for _, task := range tasks {
+		if err := h.awaitPeers(ctx, task, doors, len(tasks)); err != nil {
+			return err
+		}
+		h.inside = append(h.inside, net.JoinHostPort(h.addressOf(task), strconv.Itoa(doorPort)))
+	}
+	return nil
+}
+
+// awaitKnown waits until a unit is known by name on every node. Nodes hear of each other's a
+// moment late, and foreign programs look names up but once.
+func (h *home) awaitKnown(ctx context.Context, unit string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, doorPatience, fmt.Errorf("not known after %v", doorPatience))
+	defer cancel()
+	for _, door := range h.inside {
+		for {
+			count, err := h.count(ctx, door, unit)
+			if err == nil && count > 0 {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("unit %s in the network %s: %w", unit, h.name, errors.Join(context.Cause(ctx), err))
+			case <-time.After(lookAgain):
+			}
+		}
+	}
+	return nil
+}
+
+// awaitDoors waits until every node has its door.
+func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, error) {
+	for {
+		tasks, err := h.manager.Tasks(ctx, service)
+		if err != nil {
+			return nil, err
+		}
+		running := 0
+		for _, task := range tasks {
+			if hopeless(task) {
+				return nil, fmt.Errorf("the door on %s cannot be: %s", h.nodeName(task.NodeID), advised(task))
+			}
+			if task.Status.State == "running" {
+				running++
+			}
+		}
+		if running == len(h.swarm.nodes) {
+			return tasks, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d of %d nodes have their door: %w: see docker service ps %s-doors", running, len(h.swarm.nodes), context.Cause(ctx), h.name)
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// nodeName is what the user calls a node.
+func (h *home) nodeName(id string) string {
+	for _, n := range h.swarm.nodes {
+		if n.ID == id {
+			return n.Description.Hostname
+		}
+	}
+	return id
+}
+
+// awaitPeers waits until a door is reached through the others' network, and has heard of all
+// of them.
+func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, all int) error {
+	for {
+		count, err := h.count(ctx, net.JoinHostPort(h.addressOf(door), strconv.Itoa(doorPort)), name)
+		if err == nil && count == all {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): %w: look whether the nodes let each other's ports 4789/udp, 7946/tcp and 7946/udp through",
+				h.nodeName(door.NodeID), count, all, h.name, err, context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// addressOf is where a task is reached in the network of the units; "": it has no place there.
+func (h *home) addressOf(task engine.Task) string {
+	for _, attached := range task.NetworksAttachments {
+		if attached.Network.ID == h.network && len(attached.Addresses) > 0 {
+			address, _, _ := strings.Cut(attached.Addresses[0], "/")
+			return address
+		}
+	}
+	return ""
+}
+
+// count asks a door, at its address in the network, how many addresses a name has.
+func (h *home) count(ctx context.Context, door, name string) (int, error) {
+	connection, err := h.through(ctx, door)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = connection.Close() }() // the answer is in
+	said, err := h.say(connection, lab.DoorCount+name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(said)
+}
+
+const (
+	// dialPatience is how long a node may take to accept, and answerPatience a door to answer.
+	dialPatience   = 3 * time.Second
+	answerPatience = 10 * time.Second
+	longestAnswer  = 512
+)
+
+// through connects to an address in the network of the units, through the first door that
+// accepts.
+func (h *home) through(ctx context.Context, address string) (net.Conn, error) {
+	var problems []error
+	for _, door := range h.doors {
+		connection, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", door)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		said, err := h.say(connection, lab.DoorDial+address)
+		if err == nil && said != lab.DoorOpen {
+			err = errors.New(said)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("through the door at %s: %w", door, err), connection.Close())
+		}
+		return connection, nil
+	}
+	return nil, fmt.Errorf("no node lets this host in at the port of its door: %w", errors.Join(problems...))
+}
+
+// say asks a door for something and returns the line that it answers with.
+func (h *home) say(connection net.Conn, wanted string) (string, error) {
+	if err := connection.SetDeadline(time.Now().Add(answerPatience)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(connection, h.token+"\n"+wanted+"\n"); err != nil {
+		return "", err
+	}
+	var line []byte
+	for one := make([]byte, 1); len(line) < longestAnswer; line = append(line, one[0]) { // what follows is not for us
+		if _, err := io.ReadFull(connection, one); err != nil {
+			return "", err
+		}
+		if one[0] == '\n' {
+			return string(line), connection.SetDeadline(time.Time{})
+		}
+	}
+	return "", fmt.Errorf("its answer is too long: %.40q", line)
+}
+
+// leave removes all that carries the label, and waits until it is gone.
+func (h *home) leave() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), leavePatience, fmt.Errorf("not gone after %v", leavePatience))
+	defer cancel()
+	if err := remove(ctx, h.manager, h.label); err != nil {
+		return fmt.Errorf("%s* is still on the swarm %s: %w: remove it later with: %s=%s cleave clean", h.name, h.swarm.Name, err, SwarmVariable, h.swarm.Name)
+	}
+	return nil
+}
+
+// remove removes all that is of a conductor, and waits until it is gone. A network goes after
+// the last task in it.
+func remove(ctx context.Context, manager *engine.Client, label string) error {
+	for {
+		kept, err := manager.Kept(ctx, leftovers.DockerLabel)
+		if err != nil {
+			return err
+		}
+		kept = slices.DeleteFunc(kept, func(k engine.Kept) bool { return k.Label != label || !strings.HasPrefix(k.Name, prefix+label) })
+		if len(kept) == 0 {
+			return awaitNoTasks(ctx, manager, label)
+		}
+		var last error
+		for _, k := range kept {
+			last = errors.Join(last, manager.RemoveKept(ctx, k)) // looked at again
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// awaitNoTasks waits until the nodes have ended all tasks of services with our label that are
+// gone.
+func awaitNoTasks(ctx context.Context, manager *engine.Client, label string) error {
+	for {
+		tasks, err := manager.LabelledTasks(ctx, leftovers.DockerLabel, label)
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d tasks: %w", len(tasks), context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// Clean removes what conductors that are gone have left, and names it. What is of one of which
+// that cannot be told from here is unclear, and stays. Only what is of the conductor with a
+// label is looked at, unless that is empty.
+func (s *Swarm) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
+	if err := s.look(); err != nil {
+		return nil, nil, err
+	}
+	kept, err := s.manager.Kept(ctx, leftovers.DockerLabel)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the swarm %s: %w", s.Name, err)
+	}
+	seen := map[string]bool{}
+	for _, k := range kept {
+		owner, ours := launch.ParseID(k.Label)
+		if !ours || !strings.HasPrefix(k.Name, prefix+k.Label) || seen[k.Label] || label != "" && k.Label != label {
+			continue // somebody else's use of the word
+		}
+		seen[k.Label] = true
+		where := fmt.Sprintf("what begins with %s%s on the swarm %s", prefix, k.Label, s.Name)
+		switch owner.Fate() {
+		case launch.Unknown:
+			unclear = append(unclear, where+": whether the cleave that made it still runs cannot be told from here: "+
+				"it belongs to another host or container, or to a time before the last start of this host")
+		case launch.Ended:
+			ctx, cancel := context.WithTimeoutCause(ctx, leavePatience, fmt.Errorf("not gone after %v", leavePatience))
+			if failed := remove(ctx, s.manager, k.Label); failed != nil {
+				err = errors.Join(err, fmt.Errorf("remove %s: %w", where, failed))
+			} else {
+				removed = append(removed, where)
+			}
+			cancel()
+		}
+	}
+	return removed, unclear, err
+}

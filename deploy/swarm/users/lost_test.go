@@ -1,0 +1,131 @@
+package users
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestWhatGoesWrongOnTheUsersSwarm is told with what to do, and leaves nothing. Long because
+// one swarm is enough for it.
+func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
+	f := userstest.New(t)
+	program := deploytest.Program(t)
+	before := f.State(t)
+	with := func(t *testing.T, variable, value string) *Deployer {
+		t.Helper()
+		usual := f.Variables[variable]
+		f.Variables[variable] = value
+		d := deployerOf(t, f, program)
+		f.Variables[variable] = usual
+		return d
+	}
+	closed := func(t *testing.T, d *Deployer) {
+		t.Helper()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		f.Unchanged(t, before)
+	}
+	t.Run("nodes that cannot pull", func(t *testing.T) {
+		d := with(t, registry.Variable, deploytest.NewRoad(t, "tcp", f.Registry).Addr().String()+"/team") // from this host alone
+		defer closed(t, d)
+		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
+	})
+	t.Run("a port that is taken", func(t *testing.T) {
+		d := deployerOf(t, f, program)
+		defer closed(t, d)
+		if err := f.Nodes[2].Run(t.Context(), "sh", "-c", "mkdir -p /run/secrets && touch "+lab.StarterTokenFile); err != nil {
+			t.Fatal(err)
+		}
+		taken := f.Nodes[2].Command(t.Context(), "sh", "-c", "echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000")
+		if err := f.Nodes[2].Start(taken); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = taken.Wait() // killed, as it should be
+		}()
+		defer func() {
+			if err := f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"); err != nil {
+				t.Error(err)
+			}
+		}()
+		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
+	})
+	t.Run("a manager that is gone", func(t *testing.T) {
+		there := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
+		d := with(t, SwarmVariable, "tcp://"+there.Addr().String())
+		made, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := made.Await(t.Context(), lab.EventReady); err != nil {
+			t.Fatal(err)
+		}
+		there.Cut()
+		select {
+		case <-made.Failed():
+		case <-time.After(2 * managerPatience):
+			t.Error("it has not failed")
+		}
+		deploytest.Says(t, made.Failure(), "has not answered for 30s", "look whether its manager runs")
+		deploytest.Says(t, made.Stop(), "connection refused")
+		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
+		after := deployerOf(t, f, program) // as if it had come back
+		if err := after.swarm.look(); err != nil {
+			t.Fatal(err)
+		}
+		if err := remove(t.Context(), after.swarm.manager, f.Label); err != nil {
+			t.Error(err)
+		}
+		f.Unchanged(t, before)
+	})
+	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
+}
+
+// cleaned: what is of the dead goes; that of who runs, or may run, and of others stays.
+func cleaned(t *testing.T, f *userstest.Swarm) {
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
+	dead.PID, dead.Start = 1<<22-1, "1"
+	labels := map[string]string{prefix + own.String(): own.String(), prefix + dead.String(): dead.String(),
+		prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
+	for name, label := range labels {
+		f.Call(t, 0, http.MethodPost, "/secrets/create", map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label}, "Data": []byte("value")}, nil)
+	}
+	u := deployerOf(t, f, "").swarm
+	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
+		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
+	}
+	removed, unclear, err := u.Clean(t.Context(), "")
+	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 || !strings.Contains(unclear[0], elsewhere.String()) {
+		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
+	}
+	var kept []struct{ Spec struct{ Name string } }
+	f.Call(t, 0, http.MethodGet, "/secrets", nil, &kept)
+	for name := range labels {
+		there := false
+		for _, secret := range kept {
+			there = there || secret.Spec.Name == name
+		}
+		if there != (name != prefix+dead.String()) {
+			t.Errorf("%s is there: %t", name, there)
+		}
+		if there {
+			f.Call(t, 0, http.MethodDelete, "/secrets/"+name, nil, nil)
+		}
+	}
+}

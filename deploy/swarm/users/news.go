@@ -1,0 +1,130 @@
+package users
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
+)
+
+// news is what the swarm says of our tasks, asked again and again: it tells of no changes.
+type news struct {
+	mu      sync.Mutex
+	tasks   map[string]engine.Task // by service: the task, as each has one
+	down    map[string]bool        // nodes
+	changed chan struct{}          // closed when it was asked again
+}
+
+func newNews() *news { return &news{changed: make(chan struct{})} }
+
+const (
+	// askAgain is how long after an answer the swarm is asked again.
+	askAgain = 150 * time.Millisecond
+	// managerPatience is how long a manager may not answer before a trial fails.
+	managerPatience = 30 * time.Second
+)
+
+// watch asks until the trial ends, and fails it when nobody answers for long.
+func (d *deployment) watch() {
+	for answered := time.Now(); d.watching.Err() == nil; {
+		err := d.ask()
+		if err == nil {
+			answered = time.Now()
+		} else if time.Since(answered) > managerPatience {
+			d.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs", d.home.swarm.Name, managerPatience, err))
+		}
+		select {
+		case <-d.watching.Done():
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// ask asks once.
+func (d *deployment) ask() error {
+	ctx, cancel := context.WithTimeoutCause(d.watching, managerPatience, fmt.Errorf("no answer for %v", managerPatience))
+	defer cancel()
+	listed, err := d.home.manager.LabelledTasks(ctx, leftovers.DockerLabel, d.deployer.label)
+	if err != nil {
+		return err
+	}
+	tasks := map[string]engine.Task{}
+	gone := false
+	for _, task := range listed {
+		tasks[task.ServiceID] = task
+		gone = gone || task.DesiredState == "shutdown" && task.Status.State == "running"
+	}
+	down := map[string]bool{}
+	if gone { // by us, or with its node
+		nodes, err := d.home.manager.SwarmNodes(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			down[n.ID] = n.Status.State == "down"
+		}
+	}
+	d.news.mu.Lock()
+	defer d.news.mu.Unlock()
+	d.news.tasks, d.news.down = tasks, down
+	close(d.news.changed)
+	d.news.changed = make(chan struct{})
+	return nil
+}
+
+// latest is the task of a service, whether its node is down, and what is closed when there are
+// other news.
+func (n *news) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	task, known = n.tasks[service]
+	return task, known, n.down[task.NodeID], n.changed
+}
+
+// awaitNone waits until no service has a task any more.
+func (n *news) awaitNone(ctx context.Context, services []*service) error {
+	for _, s := range services {
+		for {
+			task, known, _, changed := n.latest(s.id)
+			if !known {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("unit %s: its task is %s: %w", s.Spec.Name, task.Status.State, context.Cause(ctx))
+			case <-changed:
+			}
+		}
+	}
+	return nil
+}
+
+// over reports whether a task has ended, however it began.
+func over(t engine.Task) bool {
+	return slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, t.Status.State)
+}
+
+// hopeless reports whether a task will never run: its node has refused it, or its program has
+// ended.
+func hopeless(t engine.Task) bool { return t.Status.State == "rejected" || t.Status.State == "failed" }
+
+// advised is what the swarm says of a task, with what to do.
+func advised(t engine.Task) error {
+	said := cmp.Or(t.Status.Err, t.Status.Message)
+	switch lower := strings.ToLower(said); {
+	case strings.Contains(lower, "no such image"), strings.Contains(lower, "pull"), strings.Contains(lower, "registry"):
+		said += ": look whether the nodes reach the registry, trust it, and may read there"
+	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"), strings.Contains(lower, "host-mode port already in use"):
+		said += ": a program of that node has the port: end it, or publish it as a service, and another one is taken"
+	case strings.Contains(lower, "no suitable node"):
+		said += ": look at docker node ls, and at what the nodes have left"
+	}
+	return errors.New(t.Status.State + ": " + said)
+}

@@ -1,0 +1,337 @@
+package users
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// pullPatience is how long a service may take until its unit can be reached, where its node
+	// has to pull the image, and its server is prepared before it.
+	pullPatience = 5 * time.Minute
+	// stopGrace is how long a program has between SIGTERM and SIGKILL: foreign ones may have
+	// something to put in order.
+	stopGrace, foreignGrace = time.Second, 10 * time.Second
+	// maxSecret is how much a secret of Swarm can hold, in bytes.
+	maxSecret = 500 << 10
+)
+
+// service is the life of a unit.
+type service struct {
+	*supervise.Unit
+	deployment *deployment
+	prepares   bool   // it is a command that runs before the units
+	id, secret string // as the swarm knows them; "" until they are made
+	name       string
+	task       string // its ID
+	token      string
+	reading    sync.Mutex
+	read       int   // bytes of its log until now
+	outcome    error // how it ended; read after Ended is closed
+}
+
+// start runs the service and connects to its unit.
+func (s *service) start(ctx context.Context) error {
+	d := s.deployment
+	if err := supervise.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, pullPatience, fmt.Errorf("not up after %v", pullPatience))
+	defer cancel()
+	err := s.create(ctx)
+	if err == nil {
+		err = s.awaitTask(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
+	}
+	if s.Spec.Foreign || s.prepares {
+		go s.await()
+		return nil
+	}
+	connection, err := s.dial(ctx)
+	if err != nil {
+		s.readLog(d.watching)
+		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
+	}
+	s.Commands = connection
+	go func() {
+		d.Hear(s.Unit, connection)
+		_ = connection.Close() // the unit has closed its side
+		s.await()
+	}()
+	return nil
+}
+
+// dial connects to the unit, as its conductor, unless its program ends before.
+func (s *service) dial(ctx context.Context) (net.Conn, error) {
+	d := s.deployment
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if how, err := s.awaitEnd(ctx); err == nil {
+			cancel(fmt.Errorf("its program ended: %w", cmp.Or(how, errors.New("exit status 0"))))
+		}
+	}()
+	return supervise.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+		return d.home.through(ctx, net.JoinHostPort(s.Spec.Name, strconv.Itoa(doorPort)))
+	}, s.token)
+}
+
+// awaitOpen waits until a server accepts, or has ended. Before that a door takes connections that
+// lead nowhere, of which clients complain.
+func (s *service) awaitOpen(ctx context.Context) {
+	for {
+		connection, err := s.deployment.home.through(ctx, s.deployment.trial.Endpoints[s.Spec.Name].Dial)
+		if err == nil {
+			_ = connection.Close() // nothing was said
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Ended:
+			return
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// create has the swarm run the service.
+func (s *service) create(ctx context.Context) error {
+	d := s.deployment
+	orders, err := s.orders()
+	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // it is not given up in the middle, or nobody would know what was made
+	const longest = 63               // names of Swarm
+	s.name = fmt.Sprintf("%s-%d-%s", d.home.name, d.deployer.services.Add(1), s.Spec.Name)
+	s.name = s.name[:min(len(s.name), longest)]
+	if s.secret, err = d.home.manager.MakeSecret(ctx, s.name, d.home.labels(), orders); err != nil {
+		return err
+	}
+	s.id, err = d.home.manager.CreateService(ctx, s.description())
+	return err
+}
+
+// description is what the service is made of. Nothing secret is in it: it can be read by
+// whoever may ask the swarm. The starter begins as root, with what it takes to become somebody
+// else.
+func (s *service) description() engine.Service {
+	d, spec := s.deployment, s.Spec
+	grace := stopGrace
+	if spec.Foreign && spec.Server == nil {
+		grace = foreignGrace
+	}
+	made := engine.Service{
+		Name: s.name, Labels: d.home.labels(),
+		TaskTemplate: engine.TaskTemplate{
+			ContainerSpec: engine.ServiceContainer{
+				Image: d.deployer.images[d.deployer.programOf(spec)], Labels: d.home.labels(), ReadOnly: true,
+				Command:        []string{"/" + lab.StarterProgram, lab.StarterRuns},
+				Mounts:         []engine.Mount{{Type: "tmpfs", Target: "/tmp"}, {Type: "volume", Target: supervise.Volume(d.trial.Dir, spec)}},
+				Secrets:        []engine.SecretFile{engine.Secret(s.secret, s.name, lab.StarterOrdersFile, "0")},
+				CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"}, StopGracePeriod: grace,
+				// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+				DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
+			},
+			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
+			Networks:  []engine.ServiceNetwork{{Target: d.home.network, Aliases: []string{spec.Name}}},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
+		},
+		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+	}
+	if spec.Node != "" {
+		made.TaskTemplate.Placement = engine.Placement{Constraints: []string{"node.hostname==" + spec.Node}}
+	}
+	return made
+}
+
+// orders are those of the starter, with what is in the unit's folder here.
+func (s *service) orders() ([]byte, error) {
+	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
+	volume := supervise.Volume(trial.Dir, spec)
+	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume}
+	var err error
+	if orders.Run, err = trial.Command(spec); err != nil {
+		return nil, err
+	}
+	environment := trial.Environment(spec)
+	if !spec.Foreign {
+		control, path := "", ""
+		if !s.prepares {
+			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))
+		}
+		if path, s.token, err = trial.WriteEnvironment(spec, control); err != nil {
+			return nil, err
+		}
+		environment = map[string]string{lab.EnvironmentVariable: path}
+	}
+	delete(environment, "CLEAVE_RUN") // by which processes are found that end with their conductor, on this host
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		orders.Env = append(orders.Env, name+"="+environment[name])
+	}
+	if spec.Foreign {
+		orders.Dir = cmp.Or(spec.Dir, volume)
+	}
+	if spec.Server != nil {
+		for _, setup := range spec.Server.Setup {
+			preparing := spec
+			preparing.Program, preparing.Args = setup.Program, setup.Args
+			words, err := trial.Command(preparing)
+			if err != nil {
+				return nil, err
+			}
+			orders.Setups = append(orders.Setups, words)
+		}
+	}
+	err = filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == volume {
+			return err
+		}
+		file := lab.StarterFile{Path: path, Folder: entry.IsDir()}
+		if !file.Folder {
+			file.Data, err = os.ReadFile(path)
+		}
+		orders.Files = append(orders.Files, file)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return packed(orders)
+}
+
+// packed is what a secret of Swarm can hold.
+func packed(orders lab.StarterOrders) ([]byte, error) {
+	var into bytes.Buffer
+	writer := gzip.NewWriter(&into)
+	err := errors.Join(json.NewEncoder(writer).Encode(orders), writer.Close())
+	if err == nil && into.Len() > maxSecret {
+		err = fmt.Errorf("its files have %d bytes when they are compressed, and a secret of Swarm holds %d: give it less to begin with, such as fewer operations", into.Len(), maxSecret)
+	}
+	return into.Bytes(), err
+}
+
+// awaitTask waits until the program runs, or has run. It fails where it never will.
+func (s *service) awaitTask(ctx context.Context) error {
+	for {
+		task, known, _, changed := s.deployment.news.latest(s.id)
+		began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
+		switch {
+		case known && (task.Status.State == "running" || over(task) && began):
+			s.task = task.ID
+			return nil
+		case known && over(task):
+			return fmt.Errorf("the swarm could not run it: %w", advised(task))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the swarm says: %w", context.Cause(ctx), advised(task))
+		case <-changed:
+		}
+	}
+}
+
+// awaitEnd waits for the end of the program and says how it was; nil: well. err is set where
+// nobody waits any more.
+func (s *service) awaitEnd(ctx context.Context) (how, err error) {
+	for {
+		task, known, down, changed := s.deployment.news.latest(s.id)
+		code := task.Status.ContainerStatus.ExitCode
+		switch {
+		case !known && s.task != "":
+			return errors.New("somebody has removed its service"), nil
+		case known && down && !over(task):
+			return errors.New("its node " + s.deployment.home.nodeName(task.NodeID) + " does not answer to the swarm any more"), nil
+		case known && over(task) && code == lab.StarterOutOfMemory:
+			return errors.New(supervise.OutOfMemory(s.Spec)), nil
+		case known && over(task) && code != 0:
+			return fmt.Errorf("exit status %d", code), nil
+		case known && over(task) && task.Status.State != "complete" && task.Status.Err != "":
+			return errors.New(task.Status.Err), nil
+		case known && over(task):
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// await waits for the end of the program and judges it.
+func (s *service) await() {
+	defer close(s.Ended)
+	d := s.deployment
+	var err error
+	if s.outcome, err = s.awaitEnd(d.watching); err != nil { // the deployment has ended
+		return
+	}
+	s.readLog(d.watching)
+	switch {
+	case s.prepares:
+	case s.Spec.Foreign && s.outcome != nil:
+		d.JudgeForeign(s.Unit, "ended: "+s.outcome.Error())
+	case s.Spec.Foreign:
+		d.JudgeForeign(s.Unit, "")
+	default:
+		d.Judge(s.Unit, s.outcome)
+	}
+}
+
+// longestLog is how much of a log is read, in bytes.
+const longestLog = 16 << 20
+
+// readLog reads what is new in the log. Where the swarm does not bring it, it stays as it was.
+func (s *service) readLog(ctx context.Context) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.task == "" {
+		return
+	}
+	text, err := s.deployment.home.manager.TaskLog(ctx, s.task, longestLog)
+	if err != nil || len(text) <= s.read {
+		return
+	}
+	_, _ = s.Log.Write(text[s.read:]) // it takes all
+	s.read = len(text)
+}
+
+// remove ends and removes the service with its secret.
+func (s *service) remove(ctx context.Context) error {
+	_ = s.deployment.Doom(s.Unit) // it may have ended
+	manager := s.deployment.home.manager
+	var err error
+	if s.id != "" {
+		err = manager.RemoveService(ctx, s.id)
+	}
+	if s.secret != "" {
+		err = errors.Join(err, manager.RemoveKept(ctx, engine.Kept{Kind: "secret", ID: s.secret, Name: s.name}))
+	}
+	return err
+}

@@ -1,0 +1,208 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// SwarmVariable names a swarm of the user's: where one of its managers is, as DOCKER_HOST has
+// it, or a context of the docker program.
+const SwarmVariable = "CLEAVE_USE_SWARM"
+
+// Swarm is one of the user's. Nothing is asked of it before Preflight.
+type Swarm struct {
+	Name string // as the user has it
+
+	admit    func(context.Context) error // asked before every trial; nil: nobody
+	images   *registry.Repository        // nil: none is named
+	looking  sync.Mutex
+	looked   bool
+	manager  *engine.Client
+	member   engine.Member
+	nodes    []engine.SwarmNode
+	problems error // found when it was looked at
+}
+
+// FromEnvironment is the swarm that variables name; nil: none.
+func FromEnvironment(lookup func(string) (string, bool)) (*Swarm, error) {
+	name, _ := lookup(SwarmVariable)
+	if name == "" {
+		return nil, nil
+	}
+	s := &Swarm{Name: name}
+	var err error
+	if place, named := lookup(registry.Variable); named {
+		s.images, err = registry.Parse(place)
+	}
+	return s, err
+}
+
+// lookPatience is how long a manager may take to say what its swarm is.
+const lookPatience = 20 * time.Second
+
+// look asks the swarm once what it is, for all that follows.
+func (s *Swarm) look() error {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	if s.looked {
+		return s.problems
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience, fmt.Errorf("no answer in %v", lookPatience))
+	defer cancel()
+	s.looked, s.problems = true, s.ask(ctx)
+	return s.problems
+}
+
+// oldest is the first version of the Engine API that has all which is asked of it: that of
+// Docker 20.10.
+const oldest = 41
+
+// ask finds the manager and its nodes, or says why they cannot be used.
+func (s *Swarm) ask(ctx context.Context) (err error) {
+	if s.manager, err = engine.OpenNamed(ctx, s.Name); err != nil {
+		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", s.Name, err)
+	}
+	minor := 0
+	if n, err := fmt.Sscanf(s.manager.Version(), "1.%d", &minor); n == 1 && err == nil && minor < oldest {
+		return fmt.Errorf("the swarm %s: its manager speaks version %s of the Engine API, and 1.%d is needed: update Docker there", s.Name, s.manager.Version(), oldest)
+	}
+	if s.member, err = s.manager.Member(ctx); err != nil {
+		return fmt.Errorf("the swarm %s: %w", s.Name, err)
+	}
+	if !s.member.ControlAvailable {
+		is := "a worker of a swarm"
+		if s.member.LocalNodeState != "active" {
+			is = "in no swarm (" + s.member.LocalNodeState + ")"
+		}
+		return fmt.Errorf("the Docker daemon %s is %s: name a manager: docker node ls, asked of one, lists them", s.Name, is)
+	}
+	if s.images != nil {
+		s.manager.PullAs(s.images.Identity())
+	}
+	nodes, err := s.manager.SwarmNodes(ctx)
+	if err != nil {
+		return fmt.Errorf("the swarm %s: %w", s.Name, err)
+	}
+	s.nodes = slices.DeleteFunc(nodes, func(n engine.SwarmNode) bool {
+		return n.Status.State != "ready" || n.Spec.Availability != "active"
+	})
+	if len(s.nodes) == 0 {
+		return fmt.Errorf("the swarm %s has no node that is ready and takes tasks: see docker node ls", s.Name)
+	}
+	return nil
+}
+
+// addressOf is where other hosts reach a node.
+func addressOf(n engine.SwarmNode) string {
+	if host, _, err := net.SplitHostPort(n.ManagerStatus.Addr); err == nil {
+		return host
+	}
+	return n.Status.Addr
+}
+
+// Addresses are those of the nodes that take tasks, the manager's first; see Swarm.look.
+func (s *Swarm) Addresses() ([]string, error) {
+	if err := s.look(); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, n := range s.nodes {
+		if n.ID == s.member.NodeID {
+			all = append([]string{addressOf(n)}, all...)
+			continue
+		}
+		all = append(all, addressOf(n))
+	}
+	return all, nil
+}
+
+// preflight refuses what services of a swarm that is not ours cannot be.
+func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
+	problems := []error{
+		s.look(), containers.CheckServices(layout.Services, "process or docker-host"),
+		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)), containers.CheckStatic(starter),
+	}
+	if s.images == nil {
+		problems = append(problems, fmt.Errorf("the nodes of the swarm %s need a registry for the images of units: name one (--registry HOST/PATH)", s.Name))
+	}
+	for _, service := range layout.Services {
+		if service.Files {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the nodes of %s do not have: "+
+				"choose a server (--backing), such as postgres or, for documents, mongo", service.Name, service.Kind, s.Name))
+		}
+	}
+	if layout.SharedMemory > 0 {
+		problems = append(problems, fmt.Errorf("the units share memory, which services of %s cannot: deploy them in another way", s.Name))
+	}
+	users, there := map[string]string{}, s.elsewhere() // users of volumes
+	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
+		problems = append(problems, there.Check(spec, users), there.CheckLimits(spec))
+	}
+	return errors.Join(problems...)
+}
+
+// elsewhere is the swarm as a place for units, as far as it is known.
+func (s *Swarm) elsewhere() containers.Elsewhere {
+	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm", Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks"}
+	for _, n := range s.nodes {
+		resources := n.Description.Resources
+		e.Nodes = append(e.Nodes, n.Description.Hostname)
+		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, float64(resources.NanoCPUs)/1e9), max(e.Largest.Memory, resources.MemoryBytes)
+	}
+	return e
+}
+
+// ProofPlace is where who controls a swarm puts the token of its entries in the list of those
+// who agree to load.
+const ProofPlace = "the config cleave-load of the swarm"
+
+// Proof is what stands there.
+func (s *Swarm) Proof(ctx context.Context) ([]byte, error) {
+	if err := s.look(); err != nil {
+		return nil, err
+	}
+	text, err := s.manager.Config(ctx, "cleave-load")
+	return []byte(strings.TrimSpace(string(text))), err
+}
+
+// ranges is where the networks of units are: 64 of 1024 addresses each.
+const (
+	ranges        = "198.18.0.0/16"
+	bitsOfNetwork = 22
+)
+
+// freeSubnet is a range of addresses that no network has of which the manager knows.
+func freeSubnet(taken []string) (string, error) {
+	var others []netip.Prefix
+	for _, text := range taken {
+		if prefix, err := netip.ParsePrefix(text); err == nil { // else it is none of this kind
+			others = append(others, prefix)
+		}
+	}
+	all := netip.MustParsePrefix(ranges)
+	for at := all.Addr(); all.Contains(at); {
+		candidate := netip.PrefixFrom(at, bitsOfNetwork)
+		if !slices.ContainsFunc(others, candidate.Overlaps) {
+			return candidate.String(), nil
+		}
+		bytes := at.As4()
+		bytes[2] += 1 << (24 - bitsOfNetwork)
+		if bytes[2] == 0 {
+			break
+		}
+		at = netip.AddrFrom4(bytes)
+	}
+	return "", fmt.Errorf("all ranges of 1024 addresses in %s are taken by networks of the swarm: remove some", ranges)
+}

@@ -1,0 +1,196 @@
+// Package userstest has a swarm of the user's for tests: one that Cleave did not make, as far
+// as its deployer knows, with a registry that its nodes reach, and things of the user's in it.
+//
+// Entry point: New.
+package userstest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
+)
+
+// Swarm is one of this host, brought up beside its deployer.
+type Swarm struct {
+	*private.Cluster
+	Label     string            // of the test as a conductor
+	Registry  string            // host:port
+	Variables map[string]string // that name the swarm
+	Starter   string            // path of the program
+}
+
+// New brings it up; it ends with the test.
+func New(t *testing.T) *Swarm {
+	t.Helper()
+	if os.Getenv("CLEAVE_CLUSTERS") == "" {
+		t.Skip("clusters are brought up by: make test-cluster")
+	}
+	if err := private.Missing(); err != nil {
+		t.Skip(err)
+	}
+	id, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "cleave-theirs-") // short: there are sockets in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"), "--insecure-registry=198.19.0.0/16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	listener, err := net.Listen("tcp", c.Hosts.Here()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: &registrytest.Registry{}}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: starter(t)}
+	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket, "CLEAVE_REGISTRY": "http://" + s.Registry + "/team/cleave"}
+	return s
+}
+
+// starter builds the program.
+func starter(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "starter")
+	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/cmd/unit/starter")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build the starter: %v: %s", err, text)
+	}
+	return path
+}
+
+// Furnish makes things of the user's, some of them with names and labels like ours.
+func (s *Swarm) Furnish(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"cleave.run": "theirs"}
+	s.Call(t, 0, http.MethodPost, "/networks/create", map[string]any{"Name": "cleave-shop", "Driver": "overlay", "Labels": labels}, nil)
+	s.Call(t, 0, http.MethodPost, "/secrets/create", map[string]any{"Name": "cleave-theirs", "Labels": labels, "Data": []byte("value")}, nil)
+	s.Call(t, 0, http.MethodPost, "/configs/create", map[string]any{"Name": "theirs", "Labels": labels, "Data": []byte("value")}, nil)
+	s.Call(t, 0, http.MethodPost, "/volumes/create", map[string]any{"Name": "theirs"}, nil)
+	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{ // it has a port that we would take
+		"Name": "cleave-shop", "Labels": labels,
+		"TaskTemplate": map[string]any{"ContainerSpec": map[string]any{"Image": "none"}, "Placement": map[string]any{"Constraints": []string{"node.hostname==nowhere"}}},
+		"Mode":         map[string]any{"Replicated": map[string]int{"Replicas": 1}},
+		"EndpointSpec": map[string]any{"Mode": "dnsrr", "Ports": []map[string]any{{"Protocol": "tcp", "TargetPort": 1, "PublishedPort": 10000, "PublishMode": "host"}}},
+	}, nil)
+}
+
+// Call asks the daemon of a node.
+func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result any) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://docker/v1.41"+path, strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(s.Nodes[node].Socket, "unix://"))
+	}}}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	if answer.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s %s: %s", method, path, answer.Status)
+	}
+	if result != nil {
+		if err := json.NewDecoder(answer.Body).Decode(result); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// State is that of now: all that the swarm keeps, and its nodes, without what it itself counts and images.
+func (s *Swarm) State(t *testing.T) deploytest.State {
+	t.Helper()
+	all := deploytest.State{}
+	note := func(node int, path string, item map[string]any) {
+		for _, counted := range []string{"Version", "UpdatedAt", "Status", "ManagerStatus", "State", "Endpoint"} {
+			delete(item, counted)
+		}
+		text, err := json.Marshal(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := item["ID"]
+		if name == nil {
+			name = fmt.Sprint(item["Id"], item["Name"])
+		}
+		all[fmt.Sprintf("%s%s %v", s.Nodes[node].Name, path, name)] = string(text)
+	}
+	for _, path := range []string{"/services", "/secrets", "/configs", "/nodes"} {
+		var list []map[string]any
+		s.Call(t, 0, http.MethodGet, path, nil, &list)
+		for _, item := range list {
+			note(0, path, item)
+		}
+	}
+	for node := range s.Nodes {
+		for _, path := range []string{"/networks", "/containers/json?all=1"} {
+			var list []map[string]any
+			s.Call(t, node, http.MethodGet, path, nil, &list)
+			for _, item := range list {
+				if item["Name"] != "docker_gwbridge" { // every node gets it with its first network
+					note(node, path, item)
+				}
+			}
+		}
+		var volumes struct{ Volumes []map[string]any }
+		s.Call(t, node, http.MethodGet, "/volumes", nil, &volumes)
+		for _, item := range volumes.Volumes {
+			note(node, "/volumes", item)
+		}
+	}
+	return all
+}
+
+// settlePatience is how long what is ours may take to go. Nodes remove containers a moment after
+// they have ended. The sweeper of a conductor that was killed first waits half a minute for
+// programs that work in its folder, as those of these nodes seem to on this host.
+const settlePatience = 90 * time.Second
+
+// Unchanged fails the test where the swarm does not come back to a state.
+func (s *Swarm) Unchanged(t *testing.T, before deploytest.State) {
+	t.Helper()
+	for deadline := time.Now().Add(settlePatience); ; time.Sleep(100 * time.Millisecond) {
+		changes := before.Changes(s.State(t))
+		if changes == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("what is the user's has changed:\n%s", changes)
+			return
+		}
+	}
+}

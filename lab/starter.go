@@ -1,0 +1,50 @@
+package lab
+
+// StarterOrders are what the starter does, the first process of a container on nodes that have
+// nothing of the conductor's host. They come as a file, JSON compressed by gzip, in which
+// secrets may be.
+type StarterOrders struct {
+	Volume string        // the folder that is the unit's own
+	Files  []StarterFile // what is in it to begin with
+	User   int           // who runs the programs, and owns the volume
+	Setups [][]string    // programs that run before, one after another
+	Run    []string      // the unit's program
+	Env    []string      // of all of them
+	Dir    string        // where they begin
+}
+
+// StarterFile is a file of a volume, or a folder.
+type StarterFile struct {
+	Path   string
+	Folder bool
+	Data   []byte
+}
+
+// StarterProgram is the name of the starter, below the top of the image and among the unit
+// programs. Its parts are the first argument; a door has the address that it listens on as
+// the second.
+const (
+	StarterProgram = "starter"
+	StarterRuns    = "run"
+	StarterDoor    = "door"
+)
+
+// The files that the starter reads: its orders, and what callers of a door prove who they
+// are with.
+const (
+	StarterOrdersFile = "/run/secrets/orders"
+	StarterTokenFile  = "/run/secrets/token"
+)
+
+// StarterOutOfMemory is the exit status of a starter whose program the kernel has ended at the
+// limit of the container's memory.
+const StarterOutOfMemory = 247
+
+// What callers ask a door for, after a line with the token: to be connected to HOST:PORT, or
+// how many addresses a name has there. The door answers with a line: DoorOpen, the number, or
+// what went wrong.
+const (
+	DoorDial  = "dial "
+	DoorCount = "count "
+	DoorOpen  = "open"
+)

@@ -1,0 +1,46 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestLoadsOfNodes are medians over the trials in which the node had units, load by load. A
+// search is no load.
+func TestLoadsOfNodes(t *testing.T) {
+	const first, search = "slow", "quick"
+	in := loaded()
+	in.Plan.Study.Points[1].Levels = map[string]float64{lab.FactorSearchFrom: 50}
+	for i := range in.Trials {
+		trial := &in.Trials[i]
+		if trial.Variant != "b" {
+			continue
+		}
+		trial.Metered.WindowSeconds = 2
+		trial.Metered.Nodes = map[string]lab.NodeUsage{"node-1": {Units: 2, CPUSeconds: 1, MeanMemoryBytes: 100}}
+		if trial.Block == 1 && trial.Point.Name == first {
+			trial.Metered.Nodes["node-2"] = lab.NodeUsage{Units: 1, CPUSeconds: 0.5, MeanMemoryBytes: 7}
+		}
+	}
+	all := Analyse(in).NodeLoads
+	at := func(node string) lab.NodeLoad {
+		i := slices.IndexFunc(all, func(n lab.NodeLoad) bool { return n.Variant == "b" && n.Node == node && n.Point.Name == first })
+		if i < 0 {
+			t.Fatalf("%+v has no %s at %s", all, node, first)
+		}
+		return all[i]
+	}
+	if n := at("node-1"); n.CPUShare != 0.5 || n.MeanMemory != 100 || n.Units != 2 || n.Trials < 2 {
+		t.Errorf("%+v", n)
+	}
+	if n := at("node-2"); n.CPUShare != 0.25 || n.MeanMemory != 7 || n.Trials != 1 {
+		t.Errorf("%+v", n)
+	}
+	for _, n := range all {
+		if n.Variant != "b" || n.Point.Name == search {
+			t.Errorf("%s at %s has %+v", n.Variant, n.Point.Name, n)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestUnitsRestBeforeTheLoad as long as the lead unit wants, metered and before the first mark.
+func TestUnitsRestBeforeTheLoad(t *testing.T) {
+	const rest = 30 * time.Millisecond
+	lead, other := lab.UnitSpec{Name: "lead", Rest: rest}, lab.UnitSpec{Name: "other"}
+	for name, c := range map[string]struct {
+		layout lab.Layout
+		rests  bool
+	}{
+		"a lead that wants it": {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{other, lead}}, true},
+		"another leads":        {lab.Layout{Lead: "other", Units: []lab.UnitSpec{lead, other}}, false},
+		"nobody else":          {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead}}, false},
+	} {
+		var phases []lab.PhaseName
+		r := &rooms{}
+		j := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r, Layout: c.layout,
+			Lap: func(phase lab.PhaseName) { phases = append(phases, phase) }}
+		begun := time.Now()
+		if _, err := j.Play(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []lab.PhaseName{lab.PhaseReady, lab.PhaseJob, lab.PhaseReports}
+		if c.rests {
+			want = slices.Insert(want, 1, lab.PhaseIdle)
+		}
+		if took := time.Since(begun); !slices.Equal(phases, want) || (took >= rest) != c.rests {
+			t.Errorf("%s: phases %v in %v, want %v", name, phases, took, want)
+		}
+	}
+}
+
+// TestAFailureEndsTheRest: nobody waits for a trial that has failed already.
+func TestAFailureEndsTheRest(t *testing.T) {
+	failed := errors.New("the database ended")
+	ctx, fail := context.WithCancelCause(t.Context())
+	time.AfterFunc(20*time.Millisecond, func() { fail(failed) })
+	r := &rooms{}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Rest: time.Minute}, {Name: "other"}}}
+	_, err := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r, Layout: layout}.Play(ctx)
+	if !errors.Is(err, failed) {
+		t.Errorf("ended with %v, want %v", err, failed)
+	}
+}

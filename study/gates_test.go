@@ -1,0 +1,37 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/study"
+)
+
+// TestAStudyIsPlayedWithoutGates, and the file it came from keeps its own.
+func TestAStudyIsPlayedWithoutGates(t *testing.T) {
+	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s}\n"), shops(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gated, err := file.Resolve(study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := file.Resolve(study.Options{NoGates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open.Design.Gates.MaxStealShare < 1 || open.Load.Lateness <= 0 {
+		t.Errorf("without gates they are %+v, and the generator may be %g s late", open.Design.Gates, open.Load.Lateness)
+	}
+	if last := open.Notes[len(open.Notes)-1]; !strings.Contains(last, "counted whatever") {
+		t.Errorf("its last note is %q", last)
+	}
+	again, err := file.Resolve(study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness || len(again.Notes) != len(gated.Notes) {
+		t.Errorf("the study changed from %+v to %+v", gated, again)
+	}
+}

@@ -1,0 +1,137 @@
+package starter
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// nobody is the user of every Linux who owns nothing.
+const nobody = 65534
+
+// ordered writes orders as the starter finds them.
+func ordered(t *testing.T, orders lab.StarterOrders) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "orders")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := gzip.NewWriter(file)
+	if err := errors.Join(json.NewEncoder(packed).Encode(orders), packed.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// volume is a folder that nobody else reaches.
+func volume(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	dir, err := os.MkdirTemp("/tmp", "cleave-starter-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestRun: what prepares runs first, as nobody, in the volume with its files, and then the
+// program, whose exit status is told.
+func TestRun(t *testing.T) {
+	dir := volume(t)
+	status, err := Run(ordered(t, lab.StarterOrders{
+		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin", "WORD=said"},
+		Files:  []lab.StarterFile{{Path: filepath.Join(dir, "etc"), Folder: true}, {Path: filepath.Join(dir, "etc/goods"), Data: []byte("flour")}},
+		Setups: [][]string{{"/bin/sh", "-c", `cat etc/goods > first; id -u >> first`}},
+		Run:    []string{"/bin/sh", "-c", `(sleep 0 &) ; echo "$WORD" >> first; exit 3`}, // an orphan is nobody's business
+	}))
+	if status != 3 || err != nil {
+		t.Errorf("exit status %d (%v), want 3", status, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "first")); string(text) != "flour65534\nsaid\n" {
+		t.Errorf("the programs have written %q (%v)", text, err)
+	}
+}
+
+// TestRunFails where the orders cannot be read or what prepares a server fails.
+func TestRunFails(t *testing.T) {
+	dir := volume(t)
+	for name, c := range map[string]struct {
+		path, says string
+		status     int
+	}{
+		"no orders":      {filepath.Join(dir, "none"), "no such file", 1},
+		"no program":     {ordered(t, lab.StarterOrders{Volume: dir}), "they name no program", 1},
+		"a setup":        {ordered(t, lab.StarterOrders{Volume: dir, Setups: [][]string{{"/bin/sh", "-c", "exit 5"}}, Run: []string{"/bin/true"}}), "prepare with /bin/sh: exit status 5", 5},
+		"is not there":   {ordered(t, lab.StarterOrders{Volume: dir, Run: []string{"/nowhere"}}), "/nowhere", 1},
+		"file elsewhere": {ordered(t, lab.StarterOrders{Volume: dir, Files: []lab.StarterFile{{Path: dir + "/a/b"}}, Run: []string{"/bin/true"}}), "fill the volume", 1},
+	} {
+		status, err := Run(c.path)
+		if status != c.status || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: exit status %d, %v, want %d and %q", name, status, err, c.status, c.says)
+		}
+	}
+}
+
+// TestDoor: who knows the token is connected or told a number, nobody else.
+func TestDoor(t *testing.T) {
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(door.Close(), unit.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	go func() { _ = answer(door, "token") }() // until it is closed
+	go func() {
+		for {
+			caller, err := unit.Accept()
+			if err != nil {
+				return
+			}
+			text, _ := io.ReadAll(caller) // to the end of what is said
+			_, _ = io.WriteString(caller, "heard "+string(text))
+			_ = caller.Close()
+		}
+	}()
+	for name, c := range map[string]struct{ says, want string }{
+		"connected":     {"token\n" + lab.DoorDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
+		"counted":       {"token\n" + lab.DoorCount + "127.0.0.1\n", "1\n"},
+		"another token": {"tokem\n" + lab.DoorDial + unit.Addr().String() + "\n", "that is not the token\n"},
+		"no token":      {"\n", "that is not the token\n"},
+		"nothing known": {"token\nopen sesame\n", "\"open sesame\" is nothing that a door does\n"},
+		"nobody there":  {"token\n" + lab.DoorDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
+	} {
+		connection, err := net.Dial("tcp", door.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(connection, c.says)
+		err = errors.Join(err, connection.(*net.TCPConn).CloseWrite())
+		said, wrong := io.ReadAll(connection)
+		if err = errors.Join(err, wrong, connection.Close()); err != nil || string(said) != c.want {
+			t.Errorf("%s: it says %q (%v), want %q", name, said, err, c.want)
+		}
+	}
+}
