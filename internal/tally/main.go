@@ -28,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "tally:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("the slowest packages:\n%s%v\n", t.slowest(), t)
+	fmt.Printf("%s%v\n", t.slowest(), t)
 	if t.failed > 0 || t.passed == 0 {
 		os.Exit(1)
 	}

@@ -28,23 +28,28 @@ type tally struct {
 	err     error // of writing
 	running map[string]*suite
 	broken  failures
-	took    []duration
+	took    []duration // of packages
+	tests   []duration // of tests that are in no other
 }
 
-// duration is how long the tests of a package took.
+// duration is how long a test, or those of a package, took.
 type duration struct {
 	seconds float64
 	what    string
 }
 
-// shownSlowest is how many packages are listed by their time.
+// shownSlowest is how many packages, and how many tests, are listed by their time.
 const shownSlowest = 10
 
-// slowest lists the packages that took longest, of all runs.
+// slowest lists the packages, and the tests, that took longest, of all runs.
 func (t *tally) slowest() string {
-	slices.SortStableFunc(t.took, func(a, b duration) int { return cmp.Compare(b.seconds, a.seconds) })
+	return "the slowest packages:\n" + listSlowest(t.took) + "the slowest tests:\n" + listSlowest(t.tests)
+}
+
+func listSlowest(took []duration) string {
+	slices.SortStableFunc(took, func(a, b duration) int { return cmp.Compare(b.seconds, a.seconds) })
 	var text strings.Builder
-	for _, d := range t.took[:min(shownSlowest, len(t.took))] {
+	for _, d := range took[:min(shownSlowest, len(took))] {
 		fmt.Fprintf(&text, "%7.1f s  %s\n", d.seconds, d.what)
 	}
 	return text.String()
@@ -83,6 +88,7 @@ func (t *tally) add(o *tally) {
 	t.skipped += o.skipped
 	t.unsteady += o.unsteady
 	t.took = append(t.took, o.took...)
+	t.tests = append(t.tests, o.tests...)
 }
 
 // print writes and keeps the first error.
@@ -184,6 +190,9 @@ func (s *suite) reason(test string) string {
 // count takes the end of one test.
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
+	if !strings.Contains(e.Test, "/") {
+		t.tests = append(t.tests, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
+	}
 	if e.Action == "skip" && !s.parents[e.Test] {
 		t.print("skip %s %s: %s\n", e.Package, e.Test, s.reason(e.Test))
 	}
@@ -205,15 +214,20 @@ func (t *tally) count(e event) {
 	}
 }
 
+// named is what a package is called in this run.
+func (t *tally) named(name string) string {
+	if slices.Contains(t.flags, "-race") {
+		name += " -race"
+	}
+	return name
+}
+
 // finish takes the end of a package's tests. A package that fails without a
 // failed test (it does not compile, it panicked) is one failure.
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
-	name := e.Package
-	if slices.Contains(t.flags, "-race") {
-		name += " -race"
-	}
+	name := t.named(e.Package)
 	t.took = append(t.took, duration{e.Elapsed, name})
 	switch e.Action {
 	case "pass":

@@ -53,18 +53,26 @@ func TestClosingLine(t *testing.T) {
 	}
 }
 
-func TestTheSlowestPackagesAreListed(t *testing.T) {
+func TestTheSlowestAreListed(t *testing.T) {
 	sum := newTally(io.Discard)
 	for i, flags := range [][]string{nil, {"-race"}} {
 		one := newTally(io.Discard)
 		one.flags = flags
 		for n := range 6 {
+			one.count(event{Action: "pass", Package: string(rune('a' + n)), Test: "TestAll/of-it", Elapsed: 99})
+			one.count(event{Action: "pass", Package: string(rune('a' + n)), Test: "TestAll", Elapsed: float64(n + i)})
 			one.finish(event{Action: "pass", Package: string(rune('a' + n)), Elapsed: float64(10*n + i)})
 		}
 		sum.add(one)
 	}
 	lines := strings.Split(strings.TrimRight(sum.slowest(), "\n"), "\n")
-	if len(lines) != 10 || lines[0] != "   51.0 s  f -race" || lines[1] != "   50.0 s  f" || lines[9] != "   10.0 s  b" {
+	want := map[int]string{0: "the slowest packages:", 1: "   51.0 s  f -race", 2: "   50.0 s  f", 10: "   10.0 s  b",
+		11: "the slowest tests:", 12: "    6.0 s  f -race TestAll", 13: "    5.0 s  f TestAll", 14: "    5.0 s  e -race TestAll"}
+	wrong := len(lines) != 22
+	for at, line := range want {
+		wrong = wrong || lines[at] != line
+	}
+	if wrong {
 		t.Errorf("the slowest are\n%s", strings.Join(lines, "\n"))
 	}
 }
