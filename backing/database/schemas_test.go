@@ -15,7 +15,7 @@ import (
 // finds both schemas changes them in one transaction.
 func TestSchemasOfADatabase(t *testing.T) {
 	ctx := t.Context()
-	place := databasetest.Around(t, databasetest.NewServers(t).Fresh(t, database.PostgreSQL))
+	place := databasetest.Around(t, databasetest.Fresh(t, database.PostgreSQL))
 	names := []string{"shop.orders", "shop.payments"}
 	for range 2 { // what is there stays
 		if err := place.Create(ctx, names...); err != nil {

@@ -26,8 +26,7 @@ func BenchmarkPath(b *testing.B) {
 		{"postgres+nats", database.PostgreSQL, natsServer},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			servers := databasetest.NewServers(b)
-			from, to := tabled(b, servers.Fresh(b, c.driver)), tabled(b, servers.Fresh(b, c.driver))
+			from, to := tabled(b, databasetest.Fresh(b, c.driver)), tabled(b, databasetest.Fresh(b, c.driver))
 			config := c.broker(b)
 			publishing, consuming := client(b, config), client(b, config)
 			for _, prefetch := range []int{64, 512} {

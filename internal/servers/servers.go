@@ -5,7 +5,7 @@
 // A test binary that uses it must begin with Main, in TestMain: it is also the janitor
 // and the keeper of what it deploys.
 //
-// Entry points: Main, Start, Started, Instance.
+// Entry points: Main, Start, Started, Shared, Instance.
 package servers
 
 import (
@@ -39,7 +39,12 @@ func Main(run func() int, parts map[string]func(args []string) error) {
 		if err := os.Setenv(begunVariable, "yes"); err != nil {
 			panic(err) // the name is well formed
 		}
-		os.Exit(run())
+		code := run()
+		if err := shared.end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
 	}
 	if err := part(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -269,3 +269,20 @@ func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
 	}
 	must(t, hold.Close())
 }
+
+func TestAServerIsSharedUntilTheEndOfItsProgram(t *testing.T) {
+	s := sharing{begun: map[string]*common{}}
+	one, other := s.server(server.NATS, server.Settings{}), s.server(server.NATS, server.Settings{})
+	if one.err != nil || one != other {
+		t.Fatalf("%v; asked twice, there are two: %t", one.err, one != other)
+	}
+	must(t, natsKeeper{}.write(within(t), one.instance, "a"))
+	expect(t, one.instance, natsKeeper{}, "while it is shared", "a")
+	must(t, s.end())
+	if _, err := net.Dial("tcp", one.instance.Address()); err == nil {
+		t.Error("it still listens")
+	}
+	if _, err := os.Stat(one.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder is still there: %v", err)
+	}
+}

@@ -1,19 +1,17 @@
 // Package databasetest lets a test run over every kind of database: SQLite in a
 // file, MariaDB and PostgreSQL on private servers. It is for tests only.
 //
-// A server is started once per Servers and ends with the test that made it; each
-// use gets an empty database of its own. Where a server's program is missing, the
-// test of that database is skipped with the reason.
+// All tests of a program share the servers; each use gets an empty database of its own.
+// Where a server's program is missing, the test of that database is skipped with the
+// reason.
 package databasetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -21,31 +19,12 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// Servers starts servers when they are first needed.
-type Servers struct {
-	owner   testing.TB
-	mu      sync.Mutex
-	running map[database.Driver]*servers.Instance
-	failed  map[database.Driver]error
-	made    int
-}
-
-// NewServers makes servers that end when the owner does.
-func NewServers(owner testing.TB) *Servers {
-	return &Servers{owner: owner, running: map[database.Driver]*servers.Instance{}, failed: map[database.Driver]error{}}
-}
-
 // Each runs a test over every kind of database, as sub-tests named after it. open
 // makes an empty database; a test may open several.
 func Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
-	NewServers(t).Each(t, run)
-}
-
-// Each does so with servers that several tests share.
-func (s *Servers) Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
 	for _, driver := range database.Drivers() {
 		t.Run(string(driver), func(t *testing.T) {
-			run(t, func(t testing.TB) database.Config { return s.Fresh(t, driver) })
+			run(t, func(t testing.TB) database.Config { return Fresh(t, driver) })
 		})
 	}
 }
@@ -65,24 +44,18 @@ func Open(t testing.TB, config database.Config) *database.DB {
 	return db
 }
 
+// connections are enough for tests that run side by side, each with all units of a system.
+const connections = 500
+
 // Fresh makes an empty database of that kind.
-func (s *Servers) Fresh(t testing.TB, driver database.Driver) database.Config {
+func Fresh(t testing.TB, driver database.Driver) database.Config {
 	t.Helper()
-	if driver == database.SQLite {
+	kind, served := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}[driver]
+	if !served {
 		return database.Config{Driver: driver, DSN: filepath.Join(t.TempDir(), "shop.db")}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	instance, err := s.instance(driver)
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skipf("no %s here: %v", driver, err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.made++
-	name := fmt.Sprintf("test_%d", s.made)
+	instance := servers.Shared(t, kind, server.Settings{Connections: connections})
+	name := fmt.Sprintf("test_%016x", rand.Uint64())
 	place, err := database.ParsePlace(instance.URL())
 	if err == nil {
 		err = place.Create(context.Background(), name)
@@ -102,41 +75,4 @@ func Around(t testing.TB, config database.Config) database.Place {
 		t.Fatal(err)
 	}
 	return place
-}
-
-// instance is the running server of that kind, started now if it is the first
-// time; a failure is remembered.
-func (s *Servers) instance(driver database.Driver) (*servers.Instance, error) {
-	if running, ok := s.running[driver]; ok || s.failed[driver] != nil {
-		return running, s.failed[driver]
-	}
-	running, err := s.start(driver)
-	if err != nil {
-		s.failed[driver] = err
-		return nil, err
-	}
-	s.running[driver] = running
-	return running, nil
-}
-
-// connections are enough for tests that run side by side, each with all units of a system.
-const connections = 500
-
-// start uses a folder near the root: the servers' socket paths must be short.
-func (s *Servers) start(driver database.Driver) (*servers.Instance, error) {
-	kind := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}[driver]
-	dir, err := os.MkdirTemp("", "cleave-db-")
-	if err != nil {
-		return nil, err
-	}
-	running, err := servers.Start(context.Background(), kind, dir, server.Settings{Connections: connections})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	s.owner.Cleanup(func() {
-		if err := errors.Join(running.Stop(), os.RemoveAll(dir)); err != nil {
-			s.owner.Errorf("stop %s: %v", kind, err)
-		}
-	})
-	return running, nil
 }

@@ -139,7 +139,6 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 // behind, in tables and in documents, and has the audit find it, with the order or
 // product and the column.
 func TestEveryColumnIsJudged(t *testing.T) {
-	servers := databasetest.NewServers(t)
 	for name, c := range map[string]struct {
 		architecture string
 		driver       database.Driver
@@ -157,7 +156,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 			if c.documents != nil {
 				around.documents, around.broker = c.documents(t), natsBroker(t)
 			}
-			running, public := start(t, design, func(t testing.TB) database.Config { return servers.Fresh(t, c.driver) }, around)
+			running, public := start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }, around)
 			clients := &customers{base: public}
 			clients.order(t, 40)
 			clients.cancel(t, 4)

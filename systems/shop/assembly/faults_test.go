@@ -129,10 +129,10 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			design, err := architecture.New(architecture.Async, c.turned)
 			must(t, err)
-			servers, target := databasetest.NewServers(t), c.broker(t)
+			target := c.broker(t)
 			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
 				wrap: func(c broker.Client) broker.Client { return chaos{c} }, complain: func(error) {}}
-			running, public := start(t, design, func(t testing.TB) database.Config { return servers.Fresh(t, c.driver) }, around)
+			running, public := start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }, around)
 			poison(t, target.config, design)
 			clients := &customers{base: public}
 			var beside sync.WaitGroup

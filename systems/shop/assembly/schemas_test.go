@@ -40,21 +40,20 @@ func schemaDesigns(t *testing.T) map[string]architecture.Design {
 	return designs
 }
 
-// startInSchemas runs a design on a server of the test.
-func startInSchemas(t *testing.T, design architecture.Design, servers *databasetest.Servers) (shopOf, string) {
+// startInSchemas runs a design on PostgreSQL.
+func startInSchemas(t *testing.T, design architecture.Design) (shopOf, string) {
 	t.Helper()
 	around := eventParts{}
 	if design.Broker != "" {
 		around = eventParts{broker: natsBroker(t), documents: sqliteDocuments(t)}
 	}
-	return start(t, design, func(t testing.TB) database.Config { return servers.Fresh(t, database.PostgreSQL) }, around)
+	return start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, database.PostgreSQL) }, around)
 }
 
 func TestSchemasBehave(t *testing.T) {
-	servers := databasetest.NewServers(t)
 	for name, design := range schemaDesigns(t) {
 		t.Run(name, func(t *testing.T) {
-			_, public := startInSchemas(t, design, servers)
+			_, public := startInSchemas(t, design)
 			shoptest.Run(t, public)
 		})
 	}
@@ -63,13 +62,12 @@ func TestSchemasBehave(t *testing.T) {
 // TestSchemasAreAudited orders and cancels, and holds what is on record in the
 // schemas against what clients were told.
 func TestSchemasAreAudited(t *testing.T) {
-	servers := databasetest.NewServers(t)
 	for name, design := range schemaDesigns(t) {
 		if design.Broker != "" {
 			continue // TestNothingIsLostUnderFaults audits it
 		}
 		t.Run(name, func(t *testing.T) {
-			running, public := startInSchemas(t, design, servers)
+			running, public := startInSchemas(t, design)
 			clients := &customers{base: public}
 			clients.order(t, 100)
 			clients.cancel(t, 30)

@@ -21,7 +21,6 @@ import (
 )
 
 func TestServicesBehave(t *testing.T) {
-	servers := databasetest.NewServers(t)
 	for name, c := range map[string]struct {
 		architecture string
 		turned       map[string]string
@@ -36,7 +35,7 @@ func TestServicesBehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+			databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 				behave(t, c.architecture, c.turned, open)
 			})
 		})
@@ -57,7 +56,7 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			open := func(t testing.TB) database.Config { return databasetest.NewServers(t).Fresh(t, database.SQLite) }
+			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, database.SQLite) }
 			behave(t, architecture.Sync, turned, open)
 		})
 	}
