@@ -20,7 +20,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -46,6 +45,7 @@ const (
 // Set is a set of hosts with a network.
 type Set struct {
 	number   int // which of the ranges are ours
+	index    int // of our link, as the kernel counts them: its name can become that of another set's
 	label    string
 	launcher *launch.Launcher
 	middle   int         // the process that holds the switch
@@ -189,6 +189,11 @@ func (s *Set) claim(ctx context.Context) error {
 	for s.number = range most {
 		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(s.middle))
 		if err == nil {
+			ours, err := net.InterfaceByName(s.link())
+			if err != nil {
+				return err
+			}
+			s.index = ours.Index
 			return errors.Join(
 				ip(ctx, s.middle, "link set outside master switch up"),
 				ip(ctx, 0, "address add", s.Here()+"/24", "dev", s.link()),
@@ -306,6 +311,7 @@ func (h *Host) Start(command *exec.Cmd) error {
 
 // Close ends the hosts with all that runs on them.
 func (s *Set) Close() error {
+	err := s.unlink()
 	for _, first := range s.held {
 		_ = first.Process.Kill() // it may have ended
 	}
@@ -317,14 +323,21 @@ func (s *Set) Close() error {
 		s.launcher.Close()
 		s.launcher = nil
 	}
-	if _, err := os.Stat(filepath.Join("/sys/class/net", s.link())); err == nil && len(s.hosts) > 0 {
-		s.hosts = nil
-		// The kernel takes the links of a network back a moment after its last process.
-		if err := ip(context.Background(), 0, "link delete", s.link()); err != nil && !strings.Contains(err.Error(), "Cannot find") {
-			return err
-		}
+	return err
+}
+
+// unlink takes our link away, before the switch ends: then the kernel does so, and another set
+// may have its name a moment later.
+func (s *Set) unlink() error {
+	link, err := net.InterfaceByIndex(s.index)
+	if err != nil {
+		return nil // there is none any more, or there never was
 	}
-	return nil
+	err = ip(context.Background(), 0, "link delete", link.Name)
+	if err != nil && strings.Contains(err.Error(), "Cannot find") {
+		return nil
+	}
+	return err
 }
 
 // ip runs ip in the network of a process; 0 is this host's. Words may hold several.

@@ -110,6 +110,40 @@ func probe(t *testing.T, address string, want ...string) {
 	t.Errorf("connect to %s: %v, want %q", address, err, want)
 }
 
+// TestTheEndOfASetIsNotThatOfAnother which has come to have the same number, and so the name
+// of its link, since the kernel has taken that back before.
+func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	first, err := Make(t.Context(), "000000-5-5", "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, held := range first.held {
+		if err := held.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := net.InterfaceByIndex(first.index); err == nil; _, err = net.InterfaceByIndex(first.index) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	other, err := Make(t.Context(), "000000-6-6", "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.number != first.number {
+		t.Skipf("somebody else has taken number %d meanwhile", first.number)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	probe(t, other.Hosts()[0].Address, "refused")
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 	if err := Missing(); err != nil {
 		t.Skip(err)
