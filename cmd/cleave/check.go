@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
@@ -121,6 +122,11 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	if err := errors.Join(mistakes...); err != nil {
 		return lab.Plan{}, err
 	}
+	if f.all() && f.deployment() == lab.Process {
+		if s.Variants, err = onNodesOfThisHost(s); err != nil {
+			return lab.Plan{}, err
+		}
+	}
 	s.Baseline = s.Variants[0].Name
 	if err := f.withFaults(system, &s); err != nil {
 		return lab.Plan{}, err
@@ -133,10 +139,13 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	return study.Expand(s, "full", time.Now())
 }
 
+// all reports whether no architectures were named.
+func (f *checkFlags) all() bool { return slices.Equal(f.architectures, []string{"all"}) }
+
 // names are the architectures that were asked for; all are those that can be built, on a
 // replicated disk where there is one.
 func (f *checkFlags) names(info lab.SystemInfo) ([]string, error) {
-	if !slices.Equal(f.architectures, []string{"all"}) {
+	if !f.all() {
 		return f.architectures, nil
 	}
 	ways, err := deployers("", "", "")
@@ -148,6 +157,18 @@ func (f *checkFlags) names(info lab.SystemInfo) ([]string, error) {
 		}
 	}
 	return names, err
+}
+
+// onNodesOfThisHost are the variants whose nodes this host can be: not everybody may make
+// networks.
+func onNodesOfThisHost(s lab.Study) (can []lab.Variant, err error) {
+	layouts, err := layoutsOf(s)
+	for i, layout := range layouts {
+		if process.CheckNodes(layout) == nil {
+			can = append(can, s.Variants[i])
+		}
+	}
+	return can, err
 }
 
 // possible says why a variant of a system cannot be; nil where it can.

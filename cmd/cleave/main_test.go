@@ -16,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/server/jetstream"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/internal/servers"
@@ -76,6 +77,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TMPDIR", scratch)
 			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts look themselves what is left
 			return err
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "hosts" { // this one can have more on it
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return hosts.Missing() == nil, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":       exits,

@@ -74,12 +74,19 @@ func sshCommand(name, label, command string) *exec.Cmd {
 	return c
 }
 
-// run starts the agent's program on the host, in one of its roles, and sends it there. The
 // streams are those of the agent.
-func (h *host) run(program, role string) (in io.WriteCloser, out *bufio.Reader, err error) {
+type streams struct {
+	in  io.WriteCloser
+	out *bufio.Reader
+	// settled has ssh go on after the end of the context that it was started in.
+	settled func() bool
+}
+
+// run starts the agent's program on the host, in one of its roles, and sends it there.
+func (h *host) run(ctx context.Context, program, role string) (s streams, err error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what runs on hosts: %w: build all with: make build", err)
+		return s, fmt.Errorf("read what runs on hosts: %w: build all with: make build", err)
 	}
 	h.command = sshCommand(h.name, h.label, "exec sh -c '"+fmt.Sprintf(script, agent.Mark, len(text), role)+"'")
 	h.command.SysProcAttr.Pdeathsig = syscall.SIGKILL // it ends with this process
@@ -87,20 +94,21 @@ func (h *host) run(program, role string) (in io.WriteCloser, out *bufio.Reader, 
 	h.command.Stderr = h.complaints
 	from, err := h.command.StdoutPipe()
 	if err == nil {
-		in, err = h.command.StdinPipe()
+		s.in, err = h.command.StdinPipe()
 	}
 	if err == nil {
 		err = h.launcher.Start(h.command)
 	}
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	h.ended = make(chan struct{})
-	out = bufio.NewReader(from)
-	if err = awaitLine(out, agent.Mark, checkSystem); err == nil {
-		_, err = in.Write(text)
+	s.settled = context.AfterFunc(ctx, h.end)
+	s.out = bufio.NewReader(from)
+	if err = awaitLine(s.out, agent.Mark, checkSystem); err == nil {
+		_, err = s.in.Write(text)
 	}
-	return in, out, err
+	return s, err
 }
 
 // awaitLine reads until a line that begins with a mark, before which some login shells have
@@ -141,36 +149,40 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { h.end() })()
-	in, out, err := h.run(program, agent.ServeCommand)
-	if err == nil {
-		err = awaitLine(out, agent.Ready, func(string) error { return nil })
-	}
-	if h.ended == nil {
+	s, err := h.run(ctx, program, agent.ServeCommand)
+	if s.settled == nil {
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
+	defer s.settled()
+	if err == nil {
+		err = awaitLine(s.out, agent.Ready, func(string) error { return nil })
+	}
 	if err != nil {
-		var wrong errSystem
-		if in != nil {
-			_ = in.Close() // it is not used
-		}
-		h.end()
-		h.await(nil)
-		if !errors.As(err, &wrong) {
-			err = h.explain()
-		}
+		err = h.abandon(s, err)
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
-	h.client = rpc.NewClient(connection{out, in})
+	h.client = rpc.NewClient(connection{s.out, s.in})
 	go h.await(h.client)
 	go h.giveSigns()
 	if err = h.meet(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
 	return nil
+}
+
+// abandon ends ssh, which has not done what it was started for, and says why.
+func (h *host) abandon(s streams, err error) error {
+	_ = s.in.Close() // it is not used
+	h.end()
+	h.await(nil)
+	var wrong errSystem
+	if errors.As(err, &wrong) {
+		return err
+	}
+	return h.explain()
 }
 
 // connection is that of an agent; its end is that of what the agent reads.
@@ -188,11 +200,8 @@ func (h *host) await(client *rpc.Client) {
 	close(h.ended)
 }
 
-func (h *host) end() {
-	if h.command != nil && h.command.Process != nil {
-		_ = h.command.Process.Kill() // it may have ended
-	}
-}
+// end ends ssh, which was started.
+func (h *host) end() { _ = h.command.Process.Kill() } // it may have ended
 
 // explain says why ssh has ended, and what to do.
 func (h *host) explain() error {

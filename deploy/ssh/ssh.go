@@ -273,23 +273,26 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 	for _, name := range names {
 		h := &host{name: name, launcher: launcher, label: label}
 		ctx, cancel := context.WithTimeout(ctx, connectPatience)
-		stop := context.AfterFunc(ctx, h.end)
-		_, out, failed := h.run(program, agent.CleanCommand)
+		s, failed := h.run(ctx, program, agent.CleanCommand)
 		var text []byte
 		if failed == nil {
-			text, failed = io.ReadAll(out)
+			text, failed = io.ReadAll(s.out)
 		}
-		if h.ended != nil {
-			h.await(nil)
-			failed = h.left
+		switch {
+		case s.settled == nil: // ssh was not started
+		case failed != nil:
+			failed = h.abandon(s, failed)
+		default:
+			if h.await(nil); h.left != nil {
+				failed = h.explain()
+			}
 		}
-		stop()
 		cancel()
 		for line := range strings.Lines(string(text)) {
 			removed = append(removed, strings.TrimSpace(line)+" on "+name)
 		}
 		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("host %s: %w", name, h.explain()))
+			err = errors.Join(err, fmt.Errorf("host %s: %w", name, failed))
 		}
 	}
 	return removed, err
