@@ -12,7 +12,7 @@ raceless='/(internal|docs|tools|cmd)(/|$)|/bench$'
 twice='/backing/server/jetstream$'
 
 # The longest begin first, so that nothing waits for them alone in the end.
-longest='/(assembly|deploy/docker)$'
+longest='/(assembly|deploy/docker|airline/behaviour)$'
 
 concurrent=" "
 while read -r package folder; do
