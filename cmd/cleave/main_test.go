@@ -44,6 +44,10 @@ func withBinaries(run func() int) int {
 		return 1
 	}
 	binaries = dir
+	// Tests look for what they themselves leave, not for what others left that were killed.
+	if text, err := exec.Command(filepath.Join(dir, "cleave"), "clean").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "clean this host before the tests: %v: %s", err, text)
+	}
 	code := run()
 	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
