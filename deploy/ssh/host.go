@@ -166,7 +166,7 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	}
 	h.client = rpc.NewClient(connection{s.out, s.in})
 	go h.await(h.client)
-	go h.giveSigns()
+	go giveSigns(h.client, h.ended)
 	if err = h.meet(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
@@ -325,16 +325,16 @@ func (h *host) call(ctx context.Context, method string, arguments, reply any) er
 // none is what takes an empty answer.
 func none() *agent.None { return &agent.None{} }
 
-// giveSigns tells the agent that we live, until ssh ends.
-func (h *host) giveSigns() {
+// giveSigns tells an agent that we live, until ssh ends.
+func giveSigns(client *rpc.Client, ended <-chan struct{}) {
 	tick := time.NewTicker(agent.Lease / 6)
 	defer tick.Stop()
 	for {
 		select {
-		case <-h.ended:
+		case <-ended:
 			return
 		case <-tick.C:
-			h.client.Go(agent.Service+".Sign", agent.None{}, none(), make(chan *rpc.Call, 1))
+			client.Go(agent.Service+".Sign", agent.None{}, none(), make(chan *rpc.Call, 1))
 		}
 	}
 }
