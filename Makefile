@@ -148,7 +148,7 @@ bench-load: ## compare the load engine with its peers (35 minutes, two idle core
 	go run ./load/bench -out results/bench/load.json
 
 .PHONY: bench-people
-bench-people: ## compare people with its own statements, and time its encryption (three minutes, two idle cores)
+bench-people: ## compare people with its own statements, and time its encryption (ten minutes, two idle cores)
 	go run ./systems/people/bench -out results/bench/people.json
 
 .PHONY: bench-social

@@ -33,7 +33,7 @@ import (
 
 // options are the settings of a run.
 type options struct {
-	out                              string
+	out, only                        string
 	warmUp, rounds, records, clients int
 	seed                             uint64
 }
@@ -45,8 +45,9 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/people.json", "`file` for the figures as JSON")
+	flag.StringVar(&o.only, "only", "", "the only `store` to play; empty: all")
 	flag.IntVar(&o.warmUp, "warmup", 10, "rounds of each store before those that count")
-	flag.IntVar(&o.rounds, "rounds", 30, "rounds; the intervals need at least 2")
+	flag.IntVar(&o.rounds, "rounds", 100, "rounds; the intervals need at least 2")
 	flag.IntVar(&o.records, "records", 3000, "persons that are created and fetched per trial")
 	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
@@ -73,6 +74,9 @@ func bench(ctx context.Context, o options) error {
 		return err
 	}
 	for _, store := range []string{architecture.SQLite, architecture.Cassandra} {
+		if o.only != "" && o.only != store {
+			continue
+		}
 		some, err := playStore(ctx, store, o)
 		if err != nil && store != architecture.SQLite && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
