@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,20 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 )
-
-// onCluster is cleave on a cluster of the user's, with other variables than that has.
-func onCluster(t *testing.T, f *userstest.Cluster, other map[string]string, args string) *exec.Cmd {
-	t.Helper()
-	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
-	command.Dir, command.Env = t.TempDir(), os.Environ()
-	for name, value := range f.Variables {
-		if changed, is := other[name]; is {
-			value = changed
-		}
-		command.Env = append(command.Env, name+"="+value)
-	}
-	return command
-}
 
 // namespacesOf are those of conductors on a cluster.
 func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
@@ -76,16 +61,8 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			exitMissingPart, []string{"Unauthorized", "who the kubeconfig says you are"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := onCluster(t, f, c.other, c.args)
-			out, _ := command.CombinedOutput() // the exit code tells
-			if code := command.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
-				}
-			}
+			command := onTheirs(t, f.Variables, c.other, c.args)
+			expectSaid(t, command, c.code, c.says)
 			if changes := before.Changes(f.State(t)); changes != "" {
 				t.Errorf("what is the user's has changed:\n%s", changes)
 			}
@@ -96,7 +73,7 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 
 // killedOnCluster: the sweeper removes the namespace of a conductor that was killed.
 func killedOnCluster(t *testing.T, f *userstest.Cluster) {
-	conductor := onCluster(t, f, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
+	conductor := onTheirs(t, f.Variables, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +100,7 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	}
 	_ = conductor.Wait() // killed, as it should be
 	await("the end of its namespace", func() bool { return len(namespacesOf(t, f)) == 0 })
-	out, err := onCluster(t, f, nil, "clean").CombinedOutput()
+	out, err := onTheirs(t, f.Variables, nil, "clean").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "nothing to remove") {
 		t.Errorf("after that clean says (%v): %s", err, out)
 	}

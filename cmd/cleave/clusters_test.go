@@ -45,15 +45,7 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
 			command.Dir = t.TempDir()
-			out, _ := command.CombinedOutput() // the exit code tells
-			if code := command.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
-				}
-			}
+			expectSaid(t, command, c.code, c.says)
 			if groups := nodeGroups(command); len(groups) > 0 {
 				t.Errorf("left are %q", groups)
 			}

@@ -58,15 +58,7 @@ func TestTheSameRunsInContainers(t *testing.T) {
 			if strings.HasPrefix(c.name, "a user's server") {
 				command.Env = append(os.Environ(), "CLEAVE_USE_MARIADB=mariadb://u:p@127.0.0.1:9")
 			}
-			out, _ := command.CombinedOutput() // the exit code tells
-			if code := command.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
-				}
-			}
+			expectSaid(t, command, c.code, c.says)
 			if left := containers(t); len(left) > 0 {
 				t.Errorf("left in Docker: %v", left)
 			}

@@ -97,6 +97,34 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// expectSaid runs a command to its end, and holds its exit code and what it says to this.
+func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
+	t.Helper()
+	out, _ := command.CombinedOutput() // the exit code tells
+	if got := command.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d\n%s", got, code, out)
+	}
+	for _, want := range says {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// onTheirs is cleave where these variables name a cluster of the user's, some of them changed.
+func onTheirs(t *testing.T, variables, changed map[string]string, args string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
+	command.Dir, command.Env = t.TempDir(), os.Environ()
+	for name, value := range variables {
+		if other, is := changed[name]; is {
+			value = other
+		}
+		command.Env = append(command.Env, name+"="+value)
+	}
+	return command
+}
+
 // exits CODE PROGRAM ARGS... runs a program and checks its exit code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])

@@ -2,9 +2,6 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,20 +10,6 @@ import (
 	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
 )
-
-// onSwarm is cleave on a swarm of the user's, with other variables than that has.
-func onSwarm(t *testing.T, f *userstest.Swarm, other map[string]string, args string) *exec.Cmd {
-	t.Helper()
-	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
-	command.Dir, command.Env = t.TempDir(), os.Environ()
-	for name, value := range f.Variables {
-		if changed, is := other[name]; is {
-			value = changed
-		}
-		command.Env = append(command.Env, name+"="+value)
-	}
-	return command
-}
 
 // TestTheSameRunsOnTheUsersSwarm by naming it, and what cannot be there is said before anything
 // is made.
@@ -53,16 +36,8 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 			[]string{"into the registry 127.0.0.1:1", "look whether the registry runs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := onSwarm(t, f, c.other, c.args)
-			out, _ := command.CombinedOutput() // the exit code tells
-			if code := command.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, out)
-			}
-			for _, want := range c.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
-				}
-			}
+			command := onTheirs(t, f.Variables, c.other, c.args)
+			expectSaid(t, command, c.code, c.says)
 			f.Unchanged(t, before)
 		})
 	}
@@ -71,7 +46,7 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 
 // killedOnSwarm: the sweeper removes what a conductor had that was killed.
 func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
-	conductor := onSwarm(t, f, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
+	conductor := onTheirs(t, f.Variables, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +65,7 @@ func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
 	}
 	_ = conductor.Wait() // killed, as it should be
 	f.Unchanged(t, before)
-	out, err := onSwarm(t, f, nil, "clean").CombinedOutput()
+	out, err := onTheirs(t, f.Variables, nil, "clean").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "nothing to remove") {
 		t.Errorf("after that clean says (%v): %s", err, out)
 	}

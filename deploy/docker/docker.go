@@ -28,8 +28,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -203,27 +201,11 @@ type deployment struct {
 // startAll starts the containers side by side: the daemon takes most of a second for
 // each.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		c := d.newContainer(spec)
 		d.add(c)
 		return c.start(ctx)
 	})
-}
-
-// sideBySide does something with units or containers, a few at a time, until it fails
-// with one: what the others say then is a consequence.
-func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, one := range all {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, one)
-		})
-	}
-	return group.Wait()
 }
 
 // atOnce is how many containers are started, or removed, at the same time.
@@ -333,7 +315,7 @@ func (d *deployment) removeAll(patience time.Duration) error {
 	all := slices.Concat(d.prepared, d.all())
 	var mu sync.Mutex
 	var first error
-	_ = sideBySide(ctx, all, func(ctx context.Context, c *container) error {
+	_ = supervise.SideBySide(ctx, atOnce, all, func(ctx context.Context, c *container) error {
 		err := c.remove(ctx)
 		if err == nil {
 			stuck.Reset(patience)

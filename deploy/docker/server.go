@@ -10,7 +10,7 @@ import (
 
 // startServers starts the servers of a layout and returns when all can be used.
 func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		if err := d.startServer(ctx, spec); err != nil {
 			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
 		}

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
@@ -154,27 +152,11 @@ func (d *deployment) watch() {
 // watchAgain is when pods are watched again after the server has ended it.
 const watchAgain = 100 * time.Millisecond
 
-// sideBySide does something with units or pods, a few at a time, until it fails with one:
-// what the others say then is a consequence.
-func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, one := range all {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, one)
-		})
-	}
-	return group.Wait()
-}
-
 // atOnce is how many pods are started, or removed, at the same time.
 const atOnce = 16
 
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		p := d.newPod(spec)
 		d.add(p)
 		return p.start(ctx)
@@ -183,7 +165,7 @@ func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
 
 // startServers starts the servers of a layout and returns when all can be used.
 func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		if err := d.startServer(ctx, spec); err != nil {
 			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
 		}
@@ -339,7 +321,7 @@ func (d *deployment) clear() error {
 		problems = append(problems, err)
 	}
 	note(d.endScaling())
-	_ = sideBySide(d.watching, slices.Concat(d.prepared, d.all()), func(ctx context.Context, p *pod) error {
+	_ = supervise.SideBySide(d.watching, atOnce, slices.Concat(d.prepared, d.all()), func(ctx context.Context, p *pod) error {
 		note(p.remove(ctx))
 		return nil // the others are removed all the same
 	})

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -157,26 +155,19 @@ const atOnce = 16
 
 // startAll starts units side by side.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, spec := range specs {
-		group.Go(func() error { return d.newUnit(spec).start(ctx, agent.Start{}) })
-	}
-	return group.Wait()
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		return d.newUnit(spec).start(ctx, agent.Start{})
+	})
 }
 
 // startServers starts the servers of a layout and returns when all can be used.
 func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, spec := range specs {
-		group.Go(func() error {
-			if err := d.startServer(ctx, spec); err != nil {
-				return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		if err := d.startServer(ctx, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
 }
 
 func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -58,7 +59,7 @@ func (d *deployment) unitsOn(n *private.Node) []*service {
 // moveAll starts units that have ended anew, on any node.
 func (d *deployment) moveAll(ctx context.Context, ended []*service) error {
 	return containers.ServersFirst(ended, func(s *service) lab.UnitSpec { return s.Spec }, func(some []*service) error {
-		return sideBySide(ctx, some, func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
+		return supervise.SideBySide(ctx, atOnce, some, func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
 	})
 }
 

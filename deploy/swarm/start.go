@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -30,7 +29,7 @@ func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) e
 
 // startAll starts services side by side.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		s := d.newService(spec)
 		d.add(s)
 		return s.start(ctx)
@@ -63,18 +62,3 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 
 // atOnce is how many services are started at the same time.
 const atOnce = 16
-
-// sideBySide does something with units, a few at a time, until it fails with one.
-func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, one := range all {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, one)
-		})
-	}
-	return group.Wait()
-}

@@ -363,14 +363,14 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience, fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	_ = sideBySide(ctx, d.all(), func(ctx context.Context, s *service) error {
+	_ = supervise.SideBySide(ctx, atOnce, d.all(), func(ctx context.Context, s *service) error {
 		s.endGently(ctx)
 		return nil // it is removed all the same
 	})
 	d.mu.Lock()
 	made := slices.Clone(d.made)
 	d.mu.Unlock()
-	err := sideBySide(ctx, made, func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
+	err := supervise.SideBySide(ctx, atOnce, made, func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
 	err = errors.Join(err, private.Each(ctx, d.cluster.Nodes, d.removeContainers))
 	if err != nil {
 		return fmt.Errorf("the swarm still has something of the trial: %w", err)

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -64,21 +62,6 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 // atOnce is how many services are started, or removed, at the same time.
 const atOnce = 16
 
-// sideBySide does something with units, a few at a time, until it fails with one.
-func sideBySide[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, one := range all {
-		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return do(ctx, one)
-		})
-	}
-	return group.Wait()
-}
-
 // startStages starts units stage by stage. Each finds those before it by their names.
 func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) error {
 	for i, stage := range stages {
@@ -98,7 +81,7 @@ func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) e
 
 // startAll starts units and waits until those that say when they are ready are.
 func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		s := d.add(spec)
 		if err := s.start(ctx); err != nil || spec.Ready == nil {
 			return err
@@ -109,7 +92,7 @@ func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
 
 // startServers starts the servers of a layout and returns when all can be used.
 func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return sideBySide(ctx, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
 		s := d.add(spec)
 		err := s.start(ctx)
 		if err == nil {
@@ -232,7 +215,7 @@ func (d *deployment) NodeOf(unit string) string {
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
 	logs := map[string]string{}
-	_ = sideBySide(d.watching, d.listed(), func(ctx context.Context, s *service) error {
+	_ = supervise.SideBySide(d.watching, atOnce, d.listed(), func(ctx context.Context, s *service) error {
 		s.readLog(ctx)
 		return nil
 	})
@@ -293,7 +276,7 @@ func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience, fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.listed()
-	err := sideBySide(ctx, services, func(ctx context.Context, s *service) error { return s.remove(ctx) })
+	err := supervise.SideBySide(ctx, atOnce, services, func(ctx context.Context, s *service) error { return s.remove(ctx) })
 	if err == nil {
 		err = d.news.awaitNone(ctx, services)
 	}

@@ -1,0 +1,23 @@
+package supervise
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// SideBySide does something with units, or with what stands for them, so many at a time, until
+// it fails with one: what the others say then is a consequence.
+func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return do(ctx, one)
+		})
+	}
+	return group.Wait()
+}
