@@ -158,7 +158,7 @@ func (e *experiment) comparable(name string) bool {
 // comparisons compares every pair at every point in every metric. The
 // comparisons of one metric form a family for Holm's adjustment.
 func (e *experiment) comparisons() []lab.Comparison {
-	all := []lab.Comparison{}
+	all, met := []lab.Comparison{}, map[meeting]bool{}
 	for _, metric := range e.study.AllMetrics() {
 		var family []lab.Comparison
 		var ratios []stats.Ratio
@@ -166,9 +166,9 @@ func (e *experiment) comparisons() []lab.Comparison {
 			for _, point := range e.study.Points {
 				c := e.contrast(metric.Name, point.Name, p)
 				if c.n() == 0 {
-					e.noteMissing(metric.Name, point.Name, p)
 					continue
 				}
+				met[meeting{p, point.Name}] = true
 				family = append(family, e.comparison(metric, point, p, c))
 				ratios = append(ratios, c.ratio)
 			}
@@ -176,15 +176,27 @@ func (e *experiment) comparisons() []lab.Comparison {
 		e.adjust(family, ratios)
 		all = append(all, family...)
 	}
+	e.noteMissing(met)
 	return all
 }
 
-// noteMissing says that two variants that should have met at a point did not.
-func (e *experiment) noteMissing(metric, point string, p pair) {
-	up, _ := e.study.Variant(p.variant)
-	down, _ := e.study.Variant(p.against)
-	if metric == e.study.AllMetrics()[0].Name && up.RunsAt(point) && down.RunsAt(point) {
-		e.note("%s and %s have no block in common at %s: no comparison there.", p.variant, p.against, point)
+// meeting is a pair at a point.
+type meeting struct {
+	pair
+	point string
+}
+
+// noteMissing says which variants should have met at a point and did not, in any metric: at some
+// points, such as searches, a metric means nothing.
+func (e *experiment) noteMissing(met map[meeting]bool) {
+	for _, p := range e.pairs() {
+		up, _ := e.study.Variant(p.variant)
+		down, _ := e.study.Variant(p.against)
+		for _, point := range e.study.Points {
+			if !met[meeting{p, point.Name}] && up.RunsAt(point.Name) && down.RunsAt(point.Name) {
+				e.note("%s and %s have no block in common at %s: no comparison there.", p.variant, p.against, point.Name)
+			}
+		}
 	}
 }
 

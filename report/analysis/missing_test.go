@@ -196,3 +196,17 @@ func TestABlockCountsWhereBothVariantsDo(t *testing.T) {
 	want := math.Cbrt(114.685 * 116.764 * 128.898 / (31.131 * 33.026 * 33.193))
 	near(t, "ratio", &c.Ratio.Ratio, want, 1e-12)
 }
+
+// TestPairsThatMeetInOneMetricHaveMet has a study whose first metric no trial has, as at a point
+// that searches.
+func TestPairsThatMeetInOneMetricHaveMet(t *testing.T) {
+	full := shopUnderLoad()
+	full.Plan.Study.Metrics = append([]lab.Metric{{Name: "nobody_has_it"}}, full.Plan.Study.Metrics...)
+	apart := full.only(func(trial lab.Trial) bool { return (trial.Variant == "monolith") == (trial.Block < 3) })
+	for name, in := range map[string]Input{"met": full, "missed": apart} {
+		noted := slices.ContainsFunc(Analyse(in).Notes, func(note string) bool { return strings.Contains(note, "have no block in common at") })
+		if noted != (name == "missed") {
+			t.Errorf("%s: noted %t", name, noted)
+		}
+	}
+}
