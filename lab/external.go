@@ -4,14 +4,19 @@ package lab
 // know it. Its service is at URL. It runs already, or Cleave starts it for every
 // trial: by Command or by Compose.
 //
-// In Command, Env and URL, {port} stands for a free port of this host, chosen for
-// every trial. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
+// In Command, Env and URL, {port} stands for the port that the system is to listen on,
+// chosen for every trial. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
 // values that looked like secrets.
 type ExternalSystem struct {
 	URL string `json:"url"`
 	// Command is the program and its arguments; no shell reads it.
 	Command []string `json:"command,omitempty"`
-	Dir     string   `json:"dir,omitempty"`
+	// Image names an image of Docker's daemon that the system is a container of, with Command
+	// as what it is told; empty: what the image says itself.
+	Image string `json:"image,omitempty"`
+	// Port is the one that an Image listens on, whatever it is told; 0: it listens on {port}.
+	Port int    `json:"port,omitempty"`
+	Dir  string `json:"dir,omitempty"`
 	// Env has references, ${NAME}, to variables of EnvFile or of the environment of
 	// Cleave, whose values are nowhere else; $${ is a plain ${.
 	Env map[string]string `json:"env,omitempty"`

@@ -231,6 +231,11 @@ type UnitSpec struct {
 	// Program is the file to run; empty means one of our unit programs, the one that Own
 	// names. The deployer knows where those are.
 	Program, Own string
+	// Image names an image that the user has, which a foreign unit is a container of, in the
+	// place of Program: Args are what it is told, or none where the image says that itself.
+	Image string
+	// Port is the one that an Image listens on, whatever it is told; 0: the deployer chooses.
+	Port int
 	// Install is the command that brings a foreign Program where it is missing;
 	// empty means that nobody knows one.
 	Install string

@@ -118,6 +118,8 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	switch {
 	case f.info.Foreign && v.Architecture == "compose":
 		deployments = []string{"compose"}
+	case f.info.Foreign && v.Architecture == "image":
+		deployments = []string{lab.DockerBridge, lab.DockerHost}
 	case f.info.Foreign:
 		deployments = []string{lab.Process}
 	}

@@ -176,11 +176,13 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 	switch {
 	case d.Compose != nil:
 		v.Architecture, v.Deployment = "compose", "compose"
+	case d.Image != "":
+		v.Architecture, v.Deployment = "image", lab.DockerBridge
 	case len(d.Command) > 0:
 		v.Architecture = "command"
 	}
 	if v.Summary == "" {
-		v.Summary = strings.Join(append(slices.Clone(d.Command), d.URL), " ")
+		v.Summary = strings.TrimSpace(strings.Join(append([]string{d.Image}, append(slices.Clone(d.Command), d.URL)...), " "))
 	}
 	return v
 }

@@ -17,8 +17,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// composeFixture is a folder with web.yaml, a system in a container.
-type composeFixture struct{ dir, servers string }
+// composeImage has a server.
+const composeImage = "cleave-compare-test:1"
+
+// composeFixture is a folder with web.yaml, a system by a compose file, and image.yaml, the same
+// by its image. system is the one that is compared.
+type composeFixture struct{ dir, servers, system string }
 
 // inContainer makes the fixture. It skips where there is no Docker.
 func inContainer(t *testing.T) composeFixture {
@@ -27,9 +31,8 @@ func inContainer(t *testing.T) composeFixture {
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
 	}
-	f := composeFixture{t.TempDir(), buildServer(t)}
-	const image = "cleave-compare-test:1"
-	dockertest.Image(t, image, filepath.Join(f.servers, "server"))
+	f := composeFixture{t.TempDir(), buildServer(t), "web.yaml"}
+	dockertest.Image(t, composeImage, filepath.Join(f.servers, "server"))
 	ports, err := launch.ReservePorts(1)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +41,8 @@ func inContainer(t *testing.T) composeFixture {
 	address := launch.Loopback(ports.Numbers[0])
 	for name, text := range map[string]string{
 		"web.yaml":     fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
-		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", image, address+":80"),
+		"image.yaml":   fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, 0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage),
+		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", composeImage, address+":80"),
 	} {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -49,7 +53,7 @@ func inContainer(t *testing.T) composeFixture {
 
 // compare is `cleave compare` of the container with the same program as a process.
 func (f composeFixture) compare(args ...string) *exec.Cmd {
-	all := append([]string{"compare", "web.yaml", "plain=" + filepath.Join(f.servers, "server") + " -port {port}"}, args...)
+	all := append([]string{"compare", f.system, "plain=" + filepath.Join(f.servers, "server") + " -port {port}"}, args...)
 	command := exec.Command(filepath.Join(binaries, "cleave"), all...)
 	command.Dir = f.dir
 	return command
@@ -65,34 +69,37 @@ func containers(t *testing.T) []leftovers.Leftover {
 	return found
 }
 
-func TestAContainerIsComparedWithAProcess(t *testing.T) {
+// TestContainersAreComparedWithAProcess has the container of a compose file, and one of an image.
+func TestContainersAreComparedWithAProcess(t *testing.T) {
 	f := inContainer(t)
-	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
-	out, err := command.CombinedOutput()
-	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
-	if err != nil || len(trials) < 3 { // web, its twin and plain
-		t.Fatalf("trials %q, %v", trials, err)
-	}
-	for _, path := range trials {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for _, f.system = range []string{"web.yaml", "image.yaml"} {
+		command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
+		out, err := command.CombinedOutput()
+		if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
+			t.Fatalf("%s: %v\n%s", f.system, err, out)
 		}
-		var trial lab.Trial
-		if err := json.Unmarshal(text, &trial); err != nil {
-			t.Fatal(err)
+		trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
+		if err != nil || len(trials) < 3 { // web, its twin and plain
+			t.Fatalf("%s: trials %q, %v", f.system, trials, err)
 		}
-		// On a busy host it stays unknown whether the generator was the limit.
-		system := trial.Metered.Roles["system"]
-		if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
-			t.Errorf("%s: %+v, metered %+v", trial.Variant, trial.Audit, system)
+		for _, path := range trials {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var trial lab.Trial
+			if err := json.Unmarshal(text, &trial); err != nil {
+				t.Fatal(err)
+			}
+			// On a busy host it stays unknown whether the generator was the limit.
+			system := trial.Metered.Roles["system"]
+			if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
+				t.Errorf("%s: %s: %+v, metered %+v", f.system, trial.Variant, trial.Audit, system)
+			}
 		}
-	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
+		if left := containers(t); len(left) > 0 {
+			t.Errorf("%s: %v are left", f.system, left)
+		}
 	}
 }
 

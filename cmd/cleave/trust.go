@@ -74,7 +74,9 @@ func whatItDoes(s lab.Study) string {
 		if len(x.Reset) > 0 {
 			line("run %s in %s", words(x.Reset), words([]string{x.Dir}))
 		}
-		if len(x.Command) > 0 {
+		if x.Image != "" {
+			line("start a container of the image %s", words(append([]string{x.Image}, x.Command...)))
+		} else if len(x.Command) > 0 {
 			line("run %s in %s", words(x.Command), words([]string{x.Dir}))
 		}
 		if x.Compose != nil {

@@ -127,6 +127,9 @@ func (t Trial) WriteEnvironment(spec lab.UnitSpec, control string) (path, token 
 // Command is what the container of a unit runs.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := supervise.Volume(t.Dir, spec), []string{ProgramInImage}
+	if spec.Image != "" {
+		command = nil
+	}
 	if !spec.Foreign {
 		for _, argument := range spec.Args {
 			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))
@@ -154,7 +157,7 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 		writes = append(writes, t.Memory)
 	}
 	writes = append(writes, spec.Mounts...)
-	if spec.Foreign {
+	if spec.Foreign && spec.Image == "" {
 		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
 	}
 	return writes, reads

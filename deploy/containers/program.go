@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,6 +24,8 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 			problems = append(problems, fmt.Errorf("unit %s shares the address %s with another, which no container does here: deploy with process", spec.Name, spec.Floats))
 		case spec.Compose != nil:
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
+		case spec.Image != "":
+			problems = append(problems, supervise.NoImages(spec))
 		case spec.Foreign && spec.Program != "":
 			_, err := ProgramOf(spec)
 			problems = append(problems, err)
@@ -59,7 +62,7 @@ func CheckStatic(program string) error {
 // UnitProgram is the unit program of ours, in a folder, that a unit runs; empty: it runs
 // another.
 func UnitProgram(folder string, spec lab.UnitSpec) string {
-	if spec.Program != "" {
+	if spec.Program != "" || spec.Image != "" {
 		return ""
 	}
 	return filepath.Join(folder, spec.Own)

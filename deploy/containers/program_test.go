@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,15 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 func TestSharedAddressesAreRefused(t *testing.T) {
 	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Program: "sh", Floats: "both"}})
 	if err == nil || !strings.Contains(err.Error(), "unit one shares the address both with another, which no container does here: deploy with process") {
+		t.Error(err)
+	}
+}
+
+// TestImagesNeedThisHostsDocker: others that run containers do not have what it has.
+func TestImagesNeedThisHostsDocker(t *testing.T) {
+	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Image: "nginx:1.27"}})
+	var incapable *lab.Incapable
+	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge or docker-host") {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,6 +50,9 @@ func (c *container) start(ctx context.Context) error {
 	err := supervise.MakeVolume(d.dir, c.Spec, d.endpoints)
 	if err == nil && c.Spec.Server != nil {
 		err = containers.GiveTo(supervise.Volume(d.dir, c.Spec))
+	}
+	if err == nil && c.Spec.Image != "" { // whoever it runs as; the trial's folder above is ours
+		err = os.Chmod(supervise.Volume(d.dir, c.Spec), 0o777)
 	}
 	if err != nil {
 		return err
@@ -133,12 +137,14 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", err
 	}
 	made = engine.Container{
-		Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], Labels: d.deployer.labels(),
+		Image: spec.Image, Labels: d.deployer.labels(),
 		HostConfig: engine.HostConfig{
-			Tmpfs: map[string]string{"/tmp": ""}, ReadonlyRootfs: true,
-			CapDrop: []string{"ALL"}, CapAdd: []string{"DAC_OVERRIDE"}, SecurityOpt: []string{"no-new-privileges"},
 			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"), LogConfig: engine.LogConfig{Type: "none"},
 		},
+	}
+	if spec.Image == "" {
+		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
+		confine(&made.HostConfig)
 	}
 	writes, reads := d.trial().Folders(spec)
 	for _, folder := range writes {
@@ -157,7 +163,9 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", err
 	}
 	if spec.Foreign {
-		made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		if spec.Image == "" {
+			made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		}
 		for name, value := range d.trial().Environment(spec) {
 			made.Env = append(made.Env, name+"="+value)
 		}
@@ -170,6 +178,13 @@ func (c *container) description() (made engine.Container, token string, err erro
 	path, token, err := d.trial().WriteEnvironment(spec, control)
 	made.Env = []string{lab.EnvironmentVariable + "=" + path}
 	return made, token, err
+}
+
+// confine leaves a container with what units of ours and programs of this host need. One of the
+// user's image has what Docker gives to every container, since nobody knows what that needs.
+func confine(host *engine.HostConfig) {
+	host.Tmpfs, host.ReadonlyRootfs = map[string]string{"/tmp": ""}, true
+	host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, []string{"DAC_OVERRIDE"}, []string{"no-new-privileges"}
 }
 
 // limit limits a container. What is beyond its memory is not swapped out but refused.

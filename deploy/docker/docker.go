@@ -96,7 +96,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
+		checkHost(len(servers) + len(contained)), d.checkImages(contained),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), isImage)),
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -106,4 +107,34 @@ func (d *Deployer) importImage(ctx context.Context, program string) (string, err
 	})
 	d.made.Image(program, size, begun)
 	return name, err
+}
+
+func isImage(spec lab.UnitSpec) bool { return spec.Image != "" }
+
+// checkImages refuses containers of images that the daemon does not have: none is pulled, since
+// what is measured should not change with what a registry has today.
+func (d *Deployer) checkImages(units []lab.UnitSpec) error {
+	units = slices.DeleteFunc(slices.Clone(units), func(spec lab.UnitSpec) bool { return !isImage(spec) })
+	if len(units) == 0 {
+		return nil
+	}
+	client, err := engine.Open()
+	if err != nil {
+		return nil // it is told as what is missing
+	}
+	var problems []error
+	for _, spec := range units {
+		has, err := client.HasImage(context.Background(), spec.Image)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case !has:
+			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s", spec.Name, spec.Image, spec.Image))
+		}
+		if spec.Port != 0 && d.network == Host {
+			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses of this host: deploy it with docker-bridge, "+
+				"or have it listen on 127.0.0.1:{port}", spec.Name, spec.Image, spec.Port))
+		}
+	}
+	return errors.Join(problems...)
 }

@@ -75,7 +75,10 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	}
 	for _, spec := range specs {
 		d.control[spec.Name] = address(spec)
-		if spec.Listens {
+		switch {
+		case spec.Port != 0:
+			d.listensAt(spec.Name, net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port)))
+		case spec.Listens:
 			d.listensAt(spec.Name, address(spec))
 		}
 		for _, port := range furtherOf(spec) {

@@ -78,6 +78,15 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 	return named("make the image", name, err)
 }
 
+// HasImage reports whether the daemon has an image.
+func (c *Client) HasImage(ctx context.Context, name string) (bool, error) {
+	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return false, nil
+	}
+	return err == nil, named("look for the image", name, err)
+}
+
 // Load takes in images in the format of `docker save`.
 func (c *Client) Load(ctx context.Context, archive io.Reader) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))

@@ -45,6 +45,9 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	problems = append(problems, supervise.CheckLimits(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), checkDisk(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
+		if spec.Image != "" {
+			problems = append(problems, supervise.NoImages(spec))
+		}
 		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue
 		}

@@ -30,6 +30,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -152,6 +153,8 @@ func check(spec lab.UnitSpec) error {
 	switch {
 	case spec.Compose != nil:
 		return refuse("is a compose file")
+	case spec.Image != "":
+		return supervise.NoImages(spec)
 	case spec.Floats != "":
 		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give", spec.Floats)
 	case len(spec.Mounts)+len(spec.Reads) > 0 || spec.Leaves != "" || spec.Dir != "":

@@ -42,3 +42,9 @@ func CheckLimits(units []lab.UnitSpec) error {
 func OutOfMemory(spec lab.UnitSpec) string {
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
+
+// NoImages refuses a unit that is a container of the user's image.
+func NoImages(spec lab.UnitSpec) error {
+	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: deploy it with docker-bridge or docker-host",
+		spec.Name, spec.Image)}
+}

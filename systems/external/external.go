@@ -58,10 +58,11 @@ var (
 // Describe implements lab.System.
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
-		Name: Name, Summary: "a system of your own: a URL, a command or a compose file", Operation: "operation",
+		Name: Name, Summary: "a system of your own: a URL, a command, an image or a compose file", Operation: "operation",
 		Architectures: []lab.Architecture{
 			{Name: "url", Summary: "runs already"},
 			{Name: "command", Summary: "a program, started for every trial"},
+			{Name: "image", Summary: "a container of an image that you have, started for every trial"},
 			{Name: "compose", Summary: "containers, started for every trial"},
 		},
 		Parameters: append([]lab.Parameter{
@@ -112,6 +113,13 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	switch {
 	case x.Compose != nil:
 		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores}}
+	case x.Image != "":
+		unit, err := s.image(x, environment)
+		if err != nil {
+			return lab.Layout{}, err
+		}
+		layout.Units = []lab.UnitSpec{unit}
+		job.Unit, job.Target = RoleSystem, strings.ReplaceAll(x.URL, portMark, "80")
 	case len(x.Command) > 0:
 		unit, err := s.command(x, environment)
 		if err != nil {
@@ -175,6 +183,18 @@ func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 		unit.Binds = []string{address}
 	}
 	return unit, nil
+}
+
+// image is the unit of a system that is a container of an image.
+func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
+	if !imagePattern.MatchString(x.Image) { // it may come from a plan that somebody else wrote
+		return lab.UnitSpec{}, fmt.Errorf("image is %q, expected a name such as nginx:1.27", x.Image)
+	}
+	told, err := s.arguments(x.Command)
+	return lab.UnitSpec{
+		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true, Volume: RoleSystem,
+		Env: environment, Cores: x.Cores,
+	}, err
 }
 
 // foreign is a command of the system's definition.

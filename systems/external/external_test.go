@@ -65,6 +65,8 @@ func TestLayouts(t *testing.T) {
 		"port by env":    {"command: ./server\nenv: {PORT: '{port}'}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
 		"fixed port":     {"command: ./server\nurl: http://localhost:8123/x", []string{"system", "generator"}, []string{"localhost:8123"}, "http://localhost:8123/x", "", 0},
 		"port of scheme": {"command: ./server\nurl: https://127.0.0.1/", []string{"system", "generator"}, []string{"127.0.0.1:443"}, "https://127.0.0.1/", "", 0},
+		"image":          {"image: nginx:1.27\nport: 80", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
+		"told image":     {"image: nginx\ncommand: --port {port}\nurl: http://127.0.0.1:{port}/x", []string{"system", "generator"}, nil, "http://127.0.0.1:80/x", "system", 0},
 		"with reset":     {"command: ./server {port}\nreset: [./reset, all]", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,14 +235,21 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ text, says string }{
 		"empty":           {"", "the file is empty"},
-		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7", `line 4: there is no key "port" in a system file`},
+		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7", `line 4: there is no key "ports" in a system file`},
+		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7", "port is the one that an image listens on"},
+		"image's port":    {"schema: cleave-system/1\nname: x\nimage: nginx", "port is missing: which one does nginx listen on?"},
+		"high port":       {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 65536", "port is 65536"},
+		"image's name":    {"schema: cleave-system/1\nname: x\nimage: ../containers/x\nport: 1", `image is "../containers/x"`},
+		"image's reset":   {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nreset: ./x", "reset is a program of this host"},
+		"image's url":     {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nurl: http://127.0.0.1:80/", "in neither"},
+		"image, compose":  {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\ncompose: system.yaml", "only one of them"},
 		"other schema":    {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/", `schema is "cleave-system/9"`},
 		"bad name":        {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/", `name is "My Server"`},
 		"no url":          {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
 		"no host":         {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
 		"port in url":     {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server", "in neither"},
 		"port in command": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: './server {port}'", "in neither"},
-		"two kinds":       {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server\ncompose: system.yaml", "not both"},
+		"two kinds":       {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server\ncompose: system.yaml", "only one of them"},
 		"no compose file": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncompose: none.yaml", "none.yaml: no such file"},
 		"open quote":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x", "inside quotes"},
 		"negative core":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]", "cores has -1"},

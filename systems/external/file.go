@@ -43,6 +43,12 @@ const (
 // namePattern is what systems may be called: names appear in paths and reports.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
+// imagePattern is what images may be called: their names go into paths of Docker's interface.
+var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
+
+// maxPort is the highest port.
+const maxPort = 65535
+
 // Definition is a system with its name.
 type Definition struct {
 	Name    string
@@ -50,14 +56,16 @@ type Definition struct {
 	lab.ExternalSystem
 }
 
-// file is a system file as written. Give one of command and compose, or only a
-// url.
+// file is a system file as written. Give one of command, image and compose, or only a
+// url; with an image, the command is what its container is told.
 type file struct {
 	Schema  string            `yaml:"schema"`
 	Name    string            `yaml:"name"`
 	Summary string            `yaml:"summary"`
 	URL     string            `yaml:"url"`
 	Command argv              `yaml:"command"`
+	Image   string            `yaml:"image"`
+	Port    int               `yaml:"port"`
 	Compose string            `yaml:"compose"`
 	Dir     string            `yaml:"dir"`
 	Env     map[string]string `yaml:"env"`
@@ -144,7 +152,7 @@ func (f *file) definition(folder string) (Definition, []error) {
 		mistake("schema is %q, this cleave reads %q", f.Schema, Schema)
 	}
 	d := Definition{Name: f.Name, Summary: f.Summary, ExternalSystem: lab.ExternalSystem{
-		URL: f.URL, Command: f.Command, Env: f.Env, Reset: f.Reset, Cores: f.Cores,
+		URL: f.URL, Command: f.Command, Image: f.Image, Port: f.Port, Env: f.Env, Reset: f.Reset, Cores: f.Cores,
 		Ready: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
 	}}
 	d.Dir = within(folder, f.Dir)
@@ -191,13 +199,26 @@ func (d *Definition) complete() (mistakes []error) {
 	if !namePattern.MatchString(d.Name) {
 		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
 	}
-	started := len(d.Command) > 0
+	started := len(d.Command) > 0 || d.Image != ""
 	if started && d.Compose != nil {
-		mistake("give command or compose, not both")
+		mistake("give command, image or compose, only one of them")
 	}
-	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "), portMark)
+	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "), portMark) || d.Port != 0
 	if d.URL == "" && started && marked {
 		d.URL = "http://127.0.0.1:" + portMark + "/"
+	}
+	switch {
+	case d.Image == "" && d.Port != 0:
+		mistake("port is the one that an image listens on: the port of a command is %s, or in url", portMark)
+	case d.Image != "" && !marked:
+		mistake("port is missing: which one does %s listen on? (Cleave chooses one when command or env has %s)", d.Image, portMark)
+	case d.Port < 0 || d.Port > maxPort:
+		mistake("port is %d, expected 1 to %d", d.Port, maxPort)
+	case d.Image != "" && len(d.Reset) > 0:
+		mistake("reset is a program of this host, and a container begins afresh in every trial: leave it out")
+	}
+	if d.Image != "" && !imagePattern.MatchString(d.Image) {
+		mistake("image is %q, expected a name such as nginx:1.27 or host/path@sha256:...", d.Image)
 	}
 	if d.URL == "" {
 		mistake("url is missing: where is the system to be found? (Cleave chooses a port when the command has %s)", portMark)
@@ -205,7 +226,7 @@ func (d *Definition) complete() (mistakes []error) {
 		mistakes = append(mistakes, err)
 	}
 	if strings.Contains(d.URL, portMark) != (started && marked) {
-		mistake("%s must be in url and in command or env, or in neither", portMark)
+		mistake("%s must be in url and in command, env or (as port) in the image, or in neither", portMark)
 	}
 	for _, core := range d.Cores {
 		if core < 0 || core > maxCore {
