@@ -285,6 +285,9 @@ type UnitSpec struct {
 	Env []string
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
+	// Ports are the names of further ports that a foreign unit listens on: {port:NAME} in its
+	// Args, Env and Files.
+	Ports []string
 	// Stage orders the end of a trial: units are told to stop when all those of lower
 	// stages have ended, so what these still send is dealt with. Of no consequence for
 	// the lead unit, which ends first, and for foreign units.
@@ -324,6 +327,21 @@ type UnitSpec struct {
 	Faults []FaultKind
 }
 
+// Endpoints are the names of the addresses that the unit listens on: its own, and those of its
+// further ports.
+func (u UnitSpec) Endpoints() (names []string) {
+	if u.Listens {
+		names = append(names, u.Name)
+	}
+	for _, port := range u.Ports {
+		names = append(names, PortOf(u.Name, port))
+	}
+	return names
+}
+
+// PortOf is the name of the endpoint of a unit's further port.
+func PortOf(unit, port string) string { return unit + ":" + port }
+
 // Limits are what a unit can use at most; zero means no limit.
 type Limits struct {
 	CPU    float64 `json:"cpu,omitempty"`    // processors, such as 0.5
@@ -352,8 +370,6 @@ func (l Limits) String() string {
 type Server struct {
 	// Kind is what it is, for messages: "mariadb".
 	Kind string
-	// Ports are the names of further ports that it listens on.
-	Ports []string
 	// Setup runs, one after another, before the first start of the server.
 	Setup []ServerSetup
 	// Ready asks, as a client, whether the server can be used at the address.

@@ -42,7 +42,7 @@ func installedCassandra() (Installed, error) {
 }
 
 func describeCassandra(s *Server, unit *lab.UnitSpec) {
-	unit.Server.Ports = []string{storagePort}
+	unit.Ports = []string{storagePort}
 	unit.Mounts = []string{cassandraFolder()}
 	unit.Files["temporary/"] = nil
 	unit.Files["cassandra.yaml"] = s.cassandraConfiguration()

@@ -45,7 +45,7 @@ func installedRabbit() (Installed, error) {
 }
 
 func describeRabbit(s *Server, unit *lab.UnitSpec) {
-	unit.Server.Ports = []string{distributionPort, mapperPort}
+	unit.Ports = []string{distributionPort, mapperPort}
 	for _, folder := range []string{dataFolder, "log"} {
 		unit.Files[folder+"/"] = nil
 	}

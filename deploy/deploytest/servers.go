@@ -22,10 +22,10 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 	l.Units[0].Args = append(l.Units[0].Args, "store")
 	l.Units[0].Env = []string{"STORE=store://me@" + lab.AddressOf("store")}
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "store", Role: "server", Foreign: true, Listens: true, Args: args,
+		Name: "store", Role: "server", Foreign: true, Listens: true, Ports: []string{"further"}, Args: args,
 		Files: map[string][]byte{"etc/store.conf": []byte("{host}:{port} {host}:{port:further}")},
 		Server: &lab.Server{
-			Kind: "shelf", Ports: []string{"further"}, Ready: ready,
+			Kind: "shelf", Ready: ready,
 			Setup: []lab.ServerSetup{
 				{Args: []string{"move", "", "{dir}/first"}},
 				{Args: []string{"move", "{dir}/first", "{dir}/kept"}},

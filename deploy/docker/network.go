@@ -12,7 +12,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -75,43 +74,27 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	}
 	for _, spec := range specs {
 		d.control[spec.Name] = address(spec)
-		switch {
-		case spec.Port != 0:
-			d.listensAt(spec.Name, net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port)))
-		case spec.Listens:
-			d.listensAt(spec.Name, address(spec))
-		}
-		for _, port := range furtherOf(spec) {
-			d.listensAt(supervise.PortOf(spec.Name, port), address(spec))
+		for _, name := range spec.Endpoints() {
+			at := address(spec)
+			if name == spec.Name && spec.Port != 0 {
+				at = net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port))
+			}
+			d.endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
 		}
 	}
 	return nil
 }
 
 // portsHere is how many ports of this host the containers need: one for control, one for
-// units that listen, and the further ones of servers.
+// each endpoint.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
 		if d.nodeOf(spec) == "" {
-			needed += 2 + len(furtherOf(spec))
+			needed += 1 + len(spec.Endpoints())
 		}
 	}
 	return needed
-}
-
-// listensAt notes an address that a container listens on, the same seen from inside and
-// from outside.
-func (d *deployment) listensAt(name, address string) {
-	d.endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
-}
-
-// furtherOf are the names of the further ports of a server.
-func furtherOf(spec lab.UnitSpec) []string {
-	if spec.Server == nil {
-		return nil
-	}
-	return spec.Server.Ports
 }
 
 func checkCount(nodes int) error {

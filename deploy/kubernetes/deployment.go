@@ -97,12 +97,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		if !spec.Listens {
 			continue
 		}
-		names := []string{spec.Name}
-		if spec.Server != nil {
-			for _, port := range spec.Server.Ports {
-				names = append(names, supervise.PortOf(spec.Name, port))
-			}
-		}
+		names := spec.Endpoints()
 		var made api.Service
 		made.Metadata.Name = spec.Name
 		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}

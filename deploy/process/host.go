@@ -128,21 +128,16 @@ func readNumber(path string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 }
 
-// assignEndpoints finds a port for every unit that listens, and for the further ports of
-// servers: free ones of loopback, also where units have other addresses because some are on
+// assignEndpoints finds a port for every unit that listens, and for its further
+// ports: free ones of loopback, also where units have other addresses because some are on
 // hosts of their own. Ports rise in the order of the layout, from a random start. They are
 // reserved until they are closed.
 func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoint, *launch.Ports, error) {
 	var names []string
 	var listeners []lab.UnitSpec // by name
 	for _, spec := range layout.Units {
-		if spec.Listens {
-			names, listeners = append(names, spec.Name), append(listeners, spec)
-		}
-		if spec.Server != nil {
-			for _, port := range spec.Server.Ports {
-				names, listeners = append(names, supervise.PortOf(spec.Name, port)), append(listeners, spec)
-			}
+		for _, name := range spec.Endpoints() {
+			names, listeners = append(names, name), append(listeners, spec)
 		}
 	}
 	ports, err := launch.ReservePorts(len(names))

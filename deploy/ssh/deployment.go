@@ -122,14 +122,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 	listeners := make([][]string, len(d.hosts)) // by host: names of endpoints
 	for _, spec := range specs {
 		at := d.places[spec.Name]
-		if spec.Listens {
-			listeners[at] = append(listeners[at], spec.Name)
-		}
-		if spec.Server != nil {
-			for _, port := range spec.Server.Ports {
-				listeners[at] = append(listeners[at], supervise.PortOf(spec.Name, port))
-			}
-		}
+		listeners[at] = append(listeners[at], spec.Endpoints()...)
 	}
 	for i, h := range d.hosts {
 		var opened agent.Opened

@@ -22,9 +22,6 @@ func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, spec.Volume)
 }
 
-// PortOf is the name of the endpoint of a server's further port.
-func PortOf(unit, port string) string { return unit + ":" + port }
-
 // Fill replaces what stands in braces in what a foreign unit is given.
 func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
 	pairs := []string{"{dir}", Volume(dir, spec)}
@@ -34,11 +31,9 @@ func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *str
 			pairs = append(pairs, "{host}", host)
 		}
 	}
-	if spec.Server != nil {
-		for _, name := range spec.Server.Ports {
-			_, port, _ := net.SplitHostPort(endpoints[PortOf(spec.Name, name)].Bind) // made by us
-			pairs = append(pairs, "{port:"+name+"}", port)
-		}
+	for _, name := range spec.Ports {
+		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // made by us
+		pairs = append(pairs, "{port:"+name+"}", port)
 	}
 	return strings.NewReplacer(pairs...)
 }

@@ -126,7 +126,7 @@ func (d *deployment) redirect(ctx context.Context, s *service) error {
 		return err
 	}
 	made := detour{from: first}
-	for i := range listensOf(s.Spec) {
+	for i := range s.Spec.Endpoints() {
 		port := strconv.Itoa(d.ports[unit].outside[1+i])
 		made.rules = append(made.rules,
 			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT", "--to-destination", net.JoinHostPort(s.node.Address, port)},

@@ -43,7 +43,7 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 	next := firstPublished
 	for _, spec := range specs {
 		var p ports
-		for _, name := range append([]string{""}, listensOf(spec)...) {
+		for _, name := range append([]string{""}, spec.Endpoints()...) {
 			port := firstPort + len(p.inside)
 			p.inside, p.outside = append(p.inside, port), append(p.outside, next)
 			next++
@@ -55,20 +55,6 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 	}
 }
 
-// listensOf are the names of the endpoints of a unit.
-func listensOf(spec lab.UnitSpec) []string {
-	var names []string
-	if spec.Listens {
-		names = append(names, spec.Name)
-	}
-	if spec.Server != nil {
-		for _, port := range spec.Server.Ports {
-			names = append(names, supervise.PortOf(spec.Name, port))
-		}
-	}
-	return names
-}
-
 // placed notes the node of a unit, where it stays until the node is emptied, and so its
 // addresses for this host.
 func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
@@ -78,7 +64,7 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 	if d.first[spec.Name] == nil {
 		d.first[spec.Name] = n
 	}
-	for i, name := range listensOf(spec) {
+	for i, name := range spec.Endpoints() {
 		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
 	}
 }

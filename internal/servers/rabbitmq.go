@@ -63,9 +63,9 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 // environment is that of the server, for a tool of its own.
 func (i *Instance) environment() []string {
 	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
-	for _, port := range unit.Server.Ports {
+	for _, port := range unit.Ports {
 		address := i.address(port)
-		endpoints[supervise.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}
+		endpoints[lab.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}
 	}
 	return supervise.Environment(unit, "", i.dir, endpoints)
 }

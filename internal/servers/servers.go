@@ -18,7 +18,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -128,7 +127,7 @@ func (i *Instance) Address() string { return i.address("") }
 func (i *Instance) address(port string) string {
 	unit := i.name
 	if port != "" {
-		unit = supervise.PortOf(unit, port)
+		unit = lab.PortOf(unit, port)
 	}
 	endpoint, err := i.deployment.Endpoint(unit)
 	if err != nil {

@@ -43,16 +43,7 @@ const firstPort = doorPort + 1
 // assign gives every unit its addresses in the network of the units.
 func (d *deployment) assign(specs []lab.UnitSpec) {
 	for _, spec := range specs {
-		var names []string
-		if spec.Listens {
-			names = append(names, spec.Name)
-		}
-		if spec.Server != nil {
-			for _, port := range spec.Server.Ports {
-				names = append(names, supervise.PortOf(spec.Name, port))
-			}
-		}
-		for i, name := range names {
+		for i, name := range spec.Endpoints() {
 			port := strconv.Itoa(firstPort + i)
 			d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", port), Dial: net.JoinHostPort(spec.Name, port)}
 		}
