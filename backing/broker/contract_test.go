@@ -143,6 +143,7 @@ func promises() []struct {
 func TestContract(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
+			t.Parallel() // each has a server of its own, and waits for it
 			f := v.start(t)
 			for _, promise := range promises() {
 				t.Run(promise.name, func(t *testing.T) { promise.test(t, f) })

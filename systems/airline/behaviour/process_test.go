@@ -71,10 +71,11 @@ func runtimes(t *testing.T) []runtime {
 	}
 }
 
-// eachRuntime runs a test for each runtime that is built.
+// eachRuntime runs a test for each runtime that is built, side by side: most of it is waiting.
 func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
 	for _, r := range runtimes(t) {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			if _, err := os.Stat(r.program); err != nil {
 				t.Skipf("the airline in %s is not built (make airline): %v", r.name, err)
 			}
@@ -253,6 +254,7 @@ func TestAirlines(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		for name, units := range architectures() {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				Suite(t, func(t *testing.T, settings map[string]string) *Airline { return startProcesses(t, r, units, settings) })
 			})
 		}
