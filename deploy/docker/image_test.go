@@ -1,0 +1,64 @@
+package docker
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestAnImageOfTheUsers runs as a container of its own, at the port that it always has; one that
+// Docker does not have is refused.
+func TestAnImageOfTheUsers(t *testing.T) {
+	dockertest.Start(t)
+	program := deploytest.Program(t)
+	const image = "cleave-users-test:1"
+	boxed := lab.UnitSpec{Name: "boxed", Role: "system", Foreign: true, Image: image, Listens: true, Port: 80, Args: []string{"shelf", "{dir}"},
+		Files: map[string][]byte{"goods": []byte("at port {port}")}}
+	var said []byte
+	boxed.Ready = func(_ context.Context, address string) error {
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = connection.Close() }()
+		said, err = io.ReadAll(connection)
+		return err
+	}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}, boxed}}
+	d := newDeployer(t, Bridge, program)
+	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
+		t.Fatalf("Preflight without the image: %v", err)
+	}
+	dockertest.Image(t, image, program)
+	t.Run("in the network of this host", func(t *testing.T) {
+		if err := newDeployer(t, Host, program).Preflight(layout); err == nil || !strings.Contains(err.Error(), "port 80 of all addresses") {
+			t.Errorf("Preflight: %v", err)
+		}
+	})
+	if err := d.Preflight(layout); err != nil {
+		t.Fatal(err)
+	}
+	running, err := d.Deploy(t.Context(), layout, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := running.Endpoint("boxed")
+	if err != nil || !strings.HasSuffix(endpoint.Dial, ":80") || strings.HasPrefix(endpoint.Dial, "127.") {
+		t.Errorf("endpoint %+v, %v, want port 80 of an address of its own", endpoint, err)
+	}
+	if string(said) != "at port 80, may write" {
+		t.Errorf("it says %q", said)
+	}
+	if unit := running.Units()[1]; unit.Name != "boxed" || unit.Span != lab.SpanContainer || unit.PID == 0 {
+		t.Errorf("unit %+v", unit)
+	}
+	if err := running.Stop(); err != nil {
+		t.Error(err)
+	}
+}
