@@ -39,6 +39,9 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 	there := deploytest.Front()
 	there.Units[1].Node = node
 	second := deploy(there)
+	if _, err := second.Await(t.Context(), lab.EventReady); err != nil { // the front has had its first caller
+		t.Fatal(err)
+	}
 	if _, err := second.Harm(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill, Heal: 400}); err != nil {
 		t.Fatal(err)
 	}
