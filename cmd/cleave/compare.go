@@ -182,7 +182,7 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 		v.Architecture = "command"
 	}
 	if v.Summary == "" {
-		v.Summary = strings.TrimSpace(strings.Join(append([]string{d.Image}, append(slices.Clone(d.Command), d.URL)...), " "))
+		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")
 	}
 	return v
 }

@@ -127,16 +127,16 @@ func (t Trial) WriteEnvironment(spec lab.UnitSpec, control string) (path, token 
 // Command is what the container of a unit runs.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := supervise.Volume(t.Dir, spec), []string{ProgramInImage}
-	if spec.Image != "" {
-		command = nil
-	}
 	if !spec.Foreign {
 		for _, argument := range spec.Args {
 			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))
 		}
 		return command, nil
 	}
-	if spec.Program != "" {
+	switch {
+	case spec.Image != "":
+		command = nil // the image says what it is
+	case spec.Program != "":
 		var err error
 		if command[0], err = ProgramOf(spec); err != nil {
 			return nil, err

@@ -114,8 +114,7 @@ func isImage(spec lab.UnitSpec) bool { return spec.Image != "" }
 // checkImages refuses containers of images that the daemon does not have: none is pulled, since
 // what is measured should not change with what a registry has today.
 func (d *Deployer) checkImages(units []lab.UnitSpec) error {
-	units = slices.DeleteFunc(slices.Clone(units), func(spec lab.UnitSpec) bool { return !isImage(spec) })
-	if len(units) == 0 {
+	if !slices.ContainsFunc(units, isImage) {
 		return nil
 	}
 	client, err := engine.Open()
@@ -124,6 +123,9 @@ func (d *Deployer) checkImages(units []lab.UnitSpec) error {
 	}
 	var problems []error
 	for _, spec := range units {
+		if !isImage(spec) {
+			continue
+		}
 		has, err := client.HasImage(context.Background(), spec.Image)
 		switch {
 		case err != nil:

@@ -158,7 +158,7 @@ func (e *experiment) comparable(name string) bool {
 // comparisons compares every pair at every point in every metric. The
 // comparisons of one metric form a family for Holm's adjustment.
 func (e *experiment) comparisons() []lab.Comparison {
-	all, met := []lab.Comparison{}, map[meeting]bool{}
+	all := []lab.Comparison{}
 	for _, metric := range e.study.AllMetrics() {
 		var family []lab.Comparison
 		var ratios []stats.Ratio
@@ -168,7 +168,6 @@ func (e *experiment) comparisons() []lab.Comparison {
 				if c.n() == 0 {
 					continue
 				}
-				met[meeting{p, point.Name}] = true
 				family = append(family, e.comparison(metric, point, p, c))
 				ratios = append(ratios, c.ratio)
 			}
@@ -176,24 +175,24 @@ func (e *experiment) comparisons() []lab.Comparison {
 		e.adjust(family, ratios)
 		all = append(all, family...)
 	}
-	e.noteMissing(met)
+	e.noteMissing(all)
 	return all
-}
-
-// meeting is a pair at a point.
-type meeting struct {
-	pair
-	point string
 }
 
 // noteMissing says which variants should have met at a point and did not, in any metric: at some
 // points, such as searches, a metric means nothing.
-func (e *experiment) noteMissing(met map[meeting]bool) {
+func (e *experiment) noteMissing(all []lab.Comparison) {
 	for _, p := range e.pairs() {
 		up, _ := e.study.Variant(p.variant)
 		down, _ := e.study.Variant(p.against)
 		for _, point := range e.study.Points {
-			if !met[meeting{p, point.Name}] && up.RunsAt(point.Name) && down.RunsAt(point.Name) {
+			if !up.RunsAt(point.Name) || !down.RunsAt(point.Name) {
+				continue
+			}
+			met := slices.ContainsFunc(all, func(c lab.Comparison) bool {
+				return c.Variant == p.variant && c.Baseline == p.against && c.Point.Name == point.Name
+			})
+			if !met {
 				e.note("%s and %s have no block in common at %s: no comparison there.", p.variant, p.against, point.Name)
 			}
 		}

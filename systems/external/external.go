@@ -113,15 +113,12 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	switch {
 	case x.Compose != nil:
 		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores}}
-	case x.Image != "":
-		unit, err := s.image(x, environment)
-		if err != nil {
-			return lab.Layout{}, err
+	case x.Image != "" || len(x.Command) > 0:
+		started := s.command
+		if x.Image != "" {
+			started = s.image
 		}
-		layout.Units = []lab.UnitSpec{unit}
-		job.Unit, job.Target = RoleSystem, strings.ReplaceAll(x.URL, portMark, "80")
-	case len(x.Command) > 0:
-		unit, err := s.command(x, environment)
+		unit, err := started(x, environment)
 		if err != nil {
 			return lab.Layout{}, err
 		}
@@ -187,8 +184,8 @@ func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 
 // image is the unit of a system that is a container of an image.
 func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
-	if !imagePattern.MatchString(x.Image) { // it may come from a plan that somebody else wrote
-		return lab.UnitSpec{}, fmt.Errorf("image is %q, expected a name such as nginx:1.27", x.Image)
+	if err := checkImage(x.Image); err != nil { // it may come from a plan that somebody else wrote
+		return lab.UnitSpec{}, err
 	}
 	told, err := s.arguments(x.Command)
 	return lab.UnitSpec{

@@ -44,7 +44,8 @@ const (
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // imagePattern is what images may be called: their names go into paths of Docker's interface.
-var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
+var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
+	`(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
 
 // maxPort is the highest port.
 const maxPort = 65535
@@ -217,8 +218,10 @@ func (d *Definition) complete() (mistakes []error) {
 	case d.Image != "" && len(d.Reset) > 0:
 		mistake("reset is a program of this host, and a container begins afresh in every trial: leave it out")
 	}
-	if d.Image != "" && !imagePattern.MatchString(d.Image) {
-		mistake("image is %q, expected a name such as nginx:1.27 or host/path@sha256:...", d.Image)
+	if d.Image != "" {
+		if err := checkImage(d.Image); err != nil {
+			mistakes = append(mistakes, err)
+		}
 	}
 	if d.URL == "" {
 		mistake("url is missing: where is the system to be found? (Cleave chooses a port when the command has %s)", portMark)
@@ -245,6 +248,13 @@ func (d *Definition) complete() (mistakes []error) {
 		mistake("ready.path is %q, expected a path such as /health", d.Ready.Path)
 	}
 	return mistakes
+}
+
+func checkImage(name string) error {
+	if !imagePattern.MatchString(name) {
+		return fmt.Errorf("image is %q, expected a name such as host/path@sha256:... or nginx:1.27", name)
+	}
+	return nil
 }
 
 func checkURL(text string) error {
