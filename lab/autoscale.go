@@ -85,6 +85,8 @@ func (v Variant) checkAutoscale(l Layout) error {
 			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before there are more of it: put something in front that does so for each call, such as nginx", name))
 		case at >= 0 && l.Units[at].Foreign:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is no program of Cleave's, whose replicas could be asked for their reports: give it a number of replicas", name))
+		case at >= 0 && l.Units[at].Reached != ReachUsual:
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, and replicas that come have one for all", name, l.Units[at].Reached))
 		case at >= 0 && l.Units[at].Limits.CPU <= 0:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a share: give it one under limits", name))
 		}

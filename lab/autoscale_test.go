@@ -39,6 +39,7 @@ func TestWhatCannotBeScaledIsRefused(t *testing.T) {
 		"of too many":   {Variant{Autoscale: map[string]Autoscale{"milk": {21, 0.5}}, Limits: limits}, "use 1 to 20"},
 		"of all it has": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 1.5}}, Limits: limits}, "above 0 and up to 1"},
 		"and a number":  {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}}, Replicas: map[string]int{"milk": 2}, Limits: limits}, "choose one"},
+		"called itself": {Variant{Autoscale: map[string]Autoscale{"bread": {3, 0.5}}, Limits: limits}, "shall be called at its direct address"},
 	} {
 		if _, err := c.v.Scale(street()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)

@@ -106,6 +106,20 @@ type Endpoint struct {
 	Bind, Dial string
 }
 
+// Reach is at which of its addresses a unit is called by its peers.
+type Reach string
+
+const (
+	// ReachUsual is the one that the deployment gives to peers: it stays when the unit is
+	// started again.
+	ReachUsual Reach = ""
+	// ReachDirect is the unit's own, with nothing of the platform before it. Where another
+	// one is usual, the unit may have another address when it is started again.
+	ReachDirect Reach = "direct"
+	// ReachPublished is a port of the unit's node, from where the platform leads to the unit.
+	ReachPublished Reach = "published"
+)
+
 // Deployment is a running layout. Its methods may be called from several
 // goroutines. A unit that ends before Stop is a failure of the trial.
 type Deployment interface {

@@ -13,7 +13,7 @@ func street() Layout {
 		Units: []UnitSpec{
 			{Name: "proxy", Foreign: true, Peers: []string{"front"}, Files: map[string][]byte{"conf": []byte("a {\n  server {address:front};\n}\n")}},
 			{Name: "front", Role: "front", Scalable: true, Peers: []string{"bread", "milk"}, Env: []string{"MILK={address:milk}"}},
-			{Name: "bread", Role: "bread", Scalable: true},
+			{Name: "bread", Role: "bread", Scalable: true, Reached: ReachDirect},
 			{Name: "milk", Role: "milk", Scalable: true},
 			{Name: "till", Role: "till"},
 			{Name: "generator", Role: RoleGenerator, Peers: []string{"proxy"}},

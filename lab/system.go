@@ -285,6 +285,9 @@ type UnitSpec struct {
 	Env []string
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
+	// Reached is at which of its addresses its peers call the unit. Where it is not the usual
+	// one, the unit starts before those that name no such address. Servers have the usual one.
+	Reached Reach
 	// Ports are the names of further ports that a foreign unit listens on: {port:NAME} in its
 	// Args, Env and Files.
 	Ports []string

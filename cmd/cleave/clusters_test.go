@@ -64,7 +64,7 @@ func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "http-nodes", "grpc-unix", "counted whatever else the host did"} {
+	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "http-pod-across", "http-swarm-published", "http-nodes", "grpc-unix", "counted whatever else the host did"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

@@ -39,6 +39,8 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 		return refuse("has folders of this host, which the nodes of %s do not have", e.Name)
 	case len(spec.Mounts) > 0:
 		return refuse("works with the folders %v of this host, which the nodes of %s do not have", spec.Mounts, e.Name)
+	case spec.Reached == lab.ReachPublished:
+		return refuse("shall be called at a port of its node, and those of %s are not ours to take", e.Name)
 	case len(spec.Cores) > 0:
 		return refuse("asks for the processors %v, and %s", spec.Cores, e.Cores)
 	case len(spec.Faults) > 0:

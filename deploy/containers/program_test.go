@@ -83,3 +83,12 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		}
 	}
 }
+
+// TestPortsOfTheUsersNodesAreNotTaken: others have them.
+func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
+	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{Name: "one", Reached: lab.ReachPublished}, nil)
+	var incapable *lab.Incapable
+	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "one shall be called at a port of its node") {
+		t.Error(err)
+	}
+}

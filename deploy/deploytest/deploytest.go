@@ -52,6 +52,8 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	}{
 		{"from start to reports", fromStartToReports},
 		{"replicas", replicas},
+		{"called at its own address", reachedDirectly},
+		{"called at a port of its node", reachedByItsNode},
 		{"usage", usage},
 		{"platform", platform},
 		{"a unit that gives up", unitThatGivesUp},
@@ -80,10 +82,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a server that never answers", serverThatNeverAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "trial")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			dir := Folder(t)
 			c.test(t, suite{deployer, dir})
 			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the trial's folder is still there: %v", err)

@@ -154,6 +154,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder+":ro")
 	}
 	d.place(&made, spec)
+	d.publish(&made, spec)
 	limit(&made.HostConfig, spec.Limits)
 	if spec.Server != nil {
 		uid, gid := containers.ServerUser()

@@ -7,6 +7,10 @@
 // Units on nodes (docker-host) share the network of their node, which has an address of
 // its own in a bridge network, as containers in the host network of several hosts do.
 //
+// A unit on a bridge whose peers shall call it at a port of its node is called at a port of the
+// bridge's own address, which is this host's. What leads from there to the container is the
+// daemon's choice: for callers on the bridge its docker-proxy, or the kernel where it has none.
+//
 // Everything that it makes carries the label cleave.run; addresses lie in 198.18.0.0/16,
 // a range for benchmarks that nobody routes (RFC 2544). What a killed conductor leaves
 // behind, package leftovers finds by that label; units notice it themselves and end.
@@ -104,7 +108,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"), checkCount(len(nodes)))
 	}
 	if d.network == Host {
-		problems = append(problems, checkNodes(placed))
+		problems = append(problems, checkNodes(placed), supervise.NoPublished(placed))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if d.network == Bridge && spec.Node != "" {
@@ -184,6 +188,7 @@ type deployment struct {
 	images    map[string]string
 	network   string // name of the trial's own, or ""
 	host      string // address of this host, as containers see it
+	publishes bool   // whether peers call units at ports of this host
 	nodes     map[string]*node
 	memory    string // path of the file that is the units' memory, or ""
 	ports     *launch.Ports

@@ -127,10 +127,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	}
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "trial")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			dir := deploytest.Folder(t)
 			conductor := exec.Command(own, "conductor", string(network), program, dir, label(t), string(text))
 			out, err := conductor.StdoutPipe()
 			if err == nil {
@@ -179,10 +176,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 func TestNoSecretIsInADescription(t *testing.T) {
 	dockertest.Start(t)
 	d := newDeployer(t, Host, deploytest.Program(t))
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), waiting(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -274,10 +268,7 @@ func TestADaemonThatEnds(t *testing.T) {
 	}
 	program := deploytest.Program(t)
 	deployer := New(Host, process.New(program, []string{own, "janitor"}, nil, label(t)), program, label(t))
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	d, err := deployer.Deploy(t.Context(), waiting(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -323,10 +314,7 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 		l.Units = append(l.Units, lab.UnitSpec{Name: fmt.Sprint("more-", n), Role: "server", Args: []string{"serve"}, Listens: true})
 	}
 	for _, after := range []time.Duration{50, 200, 500, 900, 1500} {
-		dir := filepath.Join(t.TempDir(), "trial")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		dir := deploytest.Folder(t)
 		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
 		d, err := deployer.Deploy(ctx, l, dir)
 		cancel()
@@ -360,10 +348,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	if err := d.Preflight(layout); err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), layout, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	if err := checkNodes(specs); err != nil && d.deployer.network == Host { // with the servers, whom Preflight does not know
 		return err
 	}
+	d.publishes = slices.ContainsFunc(specs, isPublished)
 	if err := d.makeNodes(ctx, d.deployer.nodesOf(specs)); err != nil {
 		return err
 	}
@@ -62,12 +63,12 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	if d.ports, err = launch.ReservePorts(d.deployer.portsHere(specs)); err != nil {
 		return err
 	}
-	here, next := 0, map[string]int{}
+	taken, next := 0, map[string]int{}
+	port := func() int { taken++; return d.ports.Numbers[taken-1] }
 	address := func(spec lab.UnitSpec) string {
 		node := d.deployer.nodeOf(spec)
 		if node == "" {
-			here++
-			return launch.Loopback(d.ports.Numbers[here-1])
+			return launch.Loopback(port())
 		}
 		next[node]++
 		return net.JoinHostPort(d.nodes[node].address, strconv.Itoa(firstPort+next[node]-1))
@@ -80,18 +81,24 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 				at = net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port))
 			}
 			d.endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
+			if isPublished(spec) {
+				d.endpoints[name] = lab.Endpoint{Bind: at, Dial: net.JoinHostPort(d.host, strconv.Itoa(port()))}
+			}
 		}
 	}
 	return nil
 }
 
-// portsHere is how many ports of this host the containers need: one for control, one for
-// each endpoint.
+// portsHere is how many ports of this host the containers need: in its network one for control
+// and one for each endpoint, elsewhere one for each endpoint that is published.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
-		if d.nodeOf(spec) == "" {
+		switch {
+		case d.nodeOf(spec) == "":
 			needed += 1 + len(spec.Endpoints())
+		case isPublished(spec):
+			needed += len(spec.Endpoints())
 		}
 	}
 	return needed
@@ -192,6 +199,22 @@ func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	}
 }
 
+func isPublished(spec lab.UnitSpec) bool { return spec.Reached == lab.ReachPublished }
+
+// publish has ports of this host lead to those of a container that its peers shall call there.
+func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
+	if !isPublished(spec) {
+		return
+	}
+	made.ExposedPorts, made.HostConfig.PortBindings = map[string]struct{}{}, map[string][]engine.PortBinding{}
+	for _, name := range spec.Endpoints() {
+		_, inside, _ := net.SplitHostPort(d.endpoints[name].Bind) // both are made by us
+		host, port, _ := net.SplitHostPort(d.endpoints[name].Dial)
+		made.ExposedPorts[inside+"/tcp"] = struct{}{}
+		made.HostConfig.PortBindings[inside+"/tcp"] = []engine.PortBinding{{HostIP: host, HostPort: port}}
+	}
+}
+
 // removeNetwork removes the nodes and their network, when no unit is left in it.
 func (d *deployment) removeNetwork() error {
 	ctx, cancel := context.WithTimeoutCause(d.watching, stuckPatience, fmt.Errorf("not removed after %v", stuckPatience))
@@ -209,7 +232,8 @@ func (d *deployment) removeNetwork() error {
 }
 
 // makeNetwork makes a bridge network of 256 addresses and returns what they begin
-// with: "198.18.7.". It does not lead out of this host.
+// with: "198.18.7.". It does not lead out of this host; where something in it is published,
+// Docker lets packets out, to which nobody can answer.
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails
@@ -217,7 +241,10 @@ func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error)
 	for n := range uint32(subnetsTried) {
 		prefix = fmt.Sprintf("198.18.%d.", (first.Sum32()+n)%256)
 		err = making(ctx, func(ctx context.Context) error {
-			return d.engine.MakeNetwork(ctx, d.network, prefix+"0/24", d.deployer.labels())
+			return d.engine.MakeNetwork(ctx, d.network, engine.Bridge{
+				Internal: !d.publishes, Options: map[string]string{engine.BridgeMasquerade: "false"},
+				Labels: d.deployer.labels(), IPAM: engine.Pools{Config: []engine.Pool{{Subnet: prefix + "0/24"}}},
+			})
 		})
 		if err == nil {
 			return prefix, nil

@@ -23,6 +23,8 @@ type Container struct {
 	WorkingDir string `json:",omitempty"`
 	Hostname   string `json:",omitempty"`
 	HostConfig HostConfig
+	// ExposedPorts are those that can be published: 80/tcp.
+	ExposedPorts map[string]struct{} `json:",omitempty"`
 	// NetworkingConfig has the addresses in networks that are not this host's.
 	NetworkingConfig NetworkingConfig
 }
@@ -40,8 +42,13 @@ type HostConfig struct {
 	Memory         int64    `json:",omitempty"` // bytes
 	MemorySwap     int64    `json:",omitempty"` // bytes, those of Memory included
 	CpusetCpus     string   `json:",omitempty"`
-	LogConfig      LogConfig
+	// PortBindings are ports of the host that lead to the container, by its own: 80/tcp.
+	PortBindings map[string][]PortBinding `json:",omitempty"`
+	LogConfig    LogConfig
 }
+
+// PortBinding is a port at an address of the host.
+type PortBinding struct{ HostIP, HostPort string }
 
 // LogConfig says what the daemon does with what a container writes. With "none" it is
 // there for who has attached, and nothing comes upon the disk.

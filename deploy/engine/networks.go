@@ -10,17 +10,38 @@ import (
 	"net/url"
 )
 
-// MakeNetwork makes a bridge network that does not lead out of this host.
-func (c *Client) MakeNetwork(ctx context.Context, name, subnet string, labels map[string]string) error {
-	type pool struct{ Subnet string }
-	var made struct {
-		Name, Driver             string
-		Internal, CheckDuplicate bool
-		Labels                   map[string]string
-		IPAM                     struct{ Config []pool }
-	}
-	made.Name, made.Driver, made.Internal, made.CheckDuplicate, made.Labels = name, "bridge", true, true, labels
-	made.IPAM.Config = []pool{{subnet}}
+// Bridge is what a bridge network is made of. The names are those of the Engine API.
+type Bridge struct {
+	// Internal networks do not lead out of this host, and nothing in them is published.
+	Internal bool
+	Options  map[string]string
+	Labels   map[string]string
+	IPAM     Pools
+}
+
+// Pools are the ranges that a network has its addresses from; none: the daemon chooses.
+type Pools struct{ Config []Pool }
+
+// Pool is one of them.
+type Pool struct{ Subnet string }
+
+// Options of bridge networks.
+const (
+	// BridgeName is what the host calls the bridge.
+	BridgeName = "com.docker.network.bridge.name"
+	// BridgeTalk is whether containers in the network reach each other.
+	BridgeTalk = "com.docker.network.bridge.enable_icc"
+	// BridgeMasquerade is whether packets that leave the network have the host's address.
+	BridgeMasquerade = "com.docker.network.bridge.enable_ip_masquerade"
+)
+
+// MakeNetwork makes a bridge network.
+func (c *Client) MakeNetwork(ctx context.Context, name string, bridge Bridge) error {
+	made := struct {
+		Name, Driver   string
+		CheckDuplicate bool
+		Bridge
+	}{name, "bridge", true, bridge}
 	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
 }
 

@@ -140,7 +140,7 @@ func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, kn
 	if err := p.find(state); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.control(ctx, state.Status.PodIP, s.token); err != nil {
+	if err := p.control(ctx, s.token); err != nil {
 		return lab.Arrived{}, err
 	}
 	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)), upPatience); err != nil {

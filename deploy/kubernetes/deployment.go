@@ -116,6 +116,20 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
+// reachDirectly has the peers of units that shall be called so call their pods themselves.
+func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
+	for _, spec := range specs {
+		if spec.Reached != lab.ReachDirect {
+			continue
+		}
+		for i, name := range spec.Endpoints() {
+			endpoint := d.endpoints[name]
+			endpoint.Dial = net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(firstPort+i))
+			d.endpoints[name] = endpoint
+		}
+	}
+}
+
 // shared is what the pods of the trial have in common.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}

@@ -10,8 +10,9 @@
 // units through the API server alone. What needs a node's own powers is refused there.
 //
 // A unit that listens is reached at the address of its service, by its peers and by this
-// host, and keeps that address when its pod ends and another one takes its place. Its
-// volume is a folder of its node, which is one of this host.
+// host, and keeps that address when its pod ends and another one takes its place; unless the
+// layout wants it to be reached at its pod's own. Its volume is a folder of its node,
+// which is one of this host.
 //
 // Entry points: New, Deployer.Deploy; FromEnvironment for a cluster of the user's.
 package kubernetes
@@ -103,7 +104,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods),
+		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods),
 		containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
@@ -192,6 +193,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		if err := running.startScaled(ctx, stage); err != nil {
 			return nil, err
 		}
+		running.reachDirectly(stage)
 		if err := running.awaitReady(ctx, stage); err != nil {
 			return nil, err
 		}

@@ -37,6 +37,7 @@ type pod struct {
 	deployment *deployment
 	prepares   bool   // it is a command that runs before the units
 	name       string // by which the cluster knows it; "" until it is made
+	address    string // its own
 	nodeName   string
 	node       *private.Node // of that name; nil: it is the user's
 	container  private.Container
@@ -68,7 +69,7 @@ func (p *pod) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not up after %v", patience))
 	defer cancel()
-	address, token, err := p.run(ctx)
+	token, err := p.run(ctx)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
 	}
@@ -76,13 +77,13 @@ func (p *pod) start(ctx context.Context) error {
 		go p.await()
 		return nil
 	}
-	return p.control(ctx, address, token)
+	return p.control(ctx, token)
 }
 
 // control connects to the unit in a pod that runs.
-func (p *pod) control(ctx context.Context, address, token string) error {
+func (p *pod) control(ctx context.Context, token string) error {
 	d := p.deployment
-	connection, err := p.dial(ctx, address, token)
+	connection, err := p.dial(ctx, token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
 	}
@@ -96,12 +97,12 @@ func (p *pod) control(ctx context.Context, address, token string) error {
 }
 
 // run makes the pod, waits until its program runs, or has run, and finds its process. It
-// returns the pod's address and the token of its unit.
-func (p *pod) run(ctx context.Context) (address, token string, err error) {
+// returns the token of its unit.
+func (p *pod) run(ctx context.Context) (token string, err error) {
 	d := p.deployment
 	made, token, err := p.description()
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	d.mu.Lock()
 	d.lives++
@@ -110,24 +111,25 @@ func (p *pod) run(ctx context.Context) (address, token string, err error) {
 	made.Metadata.Name = p.name
 	if d.deployer.users != nil {
 		if err := p.makeForeign(ctx, &made); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("pods"), made, nil); err != nil {
-		return "", "", p.advised(err)
+		return "", p.advised(err)
 	}
 	state, err := d.told.await(ctx, p.name, started)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return state.Status.PodIP, token, p.find(state)
+	return token, p.find(state)
 }
 
-// find notes which process of which node a pod is that runs, or has run, and follows its log.
+// find notes which process of which node a pod is that runs, or has run, with its address, and follows its log.
 func (p *pod) find(state api.Pod) error {
 	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // who follows accounts looks at any time
+	p.address = state.Status.PodIP
 	p.node, p.nodeName = d.cluster.Named(state.Spec.NodeName), state.Spec.NodeName
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
 	d.mu.Unlock()

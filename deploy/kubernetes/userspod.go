@@ -162,10 +162,10 @@ func (p *pod) advised(err error) error {
 }
 
 // dial connects to the pod's unit, as its conductor.
-func (p *pod) dial(ctx context.Context, address, token string) (net.Conn, error) {
+func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 	d := p.deployment
 	if d.deployer.users == nil {
-		return supervise.Dial(ctx, net.JoinHostPort(address, strconv.Itoa(controlPort)), token)
+		return supervise.Dial(ctx, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

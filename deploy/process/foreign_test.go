@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -176,10 +177,7 @@ func TestStopEndsDaemonsOfAForeignUnit(t *testing.T) {
 }
 
 func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	begun := filepath.Join(t.TempDir(), "begun")
 	deployer := deployer(t)
 	deployer.grace = 20 * time.Millisecond
@@ -276,10 +274,7 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 			if err := deployer(t).Preflight(l); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
 				t.Errorf("Preflight: %v, want it to say %q", err, test.says)
 			}
-			dir := filepath.Join(t.TempDir(), "trial")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			dir := deploytest.Folder(t)
 			if _, err := deployer(t).Deploy(t.Context(), l, dir); err == nil || !strings.Contains(err.Error(), "unit server") {
 				t.Errorf("Deploy: %v, want the unit named", err)
 			}
@@ -296,10 +291,7 @@ func TestATakenAddressFailsTheDeployment(t *testing.T) {
 	defer listener.Close()
 	l := withForeign(t, "sleep")
 	l.Units[1].Binds = []string{listener.Addr().String()}
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	_, err = deployer(t).Deploy(t.Context(), l, dir)
 	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()+", which another program has") {
 		t.Errorf("Deploy: %v, want the address named", err)
@@ -331,10 +323,7 @@ func TestAPreparationThatFailsIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := withForeign(t, "sleep")
 			l.Prepare = []lab.UnitSpec{test.command}
-			dir := filepath.Join(t.TempDir(), "trial")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			dir := deploytest.Folder(t)
 			_, err := deployer(t).Deploy(t.Context(), l, dir)
 			for _, want := range test.says {
 				if err == nil || !strings.Contains(err.Error(), want) {

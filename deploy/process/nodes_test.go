@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -148,10 +149,7 @@ func TestNodesEndWithTheirConductor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	conductor, units := startConductor(t, dir, string(text))
 	if len(linksOf(t, label(t))) == 0 {
 		t.Error("no link carries the label")

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -55,10 +55,7 @@ func layout(leadPart, workerPart string) lab.Layout {
 
 func deploy(t *testing.T, l lab.Layout) (lab.Deployment, string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	d, err := deployer(t).Deploy(t.Context(), l, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -207,10 +204,7 @@ func TestLogsKeepTheEndOfWhatAUnitWrote(t *testing.T) {
 }
 
 func TestDeployThatFailsLeavesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	d := deployer(t)
 	d.programs = "/nonexistent/cleave-unit"
 	_, err := d.Deploy(t.Context(), layout("lead", "worker"), dir)
@@ -221,10 +215,7 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 }
 
 func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	text, err := json.Marshal(layout("wait", "wait"))
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -200,10 +201,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 // TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9: a second life is
 // tied to the conductor as the first was.
 func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	l := withUnit("socket")
 	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // a socket's path may have 107 bytes
 	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]

@@ -138,10 +138,7 @@ func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir := deploytest.Folder(t)
 	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), buildAgent(t), dir}, h.Names...)...)
 	conductor.Stderr = os.Stderr
 	out, err := conductor.StdoutPipe()
@@ -164,10 +161,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	d := newDeployer(deploytest.Program(t), buildAgent(t), h.Names)
 	deploy := func() lab.Deployment {
 		t.Helper()
-		dir := filepath.Join(t.TempDir(), "trial")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		dir := deploytest.Folder(t)
 		running, err := d.Deploy(t.Context(), waiting(), dir)
 		if err != nil {
 			t.Fatal(err)

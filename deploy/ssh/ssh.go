@@ -115,6 +115,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 				service.Name, service.Kind))
 		}
 	}
+	problems = append(problems, supervise.NoPublished(units))
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
 		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads from no host to another: deploy them in another way"})
 	}

@@ -43,6 +43,18 @@ func OutOfMemory(spec lab.UnitSpec) string {
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
 
+// NoPublished refuses units that shall be called at ports of their nodes.
+func NoPublished(units []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Reached == lab.ReachPublished {
+			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s shall be called at a port that its node publishes, "+
+				"and units have their own here: deploy it with docker-bridge or a private swarm", spec.Name)})
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // NoImages refuses a unit that is a container of the user's image.
 func NoImages(spec lab.UnitSpec) error {
 	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: deploy it with docker-bridge or docker-host",

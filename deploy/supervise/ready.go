@@ -23,8 +23,9 @@ const (
 
 // Stages are the units but servers in the order of their start: each stage waits until the
 // one before has started, and what says so is ready. First come those that say when they are
-// ready, last foreign ones that call others: such programs look names up once, when they
-// start, and end where one is not known yet.
+// ready, and those whose address for their peers may be known only when they run; last foreign
+// ones that call others: such programs look names up once, when they start, and end where one
+// is not known yet.
 func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 	stages := make([][]lab.UnitSpec, 3)
 	for _, spec := range units {
@@ -32,7 +33,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 		switch {
 		case spec.Server != nil:
 			continue
-		case spec.Ready != nil:
+		case spec.Ready != nil || spec.Reached != lab.ReachUsual:
 			stage = 0
 		case spec.Foreign && len(spec.Peers) > 0:
 			stage = 2

@@ -13,7 +13,7 @@ func TestStagesOfTheStart(t *testing.T) {
 	ready := func(context.Context, string) error { return nil }
 	units := []lab.UnitSpec{
 		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front", Peers: []string{"app"}}, {Name: "burner", Foreign: true},
-		{Name: "app", Foreign: true, Ready: ready, Peers: []string{"database"}}, {Name: "database", Foreign: true, Server: &lab.Server{}},
+		{Name: "app", Foreign: true, Ready: ready, Peers: []string{"database"}}, {Name: "apart", Reached: lab.ReachDirect}, {Name: "database", Foreign: true, Server: &lab.Server{}},
 	}
 	var got [][]string
 	for _, stage := range Stages(units) {
@@ -23,7 +23,7 @@ func TestStagesOfTheStart(t *testing.T) {
 		}
 		got = append(got, names)
 	}
-	if want := [][]string{{"app"}, {"front", "burner"}, {"proxy"}}; !reflect.DeepEqual(got, want) {
+	if want := [][]string{{"app", "apart"}, {"front", "burner"}, {"proxy"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the stages are %q, want %q", got, want)
 	}
 	if stages := Stages(units[1:2]); len(stages) != 1 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
@@ -65,14 +64,11 @@ func (d *deployment) moveAll(ctx context.Context, ended []*service) error {
 
 // emptied proves by the daemon of a node that no unit of the trial runs there any more.
 func (d *deployment) emptied(ctx context.Context, n *private.Node, were []*service) (proof string, err error) {
-	things, err := n.Engine.List(ctx, leftovers.DockerLabel)
+	things, err := n.Units(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, thing := range things {
-		if thing.Kind != "container" || thing.Label == private.Stays {
-			continue
-		}
 		state, err := n.Engine.Inspect(ctx, thing.ID)
 		if err != nil {
 			return "", err

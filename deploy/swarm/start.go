@@ -20,11 +20,24 @@ func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) e
 		if err := d.startAll(ctx, stage); err != nil {
 			return err
 		}
+		d.reachPublished(stage)
 		if err := d.awaitReady(ctx, stage); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reachPublished has the peers of units that shall be called so call their nodes.
+func (d *deployment) reachPublished(specs []lab.UnitSpec) {
+	for _, spec := range specs {
+		if spec.Reached != lab.ReachPublished {
+			continue
+		}
+		for _, name := range spec.Endpoints() {
+			d.trial.Endpoints[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: d.dialOf(name)}
+		}
+	}
 }
 
 // startAll starts services side by side.

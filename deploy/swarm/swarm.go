@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
-	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -381,13 +380,9 @@ func (d *deployment) removeAll() error {
 // removeContainers removes those of a node. The swarm may be about to do the same.
 func (d *deployment) removeContainers(ctx context.Context, n *private.Node) error {
 	for {
-		things, err := n.Engine.List(ctx, leftovers.DockerLabel)
-		if err != nil {
+		things, err := n.Units(ctx)
+		if err != nil || len(things) == 0 {
 			return err
-		}
-		things = slices.DeleteFunc(things, func(t engine.Thing) bool { return t.Kind != "container" })
-		if len(things) == 0 {
-			return nil
 		}
 		for _, thing := range things {
 			_ = n.Engine.Remove(ctx, thing.ID) // looked at again

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,6 +165,45 @@ func TestSuite(t *testing.T) {
 		}
 		return things
 	})
+}
+
+// TestNodesStayInTheNetworkBetweenTrials: what keeps a node in the network of the units is not
+// removed with those of a trial, or two nodes could miss each other's in the next one.
+func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
+	d := deployer(t)
+	staying := func() map[string]string {
+		ids := map[string]string{}
+		for _, n := range d.cluster.Nodes {
+			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, thing := range things {
+				if thing.Kind == "container" && thing.Label == private.Stays {
+					ids[n.Name] = thing.ID
+				}
+			}
+		}
+		return ids
+	}
+	play := func() map[string]string {
+		dir := deploytest.Folder(t)
+		running, err := d.Deploy(t.Context(), waiting(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := running.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		return staying()
+	}
+	first := play()
+	if len(first) != private.Count {
+		t.Fatalf("%d of %d nodes are in the network after a trial: %v", len(first), private.Count, first)
+	}
+	if second := play(); !maps.Equal(first, second) {
+		t.Errorf("after a second trial other containers stay: %v, want %v", second, first)
+	}
 }
 
 // TestNothingIsLeftOfADeadConductor: the kernel ends the nodes, and what is in files and

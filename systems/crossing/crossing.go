@@ -30,6 +30,7 @@ const (
 	knobOver  = "over"
 	knobFront = "front"
 	knobNodes = "nodes"
+	knobReach = "reach"
 
 	tcp     = "tcp"
 	unix    = "unix"
@@ -39,6 +40,7 @@ const (
 	either  = "any"
 	one     = "one"
 	two     = "two"
+	usual   = "usual"
 )
 
 // The roles of units, which are their names, too.
@@ -83,12 +85,16 @@ var _ lab.System = System{}
 func (System) Describe() lab.SystemInfo {
 	over := lab.Knob{Name: knobOver, Summary: "what carries the bytes, where both units are on one host", Values: []string{tcp, unix}}
 	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
+	reach := lab.Knob{
+		Name: knobReach, Values: []string{usual, string(lab.ReachDirect), string(lab.ReachPublished)},
+		Summary: "at which address the callee is called: the one that its deployment gives to callers, its own, or a published port of its node",
+	}
 	front := lab.Knob{Name: knobFront, Summary: "what stands before the callee", Values: []string{none, haproxy, nginx}}
 	return lab.SystemInfo{
 		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: what the network between them costs",
 		Architectures: []lab.Architecture{
-			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept", Knobs: []lab.Knob{over, front, nodes}},
-			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, front, nodes}},
+			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept", Knobs: []lab.Knob{over, front, nodes, reach}},
+			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, front, nodes, reach}},
 		},
 		Parameters: []lab.Parameter{
 			{Name: callers, Summary: "callers at once", Min: 1, Max: 256},
@@ -101,8 +107,11 @@ func (System) Describe() lab.SystemInfo {
 // check refuses ways that no deployment has.
 func check(v lab.Variant) error {
 	cluster := v.Deployment == lab.Swarm || v.Deployment == lab.Kubernetes
-	over, front, nodes := settings(v)
+	over, front, nodes, reach := settings(v)
 	switch {
+	case reach != lab.ReachUsual && (over == unix || front != none):
+		return fmt.Errorf("%s=%s: only who calls the callee itself, over TCP, chooses its address: leave %s and %s",
+			knobReach, reach, knobOver, knobFront)
 	case over == unix && front != none:
 		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over, knobFront, front)
 	case over == unix && cluster:
@@ -118,14 +127,17 @@ func check(v lab.Variant) error {
 }
 
 // settings are the values of the knobs of a variant.
-func settings(v lab.Variant) (over, front, nodes string) {
-	or := func(knob, usual string) string {
+func settings(v lab.Variant) (over, front, nodes string, reach lab.Reach) {
+	or := func(knob, otherwise string) string {
 		if value, set := v.Knobs[knob]; set {
 			return value
 		}
-		return usual
+		return otherwise
 	}
-	return or(knobOver, tcp), or(knobFront, none), or(knobNodes, either)
+	if at := or(knobReach, usual); at != usual {
+		reach = lab.Reach(at)
+	}
+	return or(knobOver, tcp), or(knobFront, none), or(knobNodes, either), reach
 }
 
 // Nodes by the names that both kinds of clusters have. The first has the caller, as it does
@@ -134,7 +146,7 @@ const firstNode, secondNode = "node-1", "node-2"
 
 // Layout implements lab.System.
 func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
-	over, front, nodes := settings(v)
+	over, front, nodes, reach := settings(v)
 	count, each := level(p, callers), level(p, calls)
 	job := Job{Calls: each, Callers: count, GRPC: v.Architecture == GRPC, To: RoleCallee}
 	if front != none {
@@ -155,7 +167,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	}
 	caller, callee := &units[0], &units[1]
 	caller.Peers, caller.Uses = []string{job.To}, []lab.Use{{To: job.To, How: v.Architecture}}
-	callee.Listens, callee.Stage = true, 1
+	callee.Listens, callee.Stage, callee.Reached = true, 1, reach
 	if nodes != either {
 		caller.Node, callee.Node = firstNode, map[string]string{one: firstNode, two: secondNode}[nodes]
 	}

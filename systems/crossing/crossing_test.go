@@ -15,16 +15,20 @@ func at(callers, calls float64) lab.Point {
 
 func TestWaysThatCannotBe(t *testing.T) {
 	for knobs, c := range map[string]struct{ deployment, want string }{
-		"":                       {lab.Process, ""},
-		"over=unix":              {lab.DockerBridge, ""},
-		"nodes=two":              {lab.Swarm, ""},
-		"nodes=two front=nginx":  {lab.Kubernetes, ""},
-		"over=unix front=nginx":  {lab.Process, "what stands before the callee is called over TCP"},
-		"over=unix front=none":   {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
-		"nodes=one":              {lab.Process, ""},
-		"nodes=two over=tcp":     {lab.SSH, ""},
-		"nodes=two over=unix":    {lab.Process, "a Unix socket does not lead from one node to another"},
-		"nodes=two front=nginx ": {lab.DockerHost, "the deployment docker-host has no nodes"},
+		"":                         {lab.Process, ""},
+		"over=unix":                {lab.DockerBridge, ""},
+		"nodes=two":                {lab.Swarm, ""},
+		"nodes=two front=nginx":    {lab.Kubernetes, ""},
+		"over=unix front=nginx":    {lab.Process, "what stands before the callee is called over TCP"},
+		"over=unix front=none":     {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
+		"nodes=one":                {lab.Process, ""},
+		"nodes=two over=tcp":       {lab.SSH, ""},
+		"nodes=two over=unix":      {lab.Process, "a Unix socket does not lead from one node to another"},
+		"reach=direct":             {lab.Kubernetes, ""},
+		"reach=usual over=unix":    {lab.Process, ""},
+		"reach=direct over=unix":   {lab.Process, "reach=direct: only who calls the callee itself, over TCP, chooses its address"},
+		"reach=direct front=nginx": {lab.Kubernetes, "leave over and front"},
+		"nodes=two front=nginx ":   {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
 		v := lab.Variant{Architecture: HTTP, Deployment: c.deployment, Knobs: map[string]string{}}
 		for _, one := range strings.Fields(knobs) {
@@ -48,6 +52,8 @@ func TestLayouts(t *testing.T) {
 		"on one":    {map[string]string{"nodes": "one"}, "caller@node-1>callee callee@node-1"},
 		"on two":    {map[string]string{"nodes": "two", "front": "nginx"}, "caller@node-1>front callee@node-2 front@node-2>callee"},
 		"a proxy":   {map[string]string{"front": "haproxy"}, "caller>front callee front>callee"},
+		"published": {map[string]string{"reach": "published"}, "caller>callee callee!published"},
+		"its own":   {map[string]string{"nodes": "two", "reach": "direct"}, "caller@node-1>callee callee@node-2!direct"},
 		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
 	} {
 		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, at(3, 7), 1)
@@ -59,6 +65,9 @@ func TestLayouts(t *testing.T) {
 			says := u.Name
 			if u.Node != "" {
 				says += "@" + u.Node
+			}
+			if u.Reached != lab.ReachUsual {
+				says += "!" + string(u.Reached)
 			}
 			if u.Volume != "" {
 				says += "/" + u.Volume

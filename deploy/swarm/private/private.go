@@ -175,6 +175,9 @@ func (c *Cluster) Boot(ctx context.Context, n *Node) error {
 
 // form makes a swarm of the daemons, with the network of all units.
 func (c *Cluster) form(ctx context.Context) error {
+	if err := Each(ctx, c.Nodes, bridgeOut); err != nil {
+		return err
+	}
 	first := c.Nodes[0]
 	token, err := first.Engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address, Pool: c.Hosts.Range(4) + "0/22", Heartbeat: heartbeat})
 	if err != nil {
@@ -190,6 +193,15 @@ func (c *Cluster) form(ctx context.Context) error {
 		return err
 	}
 	return first.Engine.MakeOverlay(ctx, Overlay, nil)
+}
+
+// bridgeOut makes the network by which containers of a node reach what is not in theirs, as
+// Docker would, but for one thing: they reach ports that the node publishes of each other.
+func bridgeOut(ctx context.Context, n *Node) error {
+	const name = "docker_gwbridge"
+	return n.Engine.MakeNetwork(ctx, name, engine.Bridge{Options: map[string]string{
+		engine.BridgeName: name, engine.BridgeTalk: "true", engine.BridgeMasquerade: "true",
+	}})
 }
 
 // Stays is the label of containers that are the swarm's own, not a trial's.
@@ -218,6 +230,12 @@ func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]stri
 		}
 	}
 	return nil
+}
+
+// Units lists the containers of a trial on a node: all but the one that stays.
+func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
+	things, err := n.Engine.List(ctx, leftovers.DockerLabel)
+	return slices.DeleteFunc(things, func(t engine.Thing) bool { return t.Kind != "container" || t.Label == Stays }), err
 }
 
 // AwaitPeers waits until a node sees all others in the network of the units. Before that,

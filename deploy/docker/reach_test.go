@@ -1,0 +1,38 @@
+package docker
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestPublishedPortsAreCalled where the layout says so: at the bridge's own address, which is this
+// host's, and not at the container's. In the network of this host there is nothing to publish.
+func TestPublishedPortsAreCalled(t *testing.T) {
+	dockertest.Start(t)
+	l := deploytest.Front()
+	l.Units[1].Reached = lab.ReachPublished
+	program := deploytest.Program(t)
+	deploytest.Says(t, newDeployer(t, Host, program).Preflight(l), "unit front shall be called at a port that its node publishes")
+	made, err := newDeployer(t, Bridge, program).Deploy(t.Context(), l, deploytest.Folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := made.(*deployment)
+	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
+	host, port, _ := net.SplitHostPort(told)
+	bound := running.endpoints["front"].Bind
+	if host != running.host || !strings.HasSuffix(host, ".1") || strings.HasPrefix(bound, host+":") || strings.HasSuffix(bound, ":"+port) {
+		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", told, bound, running.host)
+	}
+	if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
+		t.Error(err)
+	}
+	if err := made.Stop(); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+}

@@ -1,0 +1,40 @@
+package kubernetes
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestPodsAreCalledThemselves where the layout says so: the caller is told no service's address.
+func TestPodsAreCalledThemselves(t *testing.T) {
+	d, _ := newDeployer(t)
+	for at, direct := range map[lab.Reach]bool{lab.ReachUsual: false, lab.ReachDirect: true} {
+		l := deploytest.Front()
+		l.Units[1].Reached = at
+		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := made.(*deployment)
+		var front api.Pod
+		err = d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours("pods", running.named("front").name), nil, &front)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := running.shared().Environment(l.Units[0])[lab.PeerVariable("front")]
+		if is := strings.HasPrefix(told, front.Status.PodIP+":"); is != direct || front.Status.PodIP == "" {
+			t.Errorf("reach %q: the lead calls the front at %s, whose pod has %s", at, told, front.Status.PodIP)
+		}
+		if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
+			t.Error(err)
+		}
+		if err := made.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	}
+}

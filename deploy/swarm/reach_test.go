@@ -1,0 +1,38 @@
+package swarm
+
+import (
+	"net"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestPublishedPortsAreCalled where the layout says so, from another node and from the same one,
+// which Docker would not let through by itself. As a rule callers are told a name.
+func TestPublishedPortsAreCalled(t *testing.T) {
+	d := deployer(t)
+	for _, c := range []struct {
+		at   lab.Reach
+		node string
+	}{{lab.ReachUsual, "node-2"}, {lab.ReachPublished, "node-2"}, {lab.ReachPublished, "node-1"}} {
+		l := deploytest.Front()
+		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
+		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := made.(*deployment)
+		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
+		want := map[bool]string{true: d.cluster.Named(c.node).Address, false: "front"}[c.at == lab.ReachPublished]
+		if host, _, _ := net.SplitHostPort(told); host != want {
+			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, told, want)
+		}
+		if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
+			t.Errorf("reach %q on %s: %v", c.at, c.node, err)
+		}
+		if err := made.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	}
+}
