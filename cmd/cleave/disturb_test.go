@@ -347,9 +347,9 @@ func takePort(t *testing.T) net.Listener {
 
 func TestATakenPortIsNamed(t *testing.T) {
 	listener := takePort(t)
-	for _, architecture := range []string{"http", "http-lean", "grpc"} {
+	for architecture, program := range map[string]string{"http": "big", "http-lean": "big", "grpc": "big-grpc"} {
 		const job = `{"neighbourhoods":1,"workers":2,"pings":3,"architecture":"%s","knobs":{"keepalive":"on"},"role":"core"}`
-		unit := exec.Command(filepath.Join(binaries, "unit", "big"), fmt.Sprintf(job, architecture))
+		unit := exec.Command(filepath.Join(binaries, "unit", program), fmt.Sprintf(job, architecture))
 		unit.Env = []string{"CLEAVE_ADDRESS=" + listener.Addr().String()}
 		said, err := unit.Output()
 		var exit *exec.ExitError

@@ -80,7 +80,16 @@ func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode job of unit %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: u.Role, Own: Name, Args: []string{string(data)}}, nil
+	return lab.UnitSpec{Name: name, Role: u.Role, Own: u.program(), Args: []string{string(data)}}, nil
+}
+
+// program is the unit program of ours. That of gRPC is one of its own: to link it makes a
+// program half as large again, and every start of it longer, whoever calls it or not.
+func (u UnitJob) program() string {
+	if u.Architecture == GRPC {
+		return Name + "-grpc"
+	}
+	return Name
 }
 
 // workerName pads the number so that names sort like numbers.

@@ -1,6 +1,8 @@
 package big
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -21,6 +23,29 @@ type Crew interface {
 	Dismiss() error
 	// Account is the lead unit's own account; the clock readings are in it.
 	Account(startNs, endNs int64) Account
+}
+
+// PlayUnit plays the part of the unit that has a job: the lead's with the crew that is made
+// for it, or a worker's.
+func PlayUnit(
+	channel *unit.Channel, argument string, newCrew func(UnitJob) (Crew, error), runWorker func(UnitJob) (Account, error),
+) error {
+	var job UnitJob
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	if job.Role == RoleWorker {
+		account, err := runWorker(job)
+		if err != nil {
+			return err
+		}
+		return channel.Report(account)
+	}
+	crew, err := newCrew(job)
+	if err != nil {
+		return err
+	}
+	return Lead(channel, crew)
 }
 
 // StopsAtOnce is how many workers are told to end at a time, where each answers. That one

@@ -1,13 +1,11 @@
 // Package bigunit is Big's part of the unit program: it joins a unit with the package of
-// its architecture.
+// its architecture. Package grpcservice, which is large, has a program of its own.
 package bigunit
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/big/grpcservice"
 	"github.com/cleave-lab/cleave/systems/big/httplean"
 	"github.com/cleave-lab/cleave/systems/big/httpservice"
 	"github.com/cleave-lab/cleave/systems/big/shm"
@@ -20,22 +18,7 @@ import (
 
 // Run plays the unit's part in the Big benchmark.
 func Run(channel *unit.Channel, argument string) error {
-	var job big.UnitJob
-	if err := json.Unmarshal([]byte(argument), &job); err != nil {
-		return fmt.Errorf("read job %q: %w", argument, err)
-	}
-	if job.Role == big.RoleWorker {
-		account, err := runWorker(job)
-		if err != nil {
-			return err
-		}
-		return channel.Report(account)
-	}
-	crew, err := crewOf(job)
-	if err != nil {
-		return err
-	}
-	return big.Lead(channel, crew)
+	return big.PlayUnit(channel, argument, crewOf, runWorker)
 }
 
 // crewOf joins the lead unit with its architecture.
@@ -53,8 +36,6 @@ func crewOf(job big.UnitJob) (big.Crew, error) {
 		return udsservice.NewCore(job)
 	case big.UDSPersistent:
 		return udspersistent.NewCore(job)
-	case big.GRPC:
-		return grpcservice.NewCore(job)
 	case big.SHM:
 		return shm.NewCore(job)
 	}
@@ -72,8 +53,6 @@ func runWorker(job big.UnitJob) (big.Account, error) {
 		return udsservice.RunWorker(job)
 	case big.UDSPersistent:
 		return udspersistent.RunWorker(job)
-	case big.GRPC:
-		return grpcservice.RunWorker(job)
 	case big.SHM:
 		return shm.RunWorker(job)
 	}
