@@ -14,8 +14,13 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// awaitEvery is the pause between two looks at a target that is not there yet.
-const awaitEvery = 20 * time.Millisecond
+const (
+	// awaitEvery is the pause between two looks at a target that is not there yet.
+	awaitEvery = 20 * time.Millisecond
+	// firstLook bounds the first look, and the one after a look that was cut off may take
+	// twice as long: a balancer that finds nobody behind it holds a request for a second.
+	firstLook = 100 * time.Millisecond
+)
 
 // Await waits until the target is there, at most for a time. With a path, a GET
 // of it has to be answered with a status below 400; without, a connection is
@@ -24,13 +29,17 @@ func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) err
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var missing error
-	for {
-		err := t.look(until, path)
+	for patience := firstLook; ; {
+		err := t.look(until, path, patience)
 		if err == nil {
 			return nil
 		}
-		if missing == nil || until.Err() == nil { // a look that was cut off says less than the one before
+		cut := errors.Is(err, context.DeadlineExceeded)
+		if missing == nil || !cut { // a look that was cut off says less than the one before
 			missing = err
+		}
+		if cut {
+			patience *= 2
 		}
 		select {
 		case <-until.Done():
@@ -40,8 +49,10 @@ func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) err
 	}
 }
 
-// look looks once.
-func (t *Trial) look(ctx context.Context, path string) (err error) {
+// look looks once, for a time at most.
+func (t *Trial) look(ctx context.Context, path string, limit time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	if path == "" {
 		connection, err := t.dial(ctx)
 		if err != nil {

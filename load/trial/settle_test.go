@@ -47,6 +47,19 @@ func TestSettleWaitsForTheAnswer(t *testing.T) {
 	}
 }
 
+// TestAwaitAsksAgain where the first question is never answered.
+func TestAwaitAsksAgain(t *testing.T) {
+	var asked atomic.Int64
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			<-r.Context().Done()
+		}
+	})
+	if err := prepare(t, specFor(t, url)).Await(t.Context(), "/health", time.Minute); err != nil || asked.Load() != 2 {
+		t.Errorf("after %d questions: %v", asked.Load(), err)
+	}
+}
+
 // TestSettleWaitsForTheTarget: nobody listens; then the time is up.
 func TestSettleWaitsForTheTarget(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -58,20 +58,23 @@ func (u *unit) untilStopped(ctx context.Context) (context.Context, context.Cance
 
 // drain waits until the work of the unit is done: at the front until every order is
 // final, then until no event is on its way. Units of later stages are told to stop
-// only after that.
+// only after that: nothing comes to them any more, and one look at what they have is enough,
+// as it is at the front when all was found done after its last request.
 func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	left := func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) }
-	if StageOf(u.kind) == front {
-		left = (&look{unit: u, last: front}).left
+	if StageOf(u.kind) != front {
+		return u.await(limited, 1, func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) })
 	}
-	return u.await(limited, left)
+	quiet := u.quietLooks()
+	if u.requests.settledSince() {
+		quiet = 1
+	}
+	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
 }
 
-// await looks again and again until nothing is left for a while, or patience ends:
-// a message that another unit works on is in no queue that this one can see.
-func (u *unit) await(ctx context.Context, left func(context.Context) (bool, error)) error {
+// await looks again and again until nothing is left so often in a row, or patience ends.
+func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	failed := 0
 	for looks := 1; ; looks++ {
 		more, err := left(ctx)
@@ -87,14 +90,15 @@ func (u *unit) await(ctx context.Context, left func(context.Context) (bool, erro
 		if more || err != nil {
 			looks = 0
 		}
-		if looks == u.quietLooks() {
+		if looks == quiet {
 			return nil
 		}
 		u.pause(ctx)
 	}
 }
 
-// quietLooks is how often in a row nothing must be left.
+// quietLooks is how often in a row nothing must be left: a message that another unit works
+// on is in no queue that this one can see.
 func (u *unit) quietLooks() int {
 	if u.design.Coordination == architecture.Choreographed {
 		return 10

@@ -67,7 +67,7 @@ func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
 	for coordination, want := range map[architecture.Coordination]int{architecture.Orchestrated: 3, architecture.Choreographed: 12} {
 		synctest.Test(t, func(t *testing.T) {
 			u, looks, begun := &unit{design: architecture.Design{Coordination: coordination}}, 0, time.Now()
-			err := u.await(t.Context(), func(context.Context) (bool, error) {
+			err := u.await(t.Context(), u.quietLooks(), func(context.Context) (bool, error) {
 				looks++
 				if looks == 1 {
 					return false, errors.New("the connection is gone")
@@ -78,5 +78,37 @@ func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
 				t.Errorf("%s: %d looks in %v, %v; want %d, with a pause between two", coordination, looks, took, err, want)
 			}
 		})
+	}
+}
+
+// TestWhatCameAfterAllWasDone: a request since, or one in flight when it was looked, may have
+// left work.
+func TestWhatCameAfterAllWasDone(t *testing.T) {
+	var r requests
+	for _, step := range []struct {
+		what               string
+		begun, ended       int64 // more of them
+		found              bool  // all work is found done
+		idle, settledSince bool
+	}{
+		{"nothing has come", 0, 0, true, true, false},
+		{"one came and was answered", 1, 1, false, true, false},
+		{"its work is done", 0, 0, true, true, true},
+		{"another is in flight", 1, 0, true, false, false},
+		{"it was answered later", 0, 1, false, true, false},
+		{"and its work done", 0, 0, true, true, true},
+	} {
+		r.begun.Add(step.begun)
+		r.ended.Add(step.ended)
+		answered := r.answered()
+		if idle := answered == r.begun.Load(); idle != step.idle {
+			t.Errorf("%s: idle %v", step.what, idle)
+		}
+		if step.found {
+			r.settled.Store(answered)
+		}
+		if since := r.settledSince(); since != step.settledSince {
+			t.Errorf("%s: settled since %v, want %v", step.what, since, step.settledSince)
+		}
 	}
 }

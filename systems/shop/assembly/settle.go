@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ const SettledPath = "/settled"
 func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != SettledPath || r.Method != http.MethodGet {
+			u.requests.begun.Add(1)
+			defer u.requests.ended.Add(1)
 			public.ServeHTTP(w, r)
 			return
 		}
@@ -39,8 +42,9 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter) {
 			return
 		}
 	}
+	answered := u.requests.answered()
 	work := look{unit: u, last: views}
-	err := u.await(ctx, work.left)
+	err := u.await(ctx, u.quietLooks(), work.left)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -48,6 +52,27 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	u.requests.settled.Store(answered)
 	w.Header().Set("Server-Timing", fmt.Sprintf("settle;dur=%.3f", 1e3*work.final.Sub(asked).Seconds()))
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// requests counts those of the public interface that have come to a unit.
+type requests struct {
+	begun, ended atomic.Int64
+	settled      atomic.Int64 // what answered said before all work was last found done
+}
+
+// answered is how many have come, or 0 while one of them is in flight.
+func (r *requests) answered() int64 {
+	came := r.begun.Load()
+	if r.ended.Load() != came {
+		return 0
+	}
+	return came
+}
+
+// settledSince reports whether all work was found done, and none has come since.
+func (r *requests) settledSince() bool {
+	return r.settled.Load() > 0 && r.settled.Load() == r.begun.Load()
 }

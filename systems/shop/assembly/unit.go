@@ -140,6 +140,7 @@ type unit struct {
 	around   Surroundings
 	spans    *spans.Provider // nil where no orders are traced
 
+	requests    requests
 	lookers     lookers
 	observed    *observation.Log // nil where the unit has nothing to note
 	callBytes   atomic.Int64
