@@ -160,7 +160,7 @@ bench-shop: build ## compare the shop's architectures and bindings with what set
 	go run ./systems/shop/bench -out results/bench/shop.json
 
 .PHONY: bench-deploy
-bench-deploy: ## measure how long units take to be ready, and what metering many costs (a minute; Docker's daemon for containers)
+bench-deploy: ## measure how long units take from nothing until ready, and until gone, and what metering fifty costs (six minutes; Docker's daemon for containers, root and make kubernetes for clusters)
 	go run ./deploy/bench -out results/bench/deploy.json
 
 .PHONY: bench-stats

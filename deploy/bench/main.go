@@ -1,7 +1,8 @@
 // Command bench measures what deploying costs: the time from nothing until six units are
-// ready, and the time until they are gone, by each deployer that this host can do, in
+// ready, and from then until they are gone, by each deployer that this host can do, in
 // rounds in which every deployer has its turn; and the meter's share of one core for fifty
-// containers.
+// units. Nothing means that even the platform is not there: a swarm, a cluster and images
+// are made in every round, and end with it.
 //
 // Its units are those of package deploytest. It prints a table and writes the figures as
 // JSON to the file named by -out.
@@ -16,10 +17,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/docker"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
@@ -27,23 +27,32 @@ import (
 )
 
 const (
-	units      = 6
-	containers = 50
-	// window is how long fifty containers are metered: several rounds of sampling.
+	units = 6
+	many  = 50
+	// window is how long many units are metered: several rounds of sampling.
 	window = 20 * time.Second
 )
+
+// options are those of the command line.
+type options struct {
+	out, only string
+	rounds    int
+}
 
 func main() {
 	if play := trials.Part(os.Args[1:]); play != nil {
 		exitOn(play())
 		return
 	}
-	out := flag.String("out", "results/bench/deploy.json", "`file` for the figures as JSON")
-	rounds := flag.Int("rounds", 5, "rounds; the intervals need at least 2")
+	var o options
+	flag.StringVar(&o.out, "out", "results/bench/deploy.json", "`file` for the figures as JSON")
+	there := strings.Join(names(ways(nil, "", "")), ", ")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only deployers to measure, of "+there)
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	exitOn(bench(ctx, *rounds, *out))
+	exitOn(bench(ctx, o))
 }
 
 func exitOn(err error) {
@@ -53,7 +62,7 @@ func exitOn(err error) {
 	}
 }
 
-func bench(ctx context.Context, rounds int, out string) (err error) {
+func bench(ctx context.Context, o options) (err error) {
 	dir, err := os.MkdirTemp("", "cleave-bench-deploy-")
 	if err != nil {
 		return err
@@ -65,42 +74,22 @@ func bench(ctx context.Context, rounds int, out string) (err error) {
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the unit program: %w: %s", err, text)
 	}
-	deployers, end, err := deployers(program)
+	measured, err := toMeasure(program, dir, o.only)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	all, err := starts(ctx, deployers, dir, rounds)
+	all, err := starts(ctx, measured, dir, o.rounds)
 	if err != nil {
 		return err
 	}
-	if len(deployers) > 1 {
-		share, err := metering(ctx, deployers[1], dir)
+	for _, w := range measured {
+		share, err := metering(ctx, w, dir)
 		if err != nil {
-			return err
+			return fmt.Errorf("meter %d units of %s: %w", many, w.name, err)
 		}
-		all = append(all, share)
+		all = append(all, share...)
 	}
-	return figures.Publish(os.Stdout, out, all)
-}
-
-// deployers are the process deployer and, where this host has Docker, those of containers.
-func deployers(program string) (all []lab.Deployer, end func() error, err error) {
-	processes, err := trials.Deployer(program)
-	if err != nil {
-		return nil, nil, err
-	}
-	if missing := docker.Missing(); missing != nil {
-		fmt.Fprintln(os.Stderr, "processes only:", missing)
-		return []lab.Deployer{processes}, func() error { return nil }, nil
-	}
-	label, err := launch.Own()
-	if err != nil {
-		return nil, nil, err
-	}
-	host := docker.New(docker.Host, processes, program, label.String())
-	bridge := docker.New(docker.Bridge, processes, program, label.String())
-	return []lab.Deployer{processes, host, bridge}, func() error { return errors.Join(host.Close(), bridge.Close()) }, nil
+	return figures.Publish(os.Stdout, o.out, all)
 }
 
 // layout is a lead that is ready when it has called all others.
@@ -114,68 +103,77 @@ func layout(count int) lab.Layout {
 	return l
 }
 
-// deploy deploys a layout, has something done with it when it is ready, and stops it.
-func deploy(ctx context.Context, d lab.Deployer, l lab.Layout, dir string, ready func(lab.Deployment) error) (err error) {
-	if err := d.Preflight(l); err != nil {
-		return err
-	}
-	trial, err := os.MkdirTemp(dir, "trial-")
-	if err != nil {
-		return err
-	}
-	deployment, err := d.Deploy(ctx, l, trial)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, deployment.Stop()) }()
-	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
-		return err
-	}
-	return ready(deployment)
+// took is how long a layout took until it was ready, and from then until nothing of it was
+// left; cost tells what the former was made of.
+type took struct {
+	ready, gone time.Duration
+	cost        lab.PlatformCost
 }
 
-// took is how long a layout took until it was ready, and from then until it was gone.
-type took struct{ ready, gone time.Duration }
+func (t took) String() string {
+	said := fmt.Sprintf("ready after %.2f s, gone after %.2f s", t.ready.Seconds(), t.gone.Seconds())
+	if t.cost.MadeSeconds > 0 {
+		said += fmt.Sprintf("; the platform took %.2f s, images %.2f s, units %.2f s",
+			t.cost.MadeSeconds, t.cost.ImagesSeconds, t.cost.ReadySeconds)
+	}
+	return said
+}
+
+// start plays one round of a way.
+func start(ctx context.Context, w way, dir string) (t took, err error) {
+	begun := time.Now()
+	var ready time.Time
+	err = w.play(ctx, layout(units), dir, func(d lab.Deployment) error {
+		ready = time.Now()
+		if hosted, is := d.(lab.Hosted); is {
+			t.cost = hosted.Platform()
+		}
+		return nil
+	})
+	t.ready, t.gone = ready.Sub(begun), time.Since(ready)
+	return t, err
+}
 
 // starts measures how long six units take.
-func starts(ctx context.Context, deployers []lab.Deployer, dir string, rounds int) ([]figures.Figure, error) {
+func starts(ctx context.Context, measured []way, dir string, rounds int) ([]figures.Figure, error) {
 	var sides []figures.Side[took]
-	for _, d := range deployers {
+	for _, w := range measured {
 		sides = append(sides, figures.Side[took]{
-			Name: d.Name(),
-			Play: func(ctx context.Context, _ uint64) (took, error) {
-				begun := time.Now()
-				var ready time.Time
-				err := deploy(ctx, d, layout(units), dir, func(lab.Deployment) error { ready = time.Now(); return nil })
-				return took{ready.Sub(begun), time.Since(ready)}, err
-			},
-			Says: func(t took) string { return fmt.Sprintf("ready after %v, gone after %v", t.ready, t.gone) },
+			Name: w.name,
+			Play: func(ctx context.Context, _ uint64) (took, error) { return start(ctx, w, dir) },
+			Says: took.String,
 		})
 	}
-	measured, err := figures.Play(ctx, figures.Rounds{Count: rounds, Story: os.Stderr}, sides...)
+	played, err := figures.Play(ctx, figures.Rounds{Count: rounds, Story: os.Stderr}, sides...)
 	if err != nil {
 		return nil, err
 	}
 	var all []figures.Figure
-	for i, d := range deployers {
-		goal := figures.Goal{Must: 5, Stretch: 2}
-		if d.Name() == lab.Process {
-			goal = figures.Goal{Must: 1, Stretch: 0.2}
+	for i, w := range measured {
+		median := func(what string, seconds func(took) float64) figures.Figure {
+			return figures.Median(w.name+": "+what, "s", lab.LowerIsBetter, figures.Each(played[i], seconds))
 		}
-		ready := figures.Each(measured[i], func(t took) float64 { return t.ready.Seconds() })
-		gone := figures.Each(measured[i], func(t took) float64 { return t.gone.Seconds() })
-		all = append(all,
-			figures.Median(fmt.Sprintf("%s: %d units ready", d.Name(), units), "s", lab.LowerIsBetter, ready).To(goal),
-			figures.Median(fmt.Sprintf("%s: %d units gone", d.Name(), units), "s", lab.LowerIsBetter, gone))
+		platform := median("platform up", func(t took) float64 { return t.cost.MadeSeconds })
+		ready := median(fmt.Sprintf("%d units ready", units), func(t took) float64 { return t.ready.Seconds() })
+		gone := median(fmt.Sprintf("%d units gone", units), func(t took) float64 { return t.gone.Seconds() })
+		if platform.Value > 0 {
+			all = append(all, platform)
+		}
+		all = append(all, ready.To(w.ready), gone.To(figures.Goal{Must: 10, Stretch: 2}))
 	}
 	return all, nil
 }
 
-// metering measures what the meter takes for many containers.
-func metering(ctx context.Context, d lab.Deployer, dir string) (figures.Figure, error) {
+// metering measures what the meter takes for many units. Where this host has no room for
+// them it says so, and there is no figure.
+func metering(ctx context.Context, w way, dir string) ([]figures.Figure, error) {
+	if why := w.deployer(dir).Preflight(layout(many)); why != nil {
+		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", w.name, many, why)
+		return nil, nil
+	}
 	var metered lab.Metered
-	err := deploy(ctx, d, layout(containers), dir, func(deployment lab.Deployment) error {
-		fmt.Fprintf(os.Stderr, "  %d containers are metered for %v\n", containers, window)
+	err := w.play(ctx, layout(many), dir, func(deployment lab.Deployment) error {
+		fmt.Fprintf(os.Stderr, "  %s: %d units are metered for %v\n", w.name, many, window)
 		watching, err := meter.New().Watch(ctx, deployment.Units())
 		if err != nil {
 			return err
@@ -189,6 +187,7 @@ func metering(ctx context.Context, d lab.Deployer, dir string) (figures.Figure, 
 		metered, stopped = watching.Stop()
 		return errors.Join(err, stopped)
 	})
-	share := figures.Median(fmt.Sprintf("%d containers: meter's share of one core", containers), "1", lab.LowerIsBetter, []float64{metered.OwnShare})
-	return share.To(figures.Goal{Must: 0.01, Stretch: 0.005}), err
+	name := fmt.Sprintf("%s: %d units, meter's share of one core", w.name, many)
+	share := figures.Median(name, "1", lab.LowerIsBetter, []float64{metered.OwnShare})
+	return []figures.Figure{share.To(figures.Goal{Must: 0.01, Stretch: 0.005})}, err
 }

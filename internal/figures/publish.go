@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,12 @@ func (f Figure) cells() []string {
 	if unit == "" {
 		unit = f.Unit
 	}
-	number := func(value float64) string { return fmt.Sprintf("%.4g", value*factor) }
+	number := func(value float64) string {
+		if value *= factor; math.Abs(value) >= 1e4 {
+			return fmt.Sprintf("%.0f", value) // a goal that is far away, not in powers of ten
+		}
+		return fmt.Sprintf("%.4g", value)
+	}
 	sign := map[lab.Direction]string{lab.HigherIsBetter: ">= ", lab.LowerIsBetter: "<= "}[f.Better]
 	goal := func(value *float64) string {
 		if value == nil {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/deploy/docker"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/swarm"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// way is a way to deploy that is measured.
+type way struct {
+	name string
+	// ready is the goal of its units, from nothing.
+	ready figures.Goal
+	// deployer makes a new one, which has nothing yet. A cluster has its files in the folder.
+	deployer func(dir string) lab.Deployer
+}
+
+// ways are all that are measured. What is no container goes to processes; label marks what is
+// made.
+func ways(processes *process.Deployer, program, label string) []way {
+	inDocker := func(network docker.Network) func(string) lab.Deployer {
+		return func(string) lab.Deployer { return docker.New(network, processes, program, label) }
+	}
+	return []way{
+		{lab.Process, figures.Goal{Must: 1, Stretch: 0.2}, func(string) lab.Deployer { return processes }},
+		{lab.DockerHost, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Host)},
+		{lab.DockerBridge, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Bridge)},
+		{lab.Swarm, figures.Goal{Must: 15, Stretch: 8}, func(dir string) lab.Deployer {
+			return swarm.New(processes, program, label, filepath.Join(dir, lab.Swarm))
+		}},
+		{lab.Kubernetes, figures.Goal{Must: 30, Stretch: 15}, func(dir string) lab.Deployer {
+			return kubernetes.New(processes, program, filepath.Join(dir, lab.Kubernetes), label, nil)
+		}},
+	}
+}
+
+// toMeasure are the ways that were asked for and that this host can do; of the others it says
+// why not.
+func toMeasure(program, dir, only string) ([]way, error) {
+	processes, err := trials.Deployer(program)
+	if err != nil {
+		return nil, err
+	}
+	label, err := launch.Own()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(ways(processes, program, label.String()), only)
+	if err != nil {
+		return nil, err
+	}
+	measured := slices.DeleteFunc(chosen, func(w way) bool {
+		why := w.deployer(dir).Preflight(layout(units))
+		if why != nil {
+			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", w.name, why)
+		}
+		return why != nil
+	})
+	if len(measured) == 0 {
+		return nil, errors.New("nothing is left to measure on this host")
+	}
+	return measured, nil
+}
+
+// choose are those of the given names, separated by commas, or all.
+func choose(all []way, only string) ([]way, error) {
+	if only == "" {
+		return all, nil
+	}
+	var chosen []way
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(w way) bool { return w.name == name })
+		if i < 0 {
+			there := strings.Join(names(all), ", ")
+			return nil, fmt.Errorf("-only: there is no deployer %q; there are %s", name, there)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+func names(ways []way) []string {
+	var names []string
+	for _, w := range ways {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+// play has a new deployer deploy a layout, has something done with it when it is ready, and
+// ends all of it, with what the deployer keeps between trials.
+func (w way) play(
+	ctx context.Context, l lab.Layout, dir string, ready func(lab.Deployment) error,
+) (err error) {
+	d := w.deployer(dir)
+	if closer, keeps := d.(io.Closer); keeps {
+		defer func() { err = errors.Join(err, closer.Close()) }()
+	}
+	if err := d.Preflight(l); err != nil {
+		return err
+	}
+	trial, err := os.MkdirTemp(dir, "trial-")
+	if err != nil {
+		return err
+	}
+	deployment, err := d.Deploy(ctx, l, trial)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, deployment.Stop()) }()
+	if _, err := deployment.Await(ctx, lab.EventReady); err != nil {
+		return err
+	}
+	return ready(deployment)
+}
