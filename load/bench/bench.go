@@ -25,6 +25,7 @@ type plan struct {
 	searches int
 	probe    time.Duration // length of a load of a search
 	only     []string      // scenes; empty: all
+	among    []string      // names of tools; empty: all
 
 	scratch string
 	self    string
@@ -37,7 +38,8 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
-	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, open, precision, stall, memory, capacity")
+	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, open, precision, stall, loops, memory, capacity")
+	among := flags.String("tools", "", "these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
 	flags.DurationVar(&p.length, "length", 4*time.Second, "length of one load")
 	flags.DurationVar(&p.stall, "stall", 20*time.Second, "length of the load in which the target stalls for one second at three quarters")
@@ -53,6 +55,9 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	}
 	if *only != "" {
 		p.only = strings.Split(*only, ",")
+	}
+	if *among != "" {
+		p.among = strings.Split(*among, ",")
 	}
 	return out, nil
 }
@@ -97,6 +102,11 @@ func (p *plan) measure() ([]figures.Figure, error) {
 			}
 		}
 	}
+	if p.wants(sceneLoops) {
+		if err := p.loops(s); err != nil {
+			return nil, err
+		}
+	}
 	fmt.Fprintln(p.story, "memory and capacity")
 	if err := p.playAll(sceneMemory, 0, s); err != nil {
 		return nil, err
@@ -104,7 +114,7 @@ func (p *plan) measure() ([]figures.Figure, error) {
 	if p.wants(sceneCapacity) {
 		p.capacity(s)
 	}
-	return s.figures(p.stall), nil
+	return s.figures(p.stall)
 }
 
 // playAll gives every tool its turn in a scene.
@@ -184,7 +194,7 @@ func (p *plan) against(scene string, options, command []string, limit time.Durat
 	if err != nil {
 		return generated{}, served{}, err
 	}
-	run, runErr := generate(command, t.url, p.scratch, limit)
+	run, runErr := generate(generatorCore, command, t.url, p.scratch, limit)
 	count, err := t.stop()
 	if err := errors.Join(runErr, err); err != nil {
 		return run, count, err
@@ -198,7 +208,7 @@ func (p *plan) against(scene string, options, command []string, limit time.Durat
 // start starts what a scene is played against.
 func (p *plan) start(scene string, options []string) (*running, error) {
 	if _, ok := servedByNginx(scene); ok {
-		return startNginx(scene, p.scratch)
+		return startNginx(scene, p.scratch, 1, targetCore)
 	}
 	return start(p.self, options)
 }

@@ -92,43 +92,52 @@ func goals() map[string]figures.Goal {
 		"h2c cpu, cleave by h2load": {Must: 1.5, Stretch: 1}, "h2 cpu, cleave by h2load": {Must: 1.5, Stretch: 1},
 		"features cpu, cleave by wrk": {Must: 2, Stretch: 1.3},
 		"memory peak, cleave":         {Must: 64, Stretch: 16}, "memory growth, cleave": {Must: 1, Stretch: 0.25},
+		"loops throughput, 2 by 1":      {Must: 1.8, Stretch: 1.95},
 		"capacity error, M/D/1, cleave": {Must: 0.05, Stretch: 0.02}, "capacity error, M/M/1, cleave": {Must: 0.05, Stretch: 0.02},
 	}
 }
 
-// figures summarizes the samples. All figures are medians with the least and the
-// greatest round; so are ratios, which are taken within rounds: one round, as a
-// quick look has it, has no interval (figures.Ratio). Of a load of
+// comparisons are the tools that a goal holds against a peer's, each with the figure of both.
+func comparisons() [][4]string {
+	return [][4]string{
+		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"https cpu", "cleave", "https cpu", "wrk"},
+		{"h2c cpu", "cleave", "h2c cpu", "h2load"}, {"h2 cpu", "cleave", "h2 cpu", "h2load"},
+		{"grpc cpu", "cleave", "grpc cpu", "ghz"}, {"features cpu", "cleave", "closed cpu", "wrk"},
+		{"open cpu", "cleave-grid", "open cpu", "wrk2"}, {"loops throughput", "2", "loops throughput", "1"},
+	}
+}
+
+// figures summarizes the samples. Figures are medians with the least and the greatest
+// round, comparisons ratios with their interval. Of a load of
 // some seconds with a stall of one second, 1 % is that share of the stall times
 // the length: the shortest wait among the longest 1 % is the rest of the second.
-func (s samples) figures(stalled time.Duration) []figures.Figure {
-	s.ratio("closed cpu", "cleave", "closed cpu", "wrk")
-	s.ratio("https cpu", "cleave", "https cpu", "wrk")
-	s.ratio("h2c cpu", "cleave", "h2c cpu", "h2load")
-	s.ratio("h2 cpu", "cleave", "h2 cpu", "h2load")
-	s.ratio("grpc cpu", "cleave", "grpc cpu", "ghz")
-	s.ratio("features cpu", "cleave", "closed cpu", "wrk")
-	s.ratio("open cpu", "cleave-grid", "open cpu", "wrk2")
+func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 	s.errors("stall p99", 1-0.01*stalled.Seconds())
 	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
 	var all []figures.Figure
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for _, tool := range slices.Sorted(maps.Keys(s[name])) {
-			f := figures.Median(name+", "+tool, unitOf(name, tool), lab.LowerIsBetter, s[name][tool])
-			if goal, known := goals()[f.Figure]; known {
-				f = f.To(goal)
-			}
-			all = append(all, f)
+			all = append(all, figures.Median(name+", "+tool, unitOf(name), betterOf(name), s[name][tool]))
 		}
 	}
-	return all
-}
-
-// ratio adds one tool by another, round by round.
-func (s samples) ratio(name, tool, baseName, base string) {
-	for i := range min(len(s[name][tool]), len(s[baseName][base])) {
-		s.add(name, tool+" by "+base, s[name][tool][i]/s[baseName][base][i])
+	for _, c := range comparisons() {
+		own, peer := s[c[0]][c[1]], s[c[2]][c[3]]
+		rounds := min(len(own), len(peer))
+		if rounds < 2 { // a quick look, which has no interval
+			continue
+		}
+		ratio, err := figures.Ratio(fmt.Sprintf("%s, %s by %s", c[0], c[1], c[3]), betterOf(c[0]), own[:rounds], peer[:rounds])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ratio)
 	}
+	for i, f := range all {
+		if goal, known := goals()[f.Figure]; known {
+			all[i] = f.To(goal)
+		}
+	}
+	return all, nil
 }
 
 // addStall adds the percentiles that our own tool reports of the load with a
@@ -149,11 +158,21 @@ func (s samples) errors(name string, truth float64) {
 	}
 }
 
+// betterOf is the direction of a figure.
+func betterOf(name string) lab.Direction {
+	if strings.HasSuffix(name, "throughput") {
+		return lab.HigherIsBetter
+	}
+	return lab.LowerIsBetter
+}
+
 // unitOf is the unit of a figure.
-func unitOf(name, tool string) string {
+func unitOf(name string) string {
 	switch {
-	case strings.Contains(tool, " by "), strings.Contains(name, "error"):
+	case strings.Contains(name, "error"):
 		return "ratio"
+	case strings.HasSuffix(name, "throughput"):
+		return "/s"
 	case strings.HasPrefix(name, "stall p"):
 		return "s"
 	case strings.HasPrefix(name, "memory"):

@@ -29,9 +29,15 @@ func favour() (restore func()) {
 	return func() { _ = set("0") } // it was permitted before
 }
 
-// pinned runs a program on one processor.
-func pinned(ctx context.Context, core string, command []string) *exec.Cmd {
-	return exec.CommandContext(ctx, "taskset", append([]string{"-c", core}, command...)...)
+// Processors of generator and target.
+const (
+	generatorCore = "0"
+	targetCore    = "1"
+)
+
+// pinned runs a program on some processors, as taskset lists them.
+func pinned(ctx context.Context, cores string, command []string) *exec.Cmd {
+	return exec.CommandContext(ctx, "taskset", append([]string{"-c", cores}, command...)...)
 }
 
 // running is a target at work.
@@ -42,9 +48,9 @@ type running struct {
 	counter string // of nginx: where it says how many requests it answered
 }
 
-// start starts a target on processor 1 and waits until it listens.
+// start starts a target and waits until it listens.
 func start(self string, options []string) (*running, error) {
-	command := pinned(context.Background(), "1", append([]string{self, "target"}, options...))
+	command := pinned(context.Background(), targetCore, append([]string{self, "target"}, options...))
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -119,8 +125,8 @@ func (c *capacity) because() string {
 // for the processor time and the precision of the generator it counts.
 const notAchieved = 4
 
-// generate runs a tool on processor 0. After a limit it is given up.
-func generate(command []string, url, scratch string, limit time.Duration) (generated, error) {
+// generate runs a tool on some processors. After a limit it is given up.
+func generate(cores string, command []string, url, scratch string, limit time.Duration) (generated, error) {
 	var g generated
 	own := filepath.Join(scratch, reportFile)
 	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta's targets
@@ -129,7 +135,7 @@ func generate(command []string, url, scratch string, limit time.Duration) (gener
 	words := replace(command, url, scratch)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	run := pinned(ctx, "0", words)
+	run := pinned(ctx, cores, words)
 	var text bytes.Buffer
 	run.Stdout, run.Stderr = &text, &text
 	if err := run.Start(); err != nil {

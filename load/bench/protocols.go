@@ -42,14 +42,14 @@ const (
 // servedByNginx are the scenes that need more than our own target speaks, with the
 // scheme of their URL.
 func servedByNginx(scene string) (scheme string, ok bool) {
-	scheme, ok = map[string]string{sceneHTTPS: "https", sceneH2C: "http", sceneH2: "https"}[scene]
+	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http", sceneH2: "https"}[scene]
 	return scheme, ok
 }
 
-// nginxText is the configuration: one process, which answers at once and keeps
+// nginxText is the configuration: one process or some workers, which answer at once and keep
 // connections. Its places are the ports of clear HTTP/1.1, of each scene, and
 // nothing is written down of requests.
-const nginxText = `daemon off; master_process off; pid nginx.pid; error_log stderr crit;
+const nginxText = `daemon off; %s; pid nginx.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {
   access_log off; keepalive_requests 1000000000; default_type application/json;
@@ -63,8 +63,8 @@ http {
 }
 `
 
-// startNginx starts nginx on processor 1 and waits until it listens.
-func startNginx(scene, scratch string) (*running, error) {
+// startNginx starts nginx with a worker for each of some processors and waits until it listens.
+func startNginx(scene, scratch string, workers int, cores string) (*running, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
 		if path, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
@@ -80,18 +80,22 @@ func startNginx(scene, scratch string) (*running, error) {
 	if err := writeCertificate(scratch); err != nil {
 		return nil, err
 	}
+	processes := "master_process off"
+	if workers > 1 {
+		processes = fmt.Sprintf("worker_processes %d", workers)
+	}
 	configuration := filepath.Join(scratch, "nginx.conf")
-	if err := os.WriteFile(configuration, fmt.Appendf(nil, nginxText, n[0], n[1], n[2], n[3]), 0o644); err != nil {
+	if err := os.WriteFile(configuration, fmt.Appendf(nil, nginxText, processes, n[0], n[1], n[2], n[3]), 0o644); err != nil {
 		return nil, err
 	}
 	ports.Close()
-	command := pinned(context.Background(), "1", []string{path, "-p", scratch, "-c", configuration})
+	command := pinned(context.Background(), cores, []string{path, "-p", scratch, "-c", configuration})
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
 	scheme, _ := servedByNginx(scene)
-	port := map[string]int{sceneHTTPS: n[1], sceneH2C: n[2], sceneH2: n[3]}[scene]
+	port := map[string]int{sceneLoops: n[0], sceneHTTPS: n[1], sceneH2C: n[2], sceneH2: n[3]}[scene]
 	t := &running{
 		command: command, url: fmt.Sprintf("%s://127.0.0.1:%d/", scheme, port),
 		counter: fmt.Sprintf("http://127.0.0.1:%d/count", n[0]),

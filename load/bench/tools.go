@@ -23,6 +23,7 @@ const (
 	sceneStall     = "stall"     // 5,000/s; the target stalls for a second at three quarters
 	sceneMemory    = "memory"    // 10,000/s over 1,000 connections
 	sceneCapacity  = "capacity"  // a search on a queue of known capacity
+	sceneLoops     = "loops"     // as closed, by one and by two threads of ours
 
 	sceneHTTPS = "https" // as closed, over TLS
 	sceneH2C   = "h2c"   // as fast as it goes over HTTP/2 in clear text, with streams
@@ -119,7 +120,7 @@ func (p *plan) gather() ([]tool, error) {
 		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")}, {"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		if !slices.ContainsFunc(scenes(), func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
+		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(), func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
 			continue
 		}
 		path, err := peer.find(p.scratch)
@@ -130,8 +131,11 @@ func (p *plan) gather() ([]tool, error) {
 		tools = append(tools, tool{peer.name, path, peer.args})
 	}
 	fmt.Fprintln(p.story, "jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
-	return tools, nil
+	return slices.DeleteFunc(tools, func(t tool) bool { return !p.takes(t.name) }), nil
 }
+
+// takes reports whether a tool is to have its turns.
+func (p *plan) takes(name string) bool { return len(p.among) == 0 || slices.Contains(p.among, name) }
 
 // cleave is our own command line. Waiting differs in open loops only.
 func cleave(pacing string) arguments {
