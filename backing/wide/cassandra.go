@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -20,7 +21,7 @@ const (
 	answerWithin = 10 * time.Second
 	// connectWithin bounds the making of a connection, whatever the context says.
 	connectWithin = 5 * time.Second
-	// lookAgain is how often a node that has gone is looked for.
+	// lookAgain is how often a node that has gone is looked for, where no requests come.
 	lookAgain = 250 * time.Millisecond
 )
 
@@ -63,7 +64,9 @@ func connectCassandra(ctx context.Context, address *url.URL, keyspace string, co
 	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) { return node[0].IP, port })
 	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
-	cluster.Timeout, cluster.ConnectTimeout, cluster.ReconnectInterval = answerWithin, connectWithin, lookAgain
+	cluster.Timeout, cluster.ConnectTimeout = answerWithin, connectWithin
+	only := &onlyNode{}
+	cluster.ConvictionPolicy, cluster.ReconnectInterval = only, 0
 	// The node gives times that only rise; those of several clients may not.
 	cluster.DefaultTimestamp = false
 	// Who is alone would wait for others whose request could share a system call.
@@ -72,8 +75,26 @@ func connectCassandra(ctx context.Context, address *url.URL, keyspace string, co
 	if err != nil {
 		return nil, fmt.Errorf("is Cassandra running, and are address, name and password right? %w", cassandraFailure(err))
 	}
+	only.session.Store(session)
 	return session, nil
 }
+
+// onlyNode keeps the node in use while it is away: there is no other to go to. The driver would
+// mark it as down and look for it, and can lose it so for good: who marks it as down removes the connections
+// of who has found it meanwhile, and a node that is up without connections is looked for no more.
+type onlyNode struct{ session atomic.Pointer[gocql.Session] }
+
+// AddFailure implements gocql.ConvictionPolicy. Every request without a connection has the driver
+// make one; in case none comes there is one of ours.
+func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
+	if session := n.session.Load(); session != nil {
+		time.AfterFunc(lookAgain, func() { _ = session.Query("SELECT key FROM system.local").Exec() }) // or the next failure tries again
+	}
+	return false
+}
+
+// Reset implements gocql.ConvictionPolicy.
+func (n *onlyNode) Reset(*gocql.HostInfo) {}
 
 // checkDurable refuses a server that may lose what it has acknowledged, unless the
 // address says that this is meant.

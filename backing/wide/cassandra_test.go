@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +25,106 @@ func TestCassandra(t *testing.T) {
 	t.Run("contract", func(t *testing.T) { contract(t, openerOf(t, instance.URL(), "people")) })
 	t.Run("wrong password", func(t *testing.T) { wrongPassword(t, instance) })
 	t.Run("pause", func(t *testing.T) { pause(t, instance) })
+	t.Run("comes and goes", func(t *testing.T) { comesAndGoes(t, instance) })
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
+}
+
+// comesAndGoes: a server that is away for moments, again and again, is found when it stays.
+func comesAndGoes(t *testing.T, instance *servers.Instance) {
+	address, err := url.Parse(instance.URL())
+	must(t, err)
+	gate := newGate(t, address.Host)
+	address.Host = gate.address
+	store := created(t, openerOf(t, address.String(), "people"), "gated")
+	ending := make(chan struct{})
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() {
+			for {
+				select {
+				case <-ending:
+					return
+				case <-time.After(time.Millisecond):
+					_, _ = store.Get(within(t), "gated", key(1)) // found or not
+				}
+			}
+		})
+	}
+	for range 100 {
+		gate.close()
+		time.Sleep(rand.N(150 * time.Millisecond))
+		gate.open(t)
+		time.Sleep(rand.N(60 * time.Millisecond))
+	}
+	close(ending)
+	users.Wait()
+	time.Sleep(3 * time.Second) // nobody asks meanwhile
+	must(t, store.Insert(within(t), "gated", key(1), []byte("a"), nil))
+}
+
+// gate leads to a server, or is closed to all but the one that came first and is there still: the
+// driver's own connection, by whose loss it would learn of everybody's.
+type gate struct {
+	address, server string
+	listener        net.Listener
+	accepting       sync.WaitGroup
+	passing         []*passage // of whoever accepts, or closes
+}
+
+// passage is a client's connection and the one to the server.
+type passage struct {
+	client, server net.Conn
+	ended          atomic.Bool
+}
+
+func newGate(t *testing.T, server string) *gate {
+	g := &gate{address: "127.0.0.1:0", server: server}
+	g.open(t)
+	return g
+}
+
+func (g *gate) open(t *testing.T) {
+	listener, err := net.Listen("tcp", g.address)
+	must(t, err)
+	g.listener, g.address = listener, listener.Addr().String()
+	t.Cleanup(func() { _ = listener.Close() })
+	g.accepting.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", g.server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			p := &passage{client: client, server: server}
+			g.passing = append(g.passing, p)
+			go p.carry(server, client)
+			go p.carry(client, server)
+		}
+	})
+}
+
+// carry passes on in one direction; the other one ends with it.
+func (p *passage) carry(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	p.end()
+}
+
+func (p *passage) end() {
+	p.ended.Store(true)
+	_, _ = p.client.Close(), p.server.Close()
+}
+
+func (g *gate) close() {
+	_ = g.listener.Close()
+	g.accepting.Wait()
+	g.passing = slices.DeleteFunc(g.passing, func(p *passage) bool { return p.ended.Load() })
+	for _, p := range g.passing[min(1, len(g.passing)):] {
+		p.end()
+	}
 }
 
 // kill: everything acknowledged is found, the same client goes on with
