@@ -7,17 +7,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Host tells what this machine is and how it fares. Use NewHost.
+// Host tells what this machine is and how it fares. Use NewHost. It observes one trial after another.
 type Host struct {
 	// version is what the linker was told; empty means unknown.
 	version string
 	// root is put before every path below /proc, /sys, /etc, /boot and /lib, so
 	// that tests can show other machines.
 	root string
+	// calibrated is the last calibration: seconds, and when.
+	calibrated struct {
+		seconds float64
+		at      time.Time
+	}
 }
 
 // NewHost returns this machine as seen by that version of Cleave, for example

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -177,6 +178,29 @@ func TestObservationOfThisHost(t *testing.T) {
 	if _, err := os.Stat("/proc/pressure/cpu"); err == nil && len(c.PressureShares) == 0 {
 		t.Errorf("no pressure although the kernel keeps it: %v", c.Unavailable)
 	}
+}
+
+// TestOneCalibrationForTwoTrials: where one begins at once when the other has ended.
+func TestOneCalibrationForTwoTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, before := NewHost(""), func(h *Host) float64 {
+			observation, err := h.Observe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return observation.End(0).CalibrationBefore
+		}
+		before(host)
+		host.calibrated.seconds = 42
+		if seconds := before(host); seconds != 42 {
+			t.Errorf("a trial right after another begins with a calibration of %v s, want that of the end of the other", seconds)
+		}
+		host.calibrated.seconds = 42
+		time.Sleep(calibrationHolds + 1)
+		if seconds := before(host); seconds == 42 {
+			t.Error("a trial long after another begins with the calibration of its end")
+		}
+	})
 }
 
 func TestObservationWithoutWindow(t *testing.T) {
