@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -158,6 +159,35 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 	}
 	if burner, idle := metered.Units[2].CPUSeconds, metered.Units[1].CPUSeconds; burner < 0.05 || idle > burner/2 {
 		t.Errorf("worker-002 used %v s, worker-001 %v s: want about 0.06 and 0", burner, idle)
+	}
+}
+
+// TestManyUnitsAreReadByTwoThreads: every one as itself, at the edges and in the middle, and what that
+// cost is known; one that has gone is named.
+func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
+	units := make([]*child, manyUnits+1)
+	for i := range units {
+		units[i] = startChild(t, fmt.Sprintf("worker-%03d", i), "worker")
+	}
+	written := map[int]int{0: 1 << 20, manyUnits/2 - 1: 2 << 20, manyUnits / 2: 3 << 20, manyUnits: 4 << 20}
+	metered := between(t, func() {
+		for i, amount := range written {
+			units[i].do(fmt.Sprintf("write %d", amount))
+		}
+	}, units...)
+	for i, unit := range metered.Units {
+		if got := unit.WrittenBytes; got < int64(written[i]) || got > int64(written[i])+1<<19 || unit.MeanMemoryBytes <= 0 {
+			t.Errorf("unit %d has written %d bytes and had %d of memory, want %d and some", i, got, unit.MeanMemoryBytes, written[i])
+		}
+	}
+	if metered.OwnCPUSeconds <= metered.OwnWindowCPUSeconds {
+		t.Errorf("the meter has used %v s, %v of them between the marks", metered.OwnCPUSeconds, metered.OwnWindowCPUSeconds)
+	}
+	metering := watch(t, units...)
+	units[manyUnits].leave()
+	_ = units[manyUnits].command.Wait()
+	if err := metering.Mark(); !errors.Is(err, os.ErrProcessDone) || !strings.Contains(err.Error(), units[manyUnits].unit.Name) {
+		t.Errorf("mark of a unit that has gone: %v", err)
 	}
 }
 

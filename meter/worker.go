@@ -3,6 +3,7 @@ package meter
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,8 @@ type worker struct {
 	started    time.Time
 	startedCPU []int64 // nanoseconds of each unit at Watch
 	startedOwn int64   // nanoseconds of this thread at Watch
-	ownTotal   int64   // nanoseconds of this thread, Watch to the end
+	ownTotal   int64   // nanoseconds of this thread and its helpers, Watch to the end
+	helped     int64   // nanoseconds of helpers at the marks
 	wait       time.Duration
 
 	marks   []mark // at most two
@@ -69,11 +71,42 @@ func (w *worker) close() {
 	}
 }
 
-// own reads this thread's CPU clock in nanoseconds. It cannot fail on Linux:
-// every thread has this clock.
+// own is what reading has cost so far, in nanoseconds: this thread's CPU clock and what its helpers
+// have used. The clock cannot fail on Linux: every thread has it.
 func (w *worker) own() int64 {
 	value, _ := w.scratch.clock(unix.CLOCK_THREAD_CPUTIME_ID)
-	return value
+	return value + w.helped
+}
+
+// manyUnits is from how many units on a mark is read by two threads: all wait for it then.
+const manyUnits = 32
+
+// each does something for all units, by their place in the order of Watch, and returns the first error.
+func (w *worker) each(do func(s *scratch, unit int) error) error {
+	count := len(w.probes)
+	through := func(s *scratch, from, to int) error {
+		for unit := from; unit < to; unit++ {
+			if err := do(s, unit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if count < manyUnits {
+		return through(w.scratch, 0, count)
+	}
+	helped := make(chan error)
+	go func() {
+		runtime.LockOSThread() // whose clock is read
+		defer runtime.UnlockOSThread()
+		helper := &worker{scratch: newScratch()}
+		before := helper.own()
+		err := through(helper.scratch, count/2, count)
+		w.helped += helper.own() - before
+		helped <- err
+	}()
+	err := through(w.scratch, 0, count/2)
+	return errors.Join(err, <-helped)
 }
 
 // begin notes where the series starts.
@@ -142,51 +175,47 @@ func (w *worker) readClocks(m *mark) error {
 
 // readAccounts reads everything else that is counted.
 func (w *worker) readAccounts(m *mark) error {
-	for i, p := range w.probes {
-		if err := p.accounts(w.scratch, &m.units[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.each(func(s *scratch, unit int) error { return w.probes[unit].accounts(s, &m.units[unit]) })
 }
 
 // sampleAll takes the sample that belongs to a mark, without regard to others
 // that wait, and sets the pause before the next round by what it cost.
 func (w *worker) sampleAll() error {
 	before := w.own()
-	if _, err := w.sample(true, func() bool { return false }); err != nil {
+	err := w.each(func(s *scratch, unit int) (err error) {
+		w.current[unit], err = w.probes[unit].memory(s)
 		return err
+	})
+	if err == nil {
+		err = w.keep(true)
 	}
 	w.wait = w.meter.pause(time.Duration(w.own() - before))
-	return nil
+	return err
 }
 
 // round takes a periodic sample. A unit that has gone spoils the round; the
 // next mark reports it.
 func (w *worker) round() {
 	before := w.own()
-	complete, err := w.sample(len(w.marks) > 0, w.interrupted)
-	if err == nil && complete {
+	for i, p := range w.probes {
+		if w.interrupted() {
+			return
+		}
+		var err error
+		if w.current[i], err = p.memory(w.scratch); err != nil {
+			return
+		}
+	}
+	if w.keep(len(w.marks) > 0) == nil {
 		w.wait = w.meter.pause(time.Duration(w.own() - before))
 	}
 }
 
-// sample reads the memory of all units and keeps it, unless giveUp says so
-// between two units; it reports whether the sample is complete. Counted samples
-// go into the mean and the peak.
-func (w *worker) sample(counted bool, giveUp func() bool) (bool, error) {
-	for i, p := range w.probes {
-		if giveUp() {
-			return false, nil
-		}
-		var err error
-		if w.current[i], err = p.memory(w.scratch); err != nil {
-			return false, err
-		}
-	}
+// keep makes a sample of the memory that was read. Counted samples go into the mean and the peak.
+func (w *worker) keep(counted bool) error {
 	cpu, err := w.cpu()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if counted {
 		w.memory.add(w.current, w.roleOf)
@@ -196,7 +225,7 @@ func (w *worker) sample(counted bool, giveUp func() bool) (bool, error) {
 		CPUSeconds:  time.Duration(sum(cpu) - sum(w.startedCPU)).Seconds(),
 		MemoryBytes: sum(w.current),
 	})
-	return true, nil
+	return nil
 }
 
 // result is the use between the marks.
