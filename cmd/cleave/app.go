@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/deploy/swarm"
 	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 	"github.com/cleave-lab/cleave/lab"
@@ -137,8 +138,10 @@ func programs() (own, units string, err error) {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
 	}
 	units = filepath.Join(filepath.Dir(own), "unit")
-	if _, err := os.Stat(units); err != nil {
-		return "", "", withCode(exitMissingPart, "the unit programs are not beside cleave (%s): build all with: make build", units)
+	for _, beside := range []string{units, hostAgent(own)} {
+		if _, err := os.Stat(beside); err != nil {
+			return "", "", withCode(exitMissingPart, "%s is not beside cleave: build all with: make build", beside)
+		}
 	}
 	return own, units, nil
 }
@@ -154,7 +157,8 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	processes := process.New(units, []string{own, janitorName}, []string{own, keeperName}, label)
+	keeps := hostAgent(own)
+	processes := process.New(units, []string{keeps, agent.JanitorCommand}, []string{keeps, agent.KeeperCommand}, label)
 	services, err := swarmDeployer(processes, units, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
@@ -162,7 +166,7 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label, users),
 		lab.Swarm:        services,
-		lab.SSH:          ssh.New(processes, units, hostAgent(own), label, hosts, meter.New()),
+		lab.SSH:          ssh.New(processes, units, keeps, label, hosts, meter.New()),
 	}, err
 }
 

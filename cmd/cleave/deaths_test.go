@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -32,7 +33,7 @@ design: {blocks: 1, max_repeats: 1, gates: {steal: 99%%, calibration: 99%%}}
 // keptOf lists the programs that keepers of a cleave have started, by what their command
 // lines contain.
 func keptOf(label, mark string) []int {
-	keepers := labelled(label, keeperName)
+	keepers := labelled(label, agent.KeeperCommand)
 	var found []int
 	for pid := range labelled(label, mark) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -109,7 +110,7 @@ func (e *experiment) killInLoad(label, mark, architecture string) {
 	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "async": `"unit":"orders"`}[architecture]
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
 	until(e.t, "the shop is ready", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
-	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "agent")); return n, n > 0 })
+	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
 	victims := keptOf(label, mark)
 	if len(victims) == 0 {
 		e.t.Fatalf("no process is called %q", mark)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -71,10 +72,10 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 		points := mountsIn(t, tmp)
 		return points, len(points) == 3 // itself, the databases and the documents
 	})
-	until(t, "the generator runs", func() (int, bool) { n := len(labelled(label, "agent")); return n, n > 0 })
+	until(t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
 	helpers := slices.DeleteFunc(descendants(t, e.Process.Pid), func(pid int) bool {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		return !strings.Contains(string(line), "\x00"+sweeperName+"\x00") && !strings.Contains(string(line), "\x00"+janitorName+"\x00")
+		return !strings.Contains(string(line), "\x00"+sweeperName+"\x00") && !strings.Contains(string(line), "\x00"+agent.JanitorCommand+"\x00")
 	})
 	if len(helpers) != 2 {
 		t.Fatalf("helpers %v, want a sweeper and a janitor", helpers)

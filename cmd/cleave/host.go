@@ -22,41 +22,10 @@ import (
 	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
-
-// janitorName is the hidden command under which the program cleans up after
-// itself; see package process.
-const janitorName = "janitor"
-
-// keeperName is the hidden command that keeps a foreign program; see package
-// process.
-const keeperName = "keeper"
-
-func keeperCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: keeperName + " GRACE PROGRAM [ARGUMENT]...", Hidden: true, Short: "run a foreign program and end all that it starts",
-		DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			kept, err := process.KeeperArguments(args)
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return process.Keep(os.Stdin, os.Stdout, kept)
-		},
-	}
-}
-
-func janitorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: janitorName + " DIR", Hidden: true, Short: "clean up after a trial when the conductor is done or gone",
-		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return process.Janitor(os.Stdin, args[0]) },
-	}
-}
 
 // sweeperName is the hidden command that removes what a conductor had; see package
 // leftovers.

@@ -26,7 +26,7 @@ func usersHosts() ([]string, error) {
 	return names, nil
 }
 
-// hostAgent is what runs on hosts: it lies beside this program.
+// hostAgent is what runs on hosts, and keeps units of this one: it lies beside this program.
 func hostAgent(own string) string { return filepath.Join(filepath.Dir(own), "host-agent") }
 
 // cleanHosts removes what conductors that are gone have left on the hosts that the user names.

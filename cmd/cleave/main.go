@@ -64,7 +64,7 @@ plots. Results go to standard output, the story to standard error.`,
 	app := app{in: in, out: out, story: story, secrets: secret.NewVault(os.LookupEnv)}
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
-		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), janitorCommand(), keeperCommand(), sweeperCommand(),
+		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), sweeperCommand(),
 		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.bottleneckCommand(), app.initCommand(), agentCommand(in, rawOut),
 	)
 	return root

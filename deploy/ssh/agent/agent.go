@@ -111,7 +111,7 @@ func (h *Host) settle(program string) error {
 	if err := errors.Join(os.Rename(program, settled), os.Remove(filepath.Dir(program))); err != nil {
 		return errors.Join(err, h.scratch.Release())
 	}
-	h.deployer = process.New("", []string{settled, janitorCommand}, []string{settled, keeperCommand}, own.String())
+	h.deployer = process.New("", []string{settled, JanitorCommand}, []string{settled, KeeperCommand}, own.String())
 	return nil
 }
 

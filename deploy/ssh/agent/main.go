@@ -10,13 +10,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The commands of the agent's program. Those that start others in this role are the agent
-// itself and, of ServeCommand and CleanCommand, the conductor.
+// The commands of the agent's program, which the agent itself and the conductor start. That has
+// units of its own host kept by it, too: a janitor for every trial and a keeper for every server have to be
+// small programs.
 const (
 	ServeCommand   = "serve"   // Serve; the program's own path follows
 	CleanCommand   = "clean"   // removes what dead agents have left here, and names it
-	janitorCommand = "janitor" // process.Janitor
-	keeperCommand  = "keeper"  // process.Keep
+	JanitorCommand = "janitor" // process.Janitor
+	KeeperCommand  = "keeper"  // process.Keep
 	sweeperCommand = "sweeper" // leftovers.Sweep
 )
 
@@ -27,11 +28,11 @@ func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error
 		return Serve(in, out, args[1], meter)
 	case command == CleanCommand && len(args) == 2:
 		return clean(out, args[1])
-	case command == janitorCommand && len(args) == 2:
+	case command == JanitorCommand && len(args) == 2:
 		return process.Janitor(in, args[1])
 	case command == sweeperCommand && len(args) == 2:
 		return leftovers.Sweep(in, args[1])
-	case command == keeperCommand:
+	case command == KeeperCommand:
 		kept, err := process.KeeperArguments(args[1:])
 		if err != nil {
 			return err
