@@ -206,7 +206,7 @@ func prefetchBounds(t *testing.T, f *fixture) {
 		return nil
 	})
 	awaitDepth(t, c, "views", Depth{Ready: 15, Unacked: 5})
-	for c.Counts().Delivered < 5 {
+	for end := time.Now().Add(time.Minute); c.Counts().Delivered < 5 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // the broker counts before the client does
 	}
 	if n := c.Counts().Delivered; n != 5 {

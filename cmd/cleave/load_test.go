@@ -180,17 +180,10 @@ func childrenOf(t *testing.T, pid int) []string {
 // awaitEnd waits until a process is gone, or only waits for its parent.
 func awaitEnd(t *testing.T, pid string) {
 	t.Helper()
-	for {
+	until(t, "process "+pid+" has ended", func() (struct{}, bool) {
 		status, err := os.ReadFile("/proc/" + pid + "/status")
-		if err != nil || strings.Contains(string(status), "State:\tZ") {
-			return
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("process %s still runs", pid)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return struct{}{}, err != nil || strings.Contains(string(status), "State:\tZ")
+	})
 }
 
 // TestLiveView draws two seconds: the second in place of the first.

@@ -57,12 +57,14 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"}, "spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
-		for known := false; !known; time.Sleep(20 * time.Millisecond) { // before that it holds nobody up
+		known, end := false, time.Now().Add(2*time.Minute)
+		for ; !known; time.Sleep(20 * time.Millisecond) { // before that it holds nobody up
 			var quota struct {
 				Status struct{ Hard map[string]string }
 			}
-			if err := f.API.Do(t.Context(), http.MethodGet, d.cluster.ours("resourcequotas", "small"), nil, &quota); err != nil {
-				t.Fatal(err)
+			err := f.API.Do(t.Context(), http.MethodGet, d.cluster.ours("resourcequotas", "small"), nil, &quota)
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("the quota is not known after two minutes: %v", err)
 			}
 			known = len(quota.Status.Hard) > 0
 		}

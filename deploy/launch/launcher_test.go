@@ -95,13 +95,15 @@ func onThreadThatEnds(t *testing.T, work func()) {
 func awaitThreadEnd(t *testing.T, id int) {
 	t.Helper()
 	task := fmt.Sprintf("/proc/self/task/%d", id)
-	for {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		_, err := os.Stat(task)
 		if errors.Is(err, os.ErrNotExist) {
 			return
 		}
 		must(t, err)
-		time.Sleep(time.Millisecond)
+		if time.Now().After(end) {
+			t.Fatalf("thread %d has not ended within a minute", id)
+		}
 	}
 }
 

@@ -235,7 +235,11 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
 	opened, err := openRoot(root)
 	must(t, err)
+	end := time.Now().Add(time.Minute)
 	for state := noLock; state != heldLock; time.Sleep(time.Millisecond) { // until the sweeper is at work
+		if time.Now().After(end) {
+			t.Fatal("the sweeper is not at work after a minute")
+		}
 		var lock *os.File
 		if state, lock = takeLock(opened, label); lock != nil {
 			must(t, lock.Close())

@@ -84,6 +84,16 @@ func (p *peer) hear(kind byte) said {
 	return said{}
 }
 
+// await waits until something is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute until %s", what)
+		}
+	}
+}
+
 // fields is a header block.
 func fields(pairs ...string) []byte {
 	var out bytes.Buffer
@@ -361,11 +371,11 @@ func TestAnEndIsTold(t *testing.T) {
 	one := ask(c, &first, "")
 	p.hear(frameHeaders)
 	two := ask(c, &second, "")
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
+	await(t, "the second request waits", func() bool {
 		c.mu.Lock()
-		waits = len(c.waiting) == 1
-		c.mu.Unlock()
-	}
+		defer c.mu.Unlock()
+		return len(c.waiting) == 1
+	})
 	if err := p.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -412,9 +422,7 @@ func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
 	p.hear(frameHeaders)
 	below.mute.Store(true)
 	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
-	for c.Usable() {
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the connection is of no use any more", func() bool { return !c.Usable() })
 	p.say(answer(1))
 	if err := <-ended; err != nil {
 		t.Errorf("error %v of an answer that came", err)

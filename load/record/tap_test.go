@@ -24,8 +24,10 @@ func TestTapHandsOnEverySample(t *testing.T) {
 		}
 		recorder.Close(time.Second)
 	}()
-	for len(tap.full) < batches {
-		time.Sleep(time.Millisecond)
+	for end := time.Now().Add(time.Minute); len(tap.full) < batches; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d batches are full after a minute", len(tap.full), batches)
+		}
 	}
 	next := time.Duration(0)
 	if err := tap.Each(func(s *Sample) error {

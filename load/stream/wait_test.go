@@ -80,8 +80,10 @@ func TestNapsEndInOrder(t *testing.T) {
 		places = append(places, p)
 		go l.sleep(p, time.Minute-time.Duration(i)*time.Second)
 	}
-	for len(l.naps()) < len(places) {
-		time.Sleep(time.Millisecond)
+	for end := time.Now().Add(time.Minute); len(l.naps()) < len(places); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d places sleep after a minute", len(l.naps()), len(places))
+		}
 	}
 	l.start = l.start.Add(-58 * time.Second) // three of them are over
 	if _, over := l.turn(); over || len(l.naps()) != 2 {

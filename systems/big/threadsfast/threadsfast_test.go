@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
@@ -209,8 +210,10 @@ func TestBench(t *testing.T) {
 	var sat sync.WaitGroup
 	stays := false
 	sat.Go(func() { stays = b.sit(sleeper) })
-	for b.waiting.Load() == 0 {
-		runtime.Gosched()
+	for end := time.Now().Add(time.Minute); b.waiting.Load() == 0; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("nobody sits on the bench after a minute")
+		}
 	}
 	b.share(busy)
 	sat.Wait()

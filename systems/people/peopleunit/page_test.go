@@ -28,7 +28,11 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // processes of the browser write into it for a moment after it has ended
-		for os.RemoveAll(folder) != nil {
+		end := time.Now().Add(time.Minute)
+		for err := os.RemoveAll(folder); err != nil; err = os.RemoveAll(folder) {
+			if time.Now().After(end) {
+				t.Fatalf("the browser's folder cannot be removed for a minute: %v", err)
+			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	})

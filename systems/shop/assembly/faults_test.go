@@ -137,8 +137,11 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 			clients := &customers{base: public}
 			var beside sync.WaitGroup
 			beside.Go(func() {
-				for clients.told() < 100 {
-					time.Sleep(time.Millisecond)
+				for end := time.Now().Add(3 * time.Minute); clients.told() < 100; time.Sleep(time.Millisecond) {
+					if time.Now().After(end) {
+						t.Errorf("%d orders are answered after three minutes, want 100 before the broker is killed", clients.told())
+						return
+					}
 				}
 				target.restart()
 			})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -191,6 +192,16 @@ func (c *crowd) occupy(t *testing.T) *sync.WaitGroup {
 	return &firsts
 }
 
+// awaitCalls waits until so many calls wait.
+func awaitCalls(t *testing.T, waiting func() int, calls int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); waiting() < calls; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d calls wait after a minute", waiting(), calls)
+		}
+	}
+}
+
 // play has calls come while others are under way, and returns their errors.
 func (c *crowd) play(t *testing.T, calls int) []error {
 	t.Helper()
@@ -199,9 +210,7 @@ func (c *crowd) play(t *testing.T, calls int) []error {
 	for n := range calls {
 		all.Go(func() { errs[n] = c.call(t.Context(), n) })
 	}
-	for c.waiting() < calls {
-		runtime.Gosched()
-	}
+	awaitCalls(t, c.waiting, calls)
 	close(c.release)
 	all.Wait()
 	return errs

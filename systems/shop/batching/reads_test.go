@@ -2,7 +2,6 @@ package batching
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -92,9 +91,7 @@ func behind(t *testing.T, e *elsewhere, waiting func() int, calls int, first fun
 	for n := range calls {
 		all.Go(func() { errs[n] = call(n) })
 	}
-	for waiting() < calls {
-		runtime.Gosched()
-	}
+	awaitCalls(t, waiting, calls)
 	close(e.release)
 	all.Wait()
 	return errs

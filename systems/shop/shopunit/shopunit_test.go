@@ -138,12 +138,15 @@ func TestShopUnitEndsGracefully(t *testing.T) {
 	if err := unit.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for { // until it takes no connections any more
+	for end := time.Now().Add(time.Minute); ; { // until it takes no connections any more
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			break
 		}
 		_ = connection.Close()
+		if time.Now().After(end) {
+			t.Fatal("a unit that was told to end takes connections a minute later")
+		}
 	}
 	response, err := finish()
 	if err != nil {

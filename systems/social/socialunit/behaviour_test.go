@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/server"
@@ -127,12 +128,12 @@ func (n network) settle(t *testing.T) {
 			}
 		}
 	}
-	for {
-		switch status, body := n.ask(t, "GET", SettledPath, ""); status {
-		case http.StatusNoContent, http.StatusNotFound:
+	for end := time.Now().Add(3 * time.Minute); ; {
+		status, body := n.ask(t, "GET", SettledPath, "")
+		if status == http.StatusNoContent || status == http.StatusNotFound {
 			return
-		case http.StatusServiceUnavailable: // ask again
-		default:
+		}
+		if status != http.StatusServiceUnavailable || time.Now().After(end) { // else ask again
 			t.Fatalf("settled: %d %s", status, body)
 		}
 	}
