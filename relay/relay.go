@@ -7,7 +7,7 @@
 // is the conductor's or the generator's.
 // And whoever dials a unit that is gone is not refused, but closed on after a while.
 //
-// Entry points: Before, for the units of a layout that are to be slowed; Listen.
+// Entry points: Before and Ahead, for the units of a layout that are to be slowed; Listen.
 package relay
 
 import (
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -35,16 +36,16 @@ const (
 // Relay passes connections on to one unit.
 type Relay struct {
 	unit     string
-	target   string // host:port
 	listener net.Listener
 	ended    chan struct{}
 	passing  sync.WaitGroup
 
-	mu    sync.Mutex
-	delay time.Duration
-	rate  float64      // bytes per second in each direction; 0: as they come
-	free  [2]time.Time // when the next byte may pass, by direction
-	open  map[net.Conn]bool
+	mu     sync.Mutex
+	target string // host:port; "": nobody knows it yet
+	delay  time.Duration
+	rate   float64      // bytes per second in each direction; 0: as they come
+	free   [2]time.Time // when the next byte may pass, by direction
+	open   map[net.Conn]bool
 }
 
 // direction of what passes.
@@ -69,6 +70,21 @@ func Listen(host, unit, target string) (*Relay, error) {
 
 // Address is what others dial, as host:port.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
+
+// To has the relay pass new connections on to an address, as host:port: that of a unit which has
+// begun, or moved.
+func (r *Relay) To(target string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = target
+}
+
+// Target is where the relay passes connections on to, as host:port; "": nobody knows it yet.
+func (r *Relay) Target() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.target
+}
 
 func (r *Relay) accept() {
 	for {
@@ -101,7 +117,7 @@ func (r *Relay) carry(from net.Conn) {
 // dial connects to the unit, which may not listen yet, or for a moment not any more.
 func (r *Relay) dial() (net.Conn, error) {
 	for deadline := time.Now().Add(dialPatience); ; r.wait(time.Now().Add(dialAgain)) {
-		to, err := net.DialTimeout("tcp", r.target, time.Until(deadline))
+		to, err := net.DialTimeout("tcp", r.Target(), time.Until(deadline))
 		if err == nil || time.Until(deadline) < dialAgain {
 			return to, err
 		}
@@ -301,6 +317,17 @@ type Relays map[string]*Relay
 // slowed: others dial the relay, which dials what they would have. host is where units
 // reach the conductor.
 func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
+	behind := maps.Clone(endpoints)
+	all, err := Ahead(units, endpoints, host)
+	for unit, relay := range all {
+		relay.To(behind[unit].Dial)
+	}
+	return all, err
+}
+
+// Ahead is Before for units of which nobody knows yet where they will be: their relays are told
+// so later (Relay.To), each time that they begin.
+func Ahead(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
 	all := Relays{}
 	for _, spec := range units {
 		if !slices.Contains(spec.Faults, lab.FaultSlow) {
@@ -310,7 +337,7 @@ func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string
 		if !listens {
 			return all, errors.Join(fmt.Errorf("unit %s cannot be slowed: it does not listen", spec.Name), all.Close())
 		}
-		made, err := Listen(host, spec.Name, endpoint.Dial)
+		made, err := Listen(host, spec.Name, "")
 		if err != nil {
 			return all, errors.Join(err, all.Close())
 		}
@@ -318,6 +345,15 @@ func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string
 		endpoints[spec.Name] = lab.Endpoint{Bind: endpoint.Bind, Dial: made.Address()}
 	}
 	return all, nil
+}
+
+// Behind is the address of an endpoint itself, which others know by an address that may be that of
+// its relay: one at which nobody listens takes no connection there.
+func (r Relays) Behind(endpoint, known string) string {
+	if relay := r[endpoint]; relay != nil {
+		return relay.Target()
+	}
+	return known
 }
 
 // Slow slows the unit of a fault.

@@ -162,10 +162,37 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
+		t.Errorf("behind its relay stock is at %q", behind)
+	}
+	if behind := relays.Behind("front", "198.18.0.2:80"); behind != "198.18.0.2:80" {
+		t.Errorf("front, which has no relay, is at %q", behind)
+	}
 	if endpoints["stock"].Bind != "198.18.0.1:80" || endpoints["stock"].Dial != relays["stock"].Address() || endpoints["front"].Dial != "198.18.0.2:80" {
 		t.Errorf("the endpoints are %v", endpoints)
 	}
 	if err := relays.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAUnitThatBeginsLater: connections wait until somebody knows where it is, and follow it from there.
+func TestAUnitThatBeginsLater(t *testing.T) {
+	endpoints := map[string]lab.Endpoint{"stock": {Bind: "0.0.0.0:80", Dial: "stock:80"}}
+	relays, err := Ahead([]lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}}, endpoints, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = relays.Close() }()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it has been there before
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, now := listener.Addr().String(), echo(t)
+	_ = listener.Close()
+	relays["stock"].To(gone)
+	time.AfterFunc(200*time.Millisecond, func() { relays["stock"].To(now) })
+	if answer, _ := exchange(t, endpoints["stock"].Dial, []byte("flour")); string(answer) != "flour" {
+		t.Errorf("%q came back", answer)
 	}
 }

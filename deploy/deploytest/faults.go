@@ -97,6 +97,11 @@ func slowed(t *testing.T, s suite) {
 	if stock := took("stock"); stock >= delay {
 		t.Errorf("healed, stock answers after %v", stock)
 	}
+	harm(t, parts, "stock", lab.FaultKill)
+	heal(t, parts, "stock", lab.FaultKill)
+	if text := ask(t, d, "stock"); text != "stock:2" {
+		t.Errorf("started again, stock says %q, want its second life", text)
+	}
 	if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}); err == nil {
 		t.Error("a unit was slowed for which nothing was made ready")
 	}

@@ -16,10 +16,14 @@ func drained(t *testing.T, s suite) {
 	want := 3
 	l := withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) })
 	l.Units = append(l.Units, layout("stock", "views").Units[1:]...)
+	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
+	if len(nodes) > 0 && slices.Contains(s.Faults(), lab.FaultFill) { // such a volume moves, too
+		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill}, {Target: "store", Kind: lab.FaultFill}})
+	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	parts, nodes := d.(lab.Harmer), s.nodesFor(lab.FaultDrain, lab.Layout{})
+	parts := d.(lab.Harmer)
 	if len(nodes) == 0 {
 		if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultDrain}); err == nil {
 			t.Error("a unit was drained, which only a node can be")
@@ -115,6 +119,9 @@ func lost(t *testing.T, s suite) {
 	}
 	l := layout("front", "stock")
 	l.Units[2].Node = nodes[0]
+	if slices.Contains(s.Faults(), lab.FaultFill) { // such a volume is there when the node is back, too
+		l = l.Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
+	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)

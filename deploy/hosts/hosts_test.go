@@ -3,6 +3,7 @@ package hosts
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test program be a conductor that is killed.
@@ -168,6 +171,51 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 	if after := links(t); len(after) > len(before) {
 		t.Errorf("there are links %q, there were %q", after, before)
+	}
+}
+
+// TestAFileSystemIsShown: one that was mounted after a host came up is the same on both, and the end of
+// its folder is its end on both.
+func TestAFileSystemIsShown(t *testing.T) {
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	s, err := Make(t.Context(), "000000-7-7", "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
+	if err := errors.Join(os.Mkdir(folder, 0o700), unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
+	before, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600), s.Show(folder))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := alpha.Command(t.Context(), "cat", filepath.Join(folder, "goods")).Output()
+	if err != nil || string(text) != "flour" {
+		t.Errorf("alpha reads %q (%v), want what this host has written", text, err)
+	}
+	if after, err := os.ReadFile("/proc/self/mountinfo"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("this host has other mounts than before: %s (%v)", after, err)
+	}
+	if err := errors.Join(unix.Unmount(folder, 0), os.Remove(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if mounts, err := alpha.Command(t.Context(), "cat", "/proc/self/mountinfo").Output(); err != nil || bytes.Contains(mounts, []byte(folder)) {
+		t.Errorf("alpha still has the folder that is gone: %s (%v)", mounts, err)
+	}
+	if err := s.Show(folder); err == nil || !strings.Contains(err.Error(), folder+" to alpha") {
+		t.Errorf("a folder that is not there is shown: %v", err)
 	}
 }
 

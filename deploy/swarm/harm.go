@@ -13,14 +13,30 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultUpdate}
+	return []lab.FaultKind{
+		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill, lab.FaultUpdate,
+	}
 }
+
+// readyForFaults does what must be there before units start: relays, at an address of this host that
+// units on all nodes reach, and volumes, which all nodes see.
+func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
+	if d.relays, err = relay.Ahead(units, d.trial.Endpoints, d.cluster.Hosts.Here()); err != nil {
+		return err
+	}
+	return volume.Prepare(units, d.volume, d.cluster.Hosts.Show)
+}
+
+func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.trial.Dir, spec) }
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.
@@ -46,6 +62,10 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = s.pause(ctx)
 	case f.Kind == lab.FaultCut:
 		proof, err = s.cut(ctx)
+	case f.Kind == lab.FaultSlow:
+		proof, err = d.relays.Slow(ctx, f)
+	case f.Kind == lab.FaultFill:
+		proof, err = volume.Fill(d.volume(s.Spec))
 	case !f.Kind.Ends() && f.Kind != lab.FaultUpdate:
 		err = errors.New("the deployment swarm cannot do it")
 	case d.trial.Memory != "":
@@ -75,6 +95,11 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return nil // it is over when it has taken effect
 	case f.Kind == lab.FaultCut:
 		return errors.Join(s.filter(ctx, "--delete"), s.awaitListening(ctx))
+	case f.Kind == lab.FaultSlow:
+		d.relays.Heal(f)
+		return nil
+	case f.Kind == lab.FaultFill:
+		return volume.Drain(d.volume(s.Spec))
 	}
 	return d.startAgain(ctx, s, on(s.node))
 }

@@ -67,6 +67,10 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 	for i, name := range spec.Endpoints() {
 		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
 	}
+	if relay := d.relays[spec.Name]; relay != nil {
+		relay.To(d.outside[spec.Name].Dial)
+		d.outside[spec.Name] = d.trial.Endpoints[spec.Name]
+	}
 }
 
 // service is one life of one unit.
@@ -385,11 +389,11 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(
 	return s.remove(ctx)
 }
 
-// dialOf is where this host reaches a unit, which has a node.
+// dialOf is where this host reaches a unit itself, which has a node.
 func (d *deployment) dialOf(unit string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.outside[unit].Dial
+	return d.relays.Behind(unit, d.outside[unit].Dial)
 }
 
 // startServers starts the servers of a layout and returns when all can be used.

@@ -35,7 +35,9 @@ func (d *deployment) reachPublished(specs []lab.UnitSpec) {
 			continue
 		}
 		for _, name := range spec.Endpoints() {
-			d.trial.Endpoints[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: d.dialOf(name)}
+			d.mu.Lock()
+			d.trial.Endpoints[name] = d.outside[name]
+			d.mu.Unlock()
 		}
 	}
 }

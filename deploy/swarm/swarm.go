@@ -31,7 +31,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
 )
 
 // Deployer starts units as services of a swarm. It must be closed after the last trial.
@@ -212,6 +214,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.places, err = placesOf(placed); err != nil {
 		return nil, err
 	}
+	if err := running.readyForFaults(slices.Concat(servers, contained)); err != nil {
+		return nil, err
+	}
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
@@ -245,6 +250,7 @@ type deployment struct {
 	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
 	trial    containers.Trial  // its endpoints are the addresses in the overlay network
 	ports    map[string]ports  // by unit
+	relays   relay.Relays      // before units that can become slow
 	watching context.Context   // ends with Stop
 	unwatch  context.CancelFunc
 
@@ -339,12 +345,12 @@ func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.removeAll(), d.straighten(d.watching), d.refillAll(d.watching))
+		d.stopErr = errors.Join(d.removeAll(), d.relays.Close(), d.straighten(d.watching), d.refillAll(d.watching))
 		if d.processes != nil {
 			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
 			return
 		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.trial.Dir))
+		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.trial.Dir), os.RemoveAll(d.trial.Dir))
 	})
 	return d.stopErr
 }

@@ -31,15 +31,21 @@ const (
 )
 
 // Prepare makes the volumes of those units that are to have a full one. folder is that of a
-// unit.
-func Prepare(units []lab.UnitSpec, folder func(lab.UnitSpec) string) error {
+// unit; show lets others see it whose mounts are not those of this process.
+func Prepare(units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error) error {
 	made := map[string]bool{} // units may share one
 	for _, spec := range units {
 		at := folder(spec)
 		if made[at] || !slices.Contains(spec.Faults, lab.FaultFill) {
 			continue
 		}
-		if err := Make(at); err != nil {
+		err := Make(at)
+		for _, tell := range show {
+			if err == nil {
+				err = tell(at)
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("unit %s: %w", spec.Name, err)
 		}
 		made[at] = true
