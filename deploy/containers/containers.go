@@ -157,7 +157,7 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 		writes = append(writes, t.Memory)
 	}
 	writes = append(writes, spec.Mounts...)
-	if spec.Foreign && spec.Image == "" {
+	if spec.Image == "" && (spec.Foreign || len(spec.Cores) > 0) { // where a program of this host begins it: Bound
 		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
 	}
 	return writes, reads

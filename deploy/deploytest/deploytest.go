@@ -54,6 +54,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"replicas", replicas},
 		{"called at its own address", reachedDirectly},
 		{"called at a port of its node", reachedByItsNode},
+		{"bound to processors", bound},
 		{"usage", usage},
 		{"platform", platform},
 		{"a unit that gives up", unitThatGivesUp},

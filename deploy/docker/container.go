@@ -139,7 +139,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 	made = engine.Container{
 		Image: spec.Image, Labels: d.deployer.labels(),
 		HostConfig: engine.HostConfig{
-			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"), LogConfig: engine.LogConfig{Type: "none"},
+			CpusetCpus: launch.List(processors), LogConfig: engine.LogConfig{Type: "none"},
 		},
 	}
 	if spec.Image == "" {

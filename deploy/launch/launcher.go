@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,6 +84,11 @@ func Processors(cores []int) ([]int, error) {
 		}
 	}
 	return processors, nil
+}
+
+// List writes numbers of processors as the kernel and programs read them: "0,2".
+func List(processors []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]")
 }
 
 // choose maps core numbers onto the processors that this process may use.

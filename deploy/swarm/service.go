@@ -10,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -210,13 +209,17 @@ func (s *service) awaitTask(ctx context.Context) error {
 	}
 }
 
-// bind binds the unit to its processors, for which Swarm has no words.
+// bind keeps the unit on its processors, where it has begun (containers.Bound), and proves it. Swarm has
+// no words for them.
 func (s *service) bind(ctx context.Context) error {
 	processors, err := launch.Processors(s.Spec.Cores)
 	if err != nil || len(processors) == 0 {
 		return err
 	}
-	return s.node.Engine.Bind(ctx, s.container, strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]"))
+	if err := s.node.Engine.Bind(ctx, s.container, launch.List(processors)); err != nil {
+		return err
+	}
+	return launch.AwaitBound(ctx, s.hostPID, s.Spec.Cores)
 }
 
 // describe says what the service is made of, or that a former life begins anew. Nothing
@@ -244,6 +247,9 @@ func (s *service) describe() error {
 	}
 	var err error
 	if container.Command, err = d.trial.Command(spec); err != nil {
+		return err
+	}
+	if container.Command, err = containers.Bound(spec, container.Command); err != nil {
 		return err
 	}
 	if spec.Foreign {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +43,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return lead(channel, args)
 	case "serve":
 		return serve(channel)
+	case "processors":
+		return processors(channel)
 	case "store": // args: its configuration and what it keeps
 		return store(args[0], args[1])
 	case "store-for-once": // args: its configuration
@@ -185,6 +189,20 @@ func serve(channel *unit.Channel) error {
 		return err
 	}
 	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
+}
+
+// processors tells every caller how many there were when it began.
+func processors(channel *unit.Channel) error {
+	address, err := unit.Address()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	go answer(listener, always(strconv.Itoa(runtime.NumCPU())))
+	return errors.Join(channel.Await(lab.CommandStop), channel.Report(nil))
 }
 
 // write writes a file and removes it. The error has no path.

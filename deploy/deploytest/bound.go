@@ -1,0 +1,63 @@
+package deploytest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// bound binds two units to a processor each: they have found no other when they began, in every life, and
+// the kernel lets them have no other.
+func bound(t *testing.T, s suite) {
+	if runtime.NumCPU() < 2 {
+		s.skip(t, "this host has one processor")
+	}
+	l := layout("front", "stock")
+	for i := range 2 {
+		l.Units[1+i].Args, l.Units[1+i].Cores = []string{"processors"}, []int{i}
+	}
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	harm(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	heal(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	for _, name := range []string{"front", "stock"} {
+		if text := ask(t, d, name); text != "1" {
+			t.Errorf("%s has found %s processors when it began, want 1", name, text)
+		}
+	}
+	defer end(t, d)
+	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
+		return // its processes are those of another kernel
+	}
+	on := map[string]string{}
+	for _, u := range d.Units()[1:] {
+		on[u.Name] = allowed(t, u.PID)
+		if strings.ContainsAny(on[u.Name], ",-") {
+			t.Errorf("%s may run on the processors %s, want one", u.Name, on[u.Name])
+		}
+	}
+	if on["front"] == on["stock"] {
+		t.Errorf("both run on the processor %s, want one each", on["front"])
+	}
+}
+
+// allowed are the processors on which the kernel lets a process of this host run.
+func allowed(t *testing.T, pid int) string {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if list, is := strings.CutPrefix(line, "Cpus_allowed_list:"); is {
+			return strings.TrimSpace(list)
+		}
+	}
+	t.Fatalf("the kernel does not say on which processors %d may run: %s", pid, status)
+	return ""
+}

@@ -1,0 +1,41 @@
+package launch
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAProcessIsBound(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("this host has one processor")
+	}
+	launcher, command := NewLauncher(), exec.Command("sleep", "1000")
+	defer launcher.Close()
+	if err := launcher.Start(command, 1); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = command.Process.Kill(), command.Wait() }()
+	if err := AwaitBound(t.Context(), command.Process.Pid, []int{1}); err != nil {
+		t.Error(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for pid, cores := range map[int][]int{command.Process.Pid: {0}, os.Getpid(): {1}} {
+		if err := AwaitBound(soon, pid, cores); err == nil || !strings.Contains(err.Error(), "may run on 1 others") {
+			t.Errorf("%d on the processors %v: %v", pid, cores, err)
+		}
+		if err := AwaitBound(soon, pid, nil); err != nil {
+			t.Errorf("%d anywhere: %v", pid, err)
+		}
+	}
+	_ = command.Process.Kill()
+	_ = command.Wait() // killed
+	if err := AwaitBound(t.Context(), command.Process.Pid, []int{0}); err != nil {
+		t.Errorf("a process that has ended: %v", err)
+	}
+}
