@@ -248,7 +248,8 @@ type UnitSpec struct {
 	Foreign bool
 	// Server makes a foreign unit a backing service of the others.
 	Server *Server
-	// Compose makes a foreign unit of containers; Program and Args are not used.
+	// Compose makes a foreign unit the service of its name in a compose file, which all such
+	// units of a layout have in common: it says what runs, and how that is reached.
 	Compose *Compose
 	// Volume names the folder that the unit gets: empty at the start of the trial, kept
 	// when the unit is killed and started again. Units that name the same volume share

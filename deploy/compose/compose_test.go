@@ -131,9 +131,9 @@ func TestBothComposeCommandsAreFound(t *testing.T) {
 }
 
 func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
-	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "system", Compose: &lab.Compose{}}, {Name: "generator"}}}
-	containers, rest := part(l)
-	if len(containers) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" || rest.Lead != "generator" || len(l.Units) != 2 {
-		t.Errorf("part = %+v, %+v", containers, rest)
+	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "web", Compose: &lab.Compose{}}, {Name: "generator"}}}
+	services, rest := part(l)
+	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" || rest.Lead != "generator" || len(l.Units) != 2 {
+		t.Errorf("part = %+v, %+v", services, rest)
 	}
 }

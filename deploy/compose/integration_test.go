@@ -1,142 +1,174 @@
 package compose
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMain lets the test binary be the program in a container.
+// TestMain lets the test program be the janitor of units that are processes.
 func TestMain(m *testing.M) {
-	switch os.Getenv("CLEAVE_COMPOSE_TEST") {
-	case "sleep":
-		time.Sleep(time.Hour)
-	case "die":
-		_, _ = os.Stderr.WriteString("out of luck\n")
-		time.Sleep(time.Second)
-		os.Exit(3)
-	case "":
-		os.Exit(m.Run())
+	if len(os.Args) > 2 && os.Args[1] == "janitor" {
+		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
+	os.Exit(m.Run())
 }
 
-// nothing deploys nothing beside the containers.
-type nothing struct{ lab.Deployer }
-
-func (nothing) Deploy(context.Context, lab.Layout, string) (lab.Deployment, error) {
-	return idle{}, nil
+// fixture is a deployer with Docker behind it, and an image that has the suite's program.
+type fixture struct {
+	*Deployer
+	label string
+	image string
 }
 
-// idle is a deployment of no units, whose lead says nothing.
-type idle struct{ lab.Deployment }
-
-func (idle) Stop() error             { return nil }
-func (idle) Units() []lab.Unit       { return nil }
-func (idle) Logs() map[string]string { return map[string]string{} }
-
-func (idle) Await(ctx context.Context, _ lab.EventKind) (lab.Event, error) {
-	<-ctx.Done()
-	return lab.Event{}, context.Cause(ctx)
-}
-
-// image is a Docker image of this test binary. The test is skipped, with the
-// reason, where there is no Docker.
-func image(t *testing.T) string {
+// newFixture makes one. The test is skipped, with the reason, where there is no Docker.
+func newFixture(t *testing.T) fixture {
 	t.Helper()
 	dockertest.Start(t)
-	if _, err := findTool(); err != nil {
+	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	program := filepath.Join(t.TempDir(), "program")
-	build := exec.Command("go", "test", "-c", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v\n%s", err, out)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	const name = "cleave-compose-test:1"
-	dockertest.Image(t, name, program)
-	return name
+	id, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, label := deploytest.Program(t), id.String()
+	f := fixture{New(process.New(program, []string{own, "janitor"}, nil, label), label), label, "cleave-compose-test:1"}
+	dockertest.Image(t, f.image, program)
+	return f
 }
 
-// up deploys a compose file of a service that plays the part.
-func up(t *testing.T, label, part string) (lab.Deployment, error) {
+// layout is a lead and the services of a compose file, in which IMAGE stands for the image.
+func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
-	text := `
-services:
-  web: {image: "` + image(t) + `", environment: {CLEAVE_COMPOSE_TEST: ` + part + `}, volumes: ["data:/data"]}
-volumes: {data: {}}
-`
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "system", Role: "system", Foreign: true, Compose: &lab.Compose{Text: text, Dir: t.TempDir()}}}}
-	return New(nothing{}, label).Deploy(t.Context(), layout, t.TempDir())
+	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}}}
+	for _, name := range services {
+		layout.Units = append(layout.Units, lab.UnitSpec{Name: name, Role: "system", Foreign: true, Compose: file})
+	}
+	return layout
 }
 
-// left lists what a conductor has in Docker.
-func left(t *testing.T, label string) []leftovers.Leftover {
+// deploy deploys it; it is stopped with the test.
+func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 	t.Helper()
-	found, err := leftovers.Docker(func(l string) bool { return l == label })
+	d, err := f.Deploy(t.Context(), layout, deploytest.Folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// left lists what the deployer has in Docker.
+func (f fixture) left(t *testing.T) []leftovers.Leftover {
+	t.Helper()
+	found, err := leftovers.Docker(func(l string) bool { return l == f.label })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-func TestIntegrationContainersComeAndGo(t *testing.T) {
-	d, err := up(t, "1-1", "sleep")
+// TestIntegrationSuite: that Docker shall start the service again whenever it ends is no
+// concern of whoever has killed it, nor a reason not to say that it has ended.
+func TestIntegrationSuite(t *testing.T) {
+	f := newFixture(t)
+	ports, err := launch.ReservePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	units := d.Units()
-	if len(units) != 1 || units[0].PID == 0 || units[0].Role != "system" || units[0].Span != lab.SpanContainer {
-		t.Errorf("units %+v, want the container's processes", units)
+	t.Cleanup(ports.Close)
+	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]), Unit: func(part string) lab.UnitSpec {
+		text := fmt.Sprintf("services: {boxed: {image: %q, restart: always, command: [%s, /data, ':80'], ports: ['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
+			f.image, part, launch.Loopback(ports.Numbers[0]))
+		return lab.UnitSpec{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}}
+	}}
+	deploytest.ForeignSuite(t, f, boxed, func() (left []string) {
+		for _, leftover := range f.left(t) {
+			left = append(left, leftover.String())
+		}
+		return left
+	})
+}
+
+// TestIntegrationEveryContainerIsAUnit: the second one of a service, too, but not one that has
+// done its part. One that writes to a terminal is heard like the others.
+func TestIntegrationEveryContainerIsAUnit(t *testing.T) {
+	f := newFixture(t)
+	d := f.deploy(t, f.layout(t, `
+services:
+  init: {image: IMAGE, command: [move, "", /data/lives], volumes: ["data:/data"]}
+  web: {image: IMAGE, command: [boxed, /data, ":80"], volumes: ["data:/data"], scale: 2, tty: true, depends_on: {init: {condition: service_completed_successfully}}}
+volumes: {data: {}}
+`, "init", "web"))
+	var names []string
+	for _, u := range d.Units() {
+		names = append(names, u.Name)
 	}
-	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", units[0].PID)); err != nil || program != "/program" {
-		t.Errorf("the unit's process runs %q (%v), want the container's program", program, err)
+	if fmt.Sprint(names) != "[web web-2 lead]" {
+		t.Errorf("units %q, want two of web and the lead", names)
 	}
-	if found := left(t, "1-1"); len(found) != 3 {
-		t.Errorf("%v carry the label, want a container, a network and a volume", found)
+	for deadline := time.Now().Add(time.Minute); d.Logs()["web-2"] == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("web-2 does not listen")
+		}
+	}
+	harmer := d.(lab.Harmer)
+	for _, what := range []func() error{
+		func() error {
+			_, err := harmer.Harm(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart})
+			return err
+		},
+		func() error { return harmer.Heal(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart}) },
+	} {
+		if err := what(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := d.Stop(); err != nil {
 		t.Error(err)
 	}
-	if found := left(t, "1-1"); len(found) != 0 {
-		t.Errorf("%v are left", found)
-	}
-}
-
-func TestIntegrationAContainerThatDiesFailsTheTrial(t *testing.T) {
-	d, err := up(t, "1-2", "die")
-	if err == nil {
-		_, err = d.Await(t.Context(), lab.EventReady)
-		defer func() {
-			if err := d.Stop(); err != nil || !strings.Contains(d.Logs()["web"], "out of luck") {
-				t.Errorf("Stop: %v, logs %q", err, d.Logs())
-			}
-		}()
-	}
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("Await: %v, want the exit status", err)
+	logs := d.Logs()
+	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 || !strings.HasPrefix(logs["web"], "boxed listens") {
+		t.Errorf("logs %q, want what init did and two lives of web-2", logs)
 	}
 }
 
 func TestIntegrationLeftoversAreFoundAndRemoved(t *testing.T) {
-	if _, err := up(t, "1-3", "sleep"); err != nil { // and the conductor dies
-		t.Fatal(err)
+	f := newFixture(t)
+	f.deploy(t, f.layout(t, "services: {web: {image: IMAGE, command: [boxed, /data, ':80'], volumes: ['data:/data']}}\nvolumes: {data: }", "web"))
+	found := f.left(t)
+	if len(found) != 3 {
+		t.Errorf("%v carry the label, want a container, a network and a volume", found)
 	}
-	for _, leftover := range left(t, "1-3") {
+	for _, leftover := range found { // the conductor has died
 		if removed, err := leftover.Remove(); err != nil || !removed {
 			t.Errorf("%s was removed: %t, %v", leftover, removed, err)
 		}
 	}
-	if found := left(t, "1-3"); len(found) != 0 {
+	if found := f.left(t); len(found) != 0 {
 		t.Errorf("%v are left", found)
 	}
 }

@@ -2,7 +2,7 @@
 // lab.Deployment promise, seen from the conductor and from the units. It is for tests
 // only.
 //
-// Entry points: Suite; Program for what it deploys.
+// Entry points: Suite; ForeignSuite for containers of somebody else's; Program for what they deploy.
 package deploytest
 
 import (
@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/meter"
 )
 
 // Burnt is how much processor time the lead unit uses for its job, in seconds.
@@ -256,48 +255,6 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func usage(t *testing.T, s suite) {
-	d := s.deploy(t, layout("front"))
-	defer stop(t, d)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
-	reads := lab.Meter(meter.New())
-	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
-		reads = own.Meter()
-	}
-	metering, err := reads.Watch(t.Context(), d.Units())
-	if err == nil {
-		err = metering.Mark()
-	}
-	if err == nil {
-		err = d.Command(lab.Command{Command: lab.CommandStart})
-	}
-	if err == nil {
-		_, err = d.Await(within(t), lab.EventFinished)
-	}
-	if err == nil {
-		err = metering.Mark()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	metered, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if used := metered.Roles["lead"].CPUSeconds; used < 0.9*Burnt || used > 1.5*Burnt {
-		t.Errorf("the lead has used %g s, want about %g", used, Burnt)
-	}
-	if used := metered.Roles["server"].CPUSeconds; used > 0.3*Burnt {
-		t.Errorf("a unit that only listens has used %g s", used)
-	}
-	if memory := metered.Roles["server"].PeakMemoryBytes; memory < 100<<10 || memory > 200<<20 {
-		t.Errorf("a unit that only listens takes %d bytes of memory", memory)
-	}
-	end(t, d)
 }
 
 func unitThatGivesUp(t *testing.T, s suite) {

@@ -91,7 +91,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	if err := making(ctx, func(ctx context.Context) error { return d.engine.Create(ctx, c.name, made) }); err != nil {
 		return "", err
 	}
-	said, err := d.engine.Attach(d.watching, c.name)
+	said, err := d.engine.Attach(d.watching, c.name, false)
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,7 @@
 package docker
 
 import (
-	"os"
-
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -11,9 +10,5 @@ var _ lab.Hosted = (*deployment)(nil)
 // Platform implements lab.Hosted. The daemon was there.
 func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
 
-// Daemons implements lab.Hosted. They are all of this host, those that keep somebody else's
-// containers included: nothing says for whom a daemon works.
-func (d *deployment) Daemons() ([]lab.Unit, string) {
-	programs := lab.SpanPrograms("dockerd", "containerd", "containerd-shim", "docker-proxy", "runc")
-	return []lab.Unit{{Name: "Docker", Role: "Docker", PID: os.Getpid(), Span: programs}}, ""
-}
+// Daemons implements lab.Hosted.
+func (d *deployment) Daemons() ([]lab.Unit, string) { return containers.Daemons() }

@@ -87,8 +87,17 @@ func (c *Client) Start(ctx context.Context, name string) error { return c.act(ct
 // Kill sends SIGKILL to the first process of a container, and so ends all.
 func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
 
-// Pause freezes every process of a container.
-func (c *Client) Pause(ctx context.Context, name string) error { return c.act(ctx, name, "pause", nil) }
+// Pause freezes every process of a container, and makes sure that they are.
+func (c *Client) Pause(ctx context.Context, name string) error {
+	if err := c.act(ctx, name, "pause", nil); err != nil {
+		return err
+	}
+	state, err := c.Inspect(ctx, name)
+	if err == nil && state.Status != "paused" {
+		err = fmt.Errorf("pause the container %s: its state is %q", name, state.Status)
+	}
+	return err
+}
 
 // Unpause lets them go on.
 func (c *Client) Unpause(ctx context.Context, name string) error {
@@ -115,9 +124,38 @@ func (c *Client) Remove(ctx context.Context, name string) error {
 
 // Inspect tells a container's state.
 func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
-	var answer struct{ State State }
-	err := c.call(ctx, http.MethodGet, "/containers/"+name+"/json", nil, nil, &answer)
-	return answer.State, named("look at the container", name, err)
+	seen, err := c.Look(ctx, name)
+	return seen.State, err
+}
+
+// Seen is what there is to see of a container.
+type Seen struct {
+	State  State
+	Config struct {
+		Labels map[string]string
+		Tty    bool // it writes to a terminal
+	}
+	HostConfig struct{ NetworkMode string }
+}
+
+// Look tells what a container is.
+func (c *Client) Look(ctx context.Context, name string) (seen Seen, err error) {
+	err = c.call(ctx, http.MethodGet, "/containers/"+name+"/json", nil, nil, &seen)
+	return seen, named("look at the container", name, err)
+}
+
+// Containers are the IDs of those that have a label with a value, whether they run or not.
+func (c *Client) Containers(ctx context.Context, label, value string) (ids []string, err error) {
+	filters, err := json.Marshal(map[string][]string{"label": {label + "=" + value}})
+	if err != nil {
+		return nil, err
+	}
+	var listed []struct{ ID string }
+	err = c.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &listed)
+	for _, one := range listed {
+		ids = append(ids, one.ID)
+	}
+	return ids, named("list the containers of", value, err)
 }
 
 // Wait waits until a container has ended and returns its exit status.
@@ -131,34 +169,32 @@ func (c *Client) Wait(ctx context.Context, name string) (code int, err error) {
 	return ended.StatusCode, named("wait for the container", name, err)
 }
 
-// Attach returns what a container writes to both of its outputs, from now to its end.
-// It is asked for before the start, or the first lines would be missing.
-func (c *Client) Attach(ctx context.Context, name string) (io.ReadCloser, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(Patience, func() { cancel(fmt.Errorf("no answer for %v", Patience)) })
+// Attach returns what a container writes to both of its outputs, from now to its end; one with
+// a terminal has but that. It is asked for before the start, or the first lines would be missing.
+func (c *Client) Attach(ctx context.Context, name string, terminal bool) (io.ReadCloser, error) {
 	query := url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
-	answer, err := c.send(ctx, http.MethodPost, "/containers/"+name+"/attach", query, nil)
-	late.Stop()
-	if err != nil {
-		cancel(nil)
-		return nil, named("attach to the container", name, err)
-	}
-	return &output{from: answer.Body, cancel: cancel}, nil
+	said, err := c.stream(ctx, http.MethodPost, "/containers/"+name+"/attach", query, terminal)
+	return said, named("attach to the container", name, err)
 }
 
-// Follow returns what a container has written to both of its outputs, and goes on to its
-// end. Its log must be kept.
-func (c *Client) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
+// Follow is Attach that begins with what a container has written before. Its log must be kept.
+func (c *Client) Follow(ctx context.Context, name string, terminal bool) (io.ReadCloser, error) {
+	query := url.Values{"follow": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
+	said, err := c.stream(ctx, http.MethodGet, "/containers/"+name+"/logs", query, terminal)
+	return said, named("read the log of the container", name, err)
+}
+
+// stream asks for what a container writes, which lasts as long as the container.
+func (c *Client) stream(ctx context.Context, method, path string, query url.Values, terminal bool) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(Patience, func() { cancel(fmt.Errorf("no answer for %v", Patience)) })
-	query := url.Values{"follow": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
-	answer, err := c.send(ctx, http.MethodGet, "/containers/"+name+"/logs", query, nil)
+	answer, err := c.send(ctx, method, path, query, nil)
 	late.Stop()
 	if err != nil {
 		cancel(nil)
-		return nil, named("read the log of the container", name, err)
+		return nil, err
 	}
-	return &output{from: answer.Body, cancel: cancel}, nil
+	return &output{from: answer.Body, cancel: cancel, plain: terminal}, nil
 }
 
 // Bind binds a container that runs to processors, as "0,2-3".
@@ -171,12 +207,16 @@ func (c *Client) Bind(ctx context.Context, name, processors string) error {
 type output struct {
 	from   io.ReadCloser
 	cancel context.CancelCauseFunc
+	plain  bool   // there are no pieces
 	left   uint32 // bytes of the piece that is being read
 }
 
 // Read implements io.Reader. A piece begins with the number of its output, three zeros
 // and its length.
 func (o *output) Read(into []byte) (int, error) {
+	if o.plain {
+		return o.from.Read(into)
+	}
 	for o.left == 0 {
 		var head [8]byte
 		if _, err := io.ReadFull(o.from, head[:]); err != nil {

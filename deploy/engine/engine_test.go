@@ -101,7 +101,7 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	defer cancel()
 	for what, do := range map[string]func() error{
 		"Kill":   func() error { return c.Kill(ctx, "unit") },
-		"Attach": func() error { _, err := c.Attach(ctx, "unit"); return err },
+		"Attach": func() error { _, err := c.Attach(ctx, "unit", false); return err },
 		"Wait":   func() error { _, err := c.Wait(ctx, "unit"); return err },
 	} {
 		if err := do(); !errors.Is(err, why) {
@@ -116,7 +116,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 		_, _ = w.Write([]byte("\x01\x00\x00\x00\x00\x00\x00\x04one\n\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x04two\n"))
 		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
 	})
-	said, err := c.Attach(t.Context(), "unit")
+	said, err := c.Attach(t.Context(), "unit", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +126,38 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 	}
 	if err := said.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestATerminalHasNoPieces: what a container with one writes comes as it is.
+func TestATerminalHasNoPieces(t *testing.T) {
+	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ready to serve\r\n") })
+	said, err := c.Follow(t.Context(), "unit", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(said); err != nil || string(text) != "ready to serve\r\n" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	if err := said.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAPauseIsLookedAt: that the daemon agrees is not enough.
+func TestAPauseIsLookedAt(t *testing.T) {
+	state := "paused"
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"State":{"Status":"`+state+`"}}`)
+		}
+	})
+	if err := c.Pause(t.Context(), "unit"); err != nil {
+		t.Error(err)
+	}
+	state = "running"
+	if err := c.Pause(t.Context(), "unit"); err == nil || err.Error() != `pause the container unit: its state is "running"` {
+		t.Errorf("Pause: %v", err)
 	}
 }
 

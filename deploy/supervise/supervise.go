@@ -56,8 +56,10 @@ func (u *Unit) String() string {
 	switch {
 	case u.Spec.Server != nil:
 		return u.Spec.Server.Kind
+	case u.Spec.Compose != nil:
+		return "service " + u.Spec.Name
 	case u.Spec.Foreign:
-		return fmt.Sprintf("unit %s (%s)", u.Spec.Name, u.Spec.Program)
+		return fmt.Sprintf("unit %s (%s)", u.Spec.Name, cmp.Or(u.Spec.Program, u.Spec.Image))
 	}
 	return "unit " + u.Spec.Name
 }
@@ -111,12 +113,17 @@ func New(layout lab.Layout, folder string) *Supervisor {
 	return s
 }
 
-// Add takes a unit of the layout in. One that was started again takes the place of its
-// former life.
+// Add takes a unit in. One that was started again takes the place of its former life; one
+// that the layout does not name, such as a service's second container, comes last.
 func (s *Supervisor) Add(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.units[slices.Index(s.order, u.Spec.Name)] = u
+	place := slices.Index(s.order, u.Spec.Name)
+	if place < 0 {
+		place = len(s.order)
+		s.order, s.units = append(s.order, u.Spec.Name), append(s.units, nil)
+	}
+	s.units[place] = u
 }
 
 // All are the units as they are now, in the order of the layout.

@@ -59,7 +59,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case f.Target == d.lead:
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
 	case f.Kind == lab.FaultPause:
-		proof, err = s.pause(ctx)
+		proof, err = "its container on "+s.node.Name+" is paused", s.node.Engine.Pause(ctx, s.container)
 	case f.Kind == lab.FaultCut:
 		proof, err = s.cut(ctx)
 	case f.Kind == lab.FaultSlow:
@@ -135,17 +135,6 @@ func (d *deployment) update(ctx context.Context, old *service) (proof string, er
 	}
 	now := d.named(old.Spec.Name)
 	return fmt.Sprintf("its container %.12s on %s has ended, and %.12s runs on %s", old.container, old.node.Name, now.container, now.node.Name), nil
-}
-
-func (s *service) pause(ctx context.Context) (proof string, err error) {
-	if err := s.node.Engine.Pause(ctx, s.container); err != nil {
-		return "", err
-	}
-	state, err := s.node.Engine.Inspect(ctx, s.container)
-	if err == nil && state.Status != "paused" {
-		err = fmt.Errorf("its state is %q", state.Status)
-	}
-	return "its container on " + s.node.Name + " is paused", err
 }
 
 // cut has the network of the unit drop all that comes and goes.

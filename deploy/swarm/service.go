@@ -139,7 +139,7 @@ func (s *service) run(ctx context.Context) error {
 	}
 	d.placed(s.Spec, s.node)
 	kills := s.node.Kills()
-	said, err := s.node.Engine.Follow(d.watching, s.container)
+	said, err := s.node.Engine.Follow(d.watching, s.container, false)
 	if err != nil {
 		return err
 	}

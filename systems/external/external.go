@@ -10,11 +10,15 @@
 package external
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
@@ -112,7 +116,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	switch {
 	case x.Compose != nil:
-		layout.Units = []lab.UnitSpec{{Name: RoleSystem, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores}}
+		if layout.Units, err = services(x, environment); err != nil {
+			return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
+		}
 	case x.Image != "" || len(x.Command) > 0:
 		started := s.command
 		if x.Image != "" {
@@ -133,8 +139,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	generator.Name, generator.Role, generator.Cores = RoleGenerator, RoleGenerator, s.Load.Cores
 	generator.Uses = []lab.Use{}
-	if len(layout.Units) > 0 {
-		generator.Uses = []lab.Use{{To: RoleSystem, How: "requests"}}
+	for _, unit := range layout.Units { // which service answers at the URL, no compose file says
+		generator.Uses = append(generator.Uses, lab.Use{To: unit.Name, How: "requests"})
 	}
 	if job.Unit != "" {
 		generator.Peers = []string{job.Unit}
@@ -192,6 +198,27 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true, Volume: RoleSystem,
 		Env: environment, Cores: x.Cores,
 	}, err
+}
+
+// services are the units of a system that a compose file describes.
+func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
+	var file struct {
+		Services map[string]any `yaml:"services"`
+	}
+	if err := yaml.Unmarshal([]byte(x.Compose.Text), &file); err != nil {
+		return nil, fmt.Errorf("compose file: %w", err)
+	}
+	var units []lab.UnitSpec
+	for _, name := range slices.Sorted(maps.Keys(file.Services)) {
+		if name == RoleGenerator {
+			return nil, fmt.Errorf("compose file: its service %s has the name of what loads it: give it another one", name)
+		}
+		units = append(units, lab.UnitSpec{Name: name, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores})
+	}
+	if len(units) == 0 {
+		return nil, errors.New("compose file: it has no services")
+	}
+	return units, nil
 }
 
 // foreign is a command of the system's definition.

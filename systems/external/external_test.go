@@ -92,18 +92,33 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func TestComposeFilesBecomeAUnitOfContainers(t *testing.T) {
+func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "compose.yaml"), []byte("services: {web: {image: web}}"), 0o644); err != nil {
+	file := filepath.Join(folder, "compose.yaml")
+	if err := os.WriteFile(file, []byte("services: {web: {image: web}, db: {image: db}}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte("schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml"))
+	const system = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml"
+	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte(system))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, _ := layout(t, d, at(Users, 3))
-	if c := l.Units[0].Compose; c == nil || !strings.Contains(c.Text, "image: web") || c.Dir != folder {
-		t.Errorf("unit %+v, want the text of the compose file", l.Units[0])
+	for i, name := range []string{"db", "web"} {
+		u := l.Units[i]
+		if u.Name != name || u.Role != RoleSystem || u.Compose == nil || !strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != folder {
+			t.Errorf("unit %+v, want the service %s with the text of the compose file", u, name)
+		}
+	}
+	if uses := l.Units[2].Uses; len(l.Units) != 3 || len(uses) != 2 || uses[1].To != "web" {
+		t.Errorf("the generator uses %+v", uses)
+	}
+	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one", "volumes: {}": "no services", "services: [": "compose file"} {
+		d.Compose = &lab.Compose{Text: text, Dir: folder}
+		_, err := System{Generator: dummy{&lab.LoadJob{}}}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Users, 3), 1)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("Layout of %q: %v, want it to say %q", text, err, says)
+		}
 	}
 }
 

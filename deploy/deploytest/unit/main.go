@@ -51,6 +51,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return storeForOnce(args[0])
 	case "shelf": // args: the folder with what it reads
 		return shelf(args[0])
+	case "boxed": // args: the folder that it keeps, and the address
+		return boxed(args[0], args[1])
 	case "proxy": // args: the units that it looks up
 		return proxy(args)
 	case "hoard":
@@ -165,21 +167,17 @@ func serve(channel *unit.Channel) error {
 	}
 	name := filepath.Base(dir)
 	lives := filepath.Join(dir, name+".lives")
-	known, err := os.ReadFile(lives)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	known = append(known, '|')
-	if err := os.WriteFile(lives, known, 0o600); err != nil {
+	life, err := begin(lives)
+	if err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, name, "listens, life", len(known))
+	fmt.Fprintln(os.Stderr, name, "listens, life", life)
 	go answer(listener, func() string {
-		says := fmt.Sprintf("%s:%d", name, len(known))
+		says := fmt.Sprintf("%s:%d", name, life)
 		if err := write(filepath.Join(dir, "more")); err != nil {
 			says += ", " + err.Error()
 		}
@@ -203,6 +201,33 @@ func processors(channel *unit.Channel) error {
 	}
 	go answer(listener, always(strconv.Itoa(runtime.NumCPU())))
 	return errors.Join(channel.Await(lab.CommandStop), channel.Report(nil))
+}
+
+// begin counts the lives of a unit in a file, and returns which one this is.
+func begin(lives string) (life int, err error) {
+	known, err := os.ReadFile(lives)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	known = append(known, '|')
+	return len(known), os.WriteFile(lives, known, 0o600)
+}
+
+// boxed plays a program of somebody else that takes its time before it listens. It tells every
+// caller which of its lives this is.
+func boxed(folder, address string) error {
+	life, err := begin(filepath.Join(folder, "lives"))
+	if err != nil {
+		return err
+	}
+	time.Sleep(300 * time.Millisecond)
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "boxed listens, life", life)
+	answer(listener, always(fmt.Sprintf("boxed:%d", life)))
+	return nil
 }
 
 // write writes a file and removes it. The error has no path.
@@ -282,15 +307,11 @@ func store(configuration, kept string) error {
 	if err != nil {
 		return err
 	}
-	known, err := os.ReadFile(kept)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	life, err := begin(kept)
+	if err != nil {
 		return err
 	}
-	known = append(known, '|')
-	if err := os.WriteFile(kept, known, 0o600); err != nil {
-		return err
-	}
-	told := fmt.Sprintf("store:%d", len(known))
+	told := fmt.Sprintf("store:%d", life)
 	if os.Geteuid() == 0 {
 		told = "store: I am root"
 	}

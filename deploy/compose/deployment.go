@@ -1,0 +1,226 @@
+package compose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deployment is a running layout.
+type deployment struct {
+	*supervise.Supervisor
+	project  *project
+	engine   *engine.Client
+	watching context.Context // ends with Stop
+	unwatch  context.CancelFunc
+
+	processes  lab.Deployment // nil until they run
+	mu         sync.Mutex
+	containers map[string]*container // by unit
+	stopOnce   sync.Once
+	stopErr    error
+}
+
+// Labels of the compose command.
+const (
+	labelProject = "com.docker.compose.project"
+	labelService = "com.docker.compose.service"
+	labelNumber  = "com.docker.compose.container-number"
+)
+
+// takeIn makes units of the containers that are there, and fails where one has ended badly by
+// now or none runs.
+func (d *deployment) takeIn(ctx context.Context) error {
+	ids, err := d.engine.Containers(ctx, labelProject, d.project.name())
+	if err != nil {
+		return err
+	}
+	seen := map[string]engine.Seen{}
+	for _, id := range ids {
+		if seen[id], err = d.engine.Look(ctx, id); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(numberOf(seen[a]), numberOf(seen[b])) })
+	runs := false
+	for _, id := range ids {
+		c := d.newContainer(d.specOf(seen[id]), id, seen[id])
+		d.add(c)
+		if said, err := d.engine.Follow(d.watching, id, c.terminal); err != nil { // its driver keeps no log
+			fmt.Fprintln(c.Log, err)
+			close(c.followed)
+		} else {
+			go c.hear(said)
+		}
+		go c.await()
+		if runs = runs || c.hostPID != 0; c.hostPID != 0 {
+			continue
+		}
+		if err := c.AwaitEnd(ctx); err != nil {
+			return err
+		}
+	}
+	if err := d.Failure(); err != nil {
+		return err
+	}
+	if !runs {
+		return errors.New("no container of the compose file runs")
+	}
+	return nil
+}
+
+// numberOf is which container of its service it is, from 1.
+func numberOf(seen engine.Seen) int {
+	n, _ := strconv.Atoi(seen.Config.Labels[labelNumber]) // made by the compose command
+	return n
+}
+
+// specOf is the unit that a container is. The first of a service is the one that the layout
+// names; further ones have a number behind their names.
+func (d *deployment) specOf(seen engine.Seen) lab.UnitSpec {
+	service := seen.Config.Labels[labelService]
+	spec := d.project.services[0]
+	spec.Name = service
+	for n := 2; d.named(spec.Name) != nil; n++ {
+		spec.Name = fmt.Sprintf("%s-%d", service, n)
+	}
+	return spec
+}
+
+func (d *deployment) add(c *container) {
+	d.mu.Lock()
+	d.containers[c.Spec.Name] = c
+	d.mu.Unlock()
+	d.Add(c.Unit)
+}
+
+func (d *deployment) named(name string) *container {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.containers[name]
+}
+
+// all are the containers as they are now, in the order of the layout.
+func (d *deployment) all() []*container {
+	var all []*container
+	for _, u := range d.All() {
+		if c := d.named(u.Spec.Name); c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Units implements lab.Deployment. A container that had ended when the others were up is none.
+func (d *deployment) Units() []lab.Unit {
+	var units []lab.Unit
+	for _, c := range d.all() {
+		if c.hostPID != 0 {
+			units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
+		}
+	}
+	return append(units, d.processes.Units()...)
+}
+
+// Endpoint implements lab.Deployment. Where a service is reached, its compose file says.
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.processes.Endpoint(unit) }
+
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := map[string]string{}
+	if d.processes != nil {
+		maps.Copy(logs, d.processes.Logs())
+	}
+	for _, c := range d.all() {
+		if text := c.Log.String(); text != "" {
+			logs[c.Spec.Name] = text
+		}
+	}
+	return logs
+}
+
+// stopGrace is how long a container has between SIGTERM and SIGKILL.
+const stopGrace = 10 * time.Second
+
+// EndForeign implements lab.Ender.
+func (d *deployment) EndForeign(ctx context.Context) error {
+	return d.Supervisor.EndForeign(ctx, d.project.dir, func(u *supervise.Unit) error {
+		return d.engine.Stop(ctx, d.named(u.Spec.Name).id, stopGrace)
+	})
+}
+
+// Stop implements lab.Deployment. The compose command ends the services, in its own order.
+func (d *deployment) Stop() error {
+	d.stopOnce.Do(func() {
+		d.MayEnd()
+		all := d.all()
+		for _, c := range all {
+			_ = d.Doom(c.Unit) // it may have ended
+		}
+		d.stopErr = d.project.down()
+		d.unwatch()
+		for _, c := range all {
+			<-c.Ended
+		}
+		if d.processes != nil {
+			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
+			return
+		}
+		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.project.dir))
+	})
+	return d.stopErr
+}
+
+// Faults implements lab.Deployer.
+func (d *Deployer) Faults() []lab.FaultKind {
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+}
+
+// Harm implements lab.Harmer: every process of the container has the fault.
+func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
+	c := d.named(f.Target)
+	switch {
+	case c == nil:
+		return d.processes.(lab.Harmer).Harm(ctx, f)
+	case f.Kind == lab.FaultPause:
+		proof, err = "the container is paused", d.engine.Pause(ctx, c.id)
+	case f.Kind.Ends():
+		proof, err = c.kill(ctx)
+	default:
+		err = errors.New("no service of a compose file can have this fault")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s service %s: %w", f.Kind, f.Target, err)
+	}
+	return proof, nil
+}
+
+// Heal implements lab.Harmer.
+func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
+	c := d.named(f.Target)
+	switch {
+	case c == nil:
+		return d.processes.(lab.Harmer).Heal(ctx, f)
+	case f.Kind == lab.FaultPause:
+		return d.engine.Unpause(ctx, c.id)
+	}
+	return d.startAgain(ctx, c)
+}
+
+// Platform implements lab.Hosted. The daemon was there.
+func (d *deployment) Platform() lab.PlatformCost { return d.Starts() }
+
+// Daemons implements lab.Hosted.
+func (d *deployment) Daemons() ([]lab.Unit, string) { return containers.Daemons() }

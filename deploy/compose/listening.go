@@ -1,0 +1,74 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// nameServer begins the addresses of Docker's own name server, 127.0.0.11, which listens in the
+// network of each container, at another port in every life of it.
+const nameServer = "0B00007F:"
+
+// listening are the TCP ports that accept connections in the network of a process, as the kernel
+// writes them; none, where this host has no such process.
+func listening(pid int) map[string]bool {
+	ports := map[string]bool{}
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table)) // there may be no such family
+		for line := range strings.Lines(string(text)) {
+			// proc(5): the second column is the address, the fourth the state, 0A for LISTEN.
+			columns := strings.Fields(line)
+			if len(columns) > 3 && columns[3] == "0A" && !strings.HasPrefix(columns[1], nameServer) {
+				_, port, _ := strings.Cut(columns[1], ":")
+				ports[port] = true
+			}
+		}
+	}
+	return ports
+}
+
+// own are those of ports that were the container's, which has ended: in the network of this host
+// others listen, too.
+func (c *container) own(ports map[string]bool) map[string]bool {
+	if c.network == "host" {
+		for port := range listening(os.Getpid()) {
+			delete(ports, port)
+		}
+	}
+	return ports
+}
+
+const (
+	// listenPatience is how long a container may take until it listens again.
+	listenPatience = 60 * time.Second
+	// lookAgain is how often it is looked at.
+	lookAgain = 5 * time.Millisecond
+)
+
+// awaitListening waits until the container listens at ports. The kernel is asked, since a
+// connection would be a client that the service has to deal with.
+func (c *container) awaitListening(ctx context.Context, ports map[string]bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience, fmt.Errorf("it does not listen after %v", listenPatience))
+	defer cancel()
+	for {
+		now, missing := listening(c.hostPID), 0
+		for port := range ports {
+			if !now[port] {
+				missing++
+			}
+		}
+		if missing == 0 {
+			return nil
+		}
+		select {
+		case <-c.Ended:
+			return fmt.Errorf("%v ended at once%s", c.Unit, c.Log.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("%v: %w", c.Unit, context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package deploytest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Foreign is how a deployer runs a container that somebody else has made, and that speaks
+// nothing: it has the suite's program.
+type Foreign struct {
+	// Unit is the unit Boxed, whose program plays a part. It is told a folder that it keeps and
+	// an address to listen on.
+	Unit func(part string) lab.UnitSpec
+	// Address is where this host calls it; "": at its endpoint.
+	Address string
+}
+
+// Boxed is the name of the container that speaks nothing.
+const Boxed = "boxed"
+
+// layout is a lead that waits for nobody, and the container.
+func (f Foreign) layout(part string) lab.Layout {
+	boxed := f.Unit(part)
+	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}, boxed}}
+}
+
+// ForeignSuite runs the tests of such containers on a deployer whose unit program is that of
+// Program; see Suite.
+func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func() []string) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, suite, Foreign)
+	}{
+		{"comes and goes", comesAndGoes},
+		{"usage", boxedUsage},
+		{"ends by itself", boxedEnds},
+		{"killed and started again", boxedKilled},
+		{"paused", boxedPaused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := Folder(t)
+			c.test(t, suite{deployer, dir}, boxed)
+			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the trial's folder is still there: %v", err)
+			}
+			if things := left(); len(things) > 0 {
+				t.Errorf("left behind: %q", things)
+			}
+		})
+	}
+}
+
+// deploy deploys the container, which may take its time until it listens. The caller stops it.
+func (f Foreign) deploy(t *testing.T, s suite) (d lab.Deployment, at lab.Endpoint) {
+	t.Helper()
+	d = s.deploy(t, f.layout("boxed"))
+	answered := false
+	defer func() {
+		if !answered {
+			stop(t, d)
+		}
+	}()
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	at.Dial = f.Address
+	if at.Dial == "" {
+		var err error
+		if at, err = d.Endpoint(Boxed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(patience); answers(at) != "boxed:1"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it says %q, want boxed:1; its log: %s", answers(at), d.Logs()[Boxed])
+		}
+	}
+	answered = true
+	return d, at
+}
+
+func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
+	d, at := boxed.deploy(t, s)
+	defer stop(t, d)
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Await(within(t), lab.EventFinished); err != nil {
+		t.Fatal(err)
+	}
+	units := d.Units()
+	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.Name == Boxed })
+	if len(units) != 2 || i < 0 || units[i].Role != "server" || units[i].PID == 0 || units[i].Span != lab.SpanContainer {
+		t.Fatalf("units %+v, want the container's processes", units)
+	}
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", units[i].PID)); err != nil || !strings.Contains(string(text), "boxed") {
+		t.Errorf("the unit's process runs %q (%v), want the container's program", text, err)
+	}
+	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+		t.Errorf("kill of the lead: %v", err)
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(within(t))
+	if err != nil || len(reports) != 1 || reports[0].Unit != "lead" {
+		t.Errorf("reports %+v, %v, want that of the lead", reports, err)
+	}
+	if text := answers(at); text != "boxed:1" {
+		t.Errorf("after the reports, when the audit comes, it says %q", text)
+	}
+	stop(t, d)
+	if log := d.Logs()[Boxed]; !strings.HasPrefix(log, "boxed listens, life 1\n") {
+		t.Errorf("its log is %q", log)
+	}
+}
+
+func boxedUsage(t *testing.T, s suite, boxed Foreign) {
+	d, _ := boxed.deploy(t, s)
+	defer stop(t, d)
+	checkUsage(t, meteredJob(t, d))
+}
+
+func boxedEnds(t *testing.T, s suite, boxed Foreign) {
+	fails(t, s, boxed.layout("die"), "ended: exit status 1; its last words:\n  out of luck")
+}
+
+// boxedKilled kills it and starts it again: it keeps its folder, and when it is healed it can be
+// used at once.
+func boxedKilled(t *testing.T, s suite, boxed Foreign) {
+	d, at := boxed.deploy(t, s)
+	defer stop(t, d)
+	parts := d.(lab.Harmer)
+	harm(t, parts, Boxed, lab.FaultKill)
+	time.Sleep(silence) // nobody but us shall start it again
+	if text := answers(at); text != "" {
+		t.Errorf("it was killed and says %q", text)
+	}
+	if _, err := parts.Harm(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
+		t.Error("it was killed twice")
+	}
+	heal(t, parts, Boxed, lab.FaultKill)
+	if text := answers(at); text != "boxed:2" {
+		t.Errorf("it says %q, want that this is its second life", text)
+	}
+	harm(t, parts, Boxed, lab.FaultRestart)
+	heal(t, parts, Boxed, lab.FaultRestart)
+	if text := answers(at); text != "boxed:3" {
+		t.Errorf("it says %q after a restart, want its third life", text)
+	}
+	if err := parts.Heal(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
+		t.Error("it was not killed, and was started again")
+	}
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+	checkUsage(t, meteredJob(t, d))
+	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\nboxed listens, life 3\n" {
+		t.Errorf("its log is %q, want that of all lives", log)
+	}
+}
+
+// boxedPaused ends with a container that is paused, which shall go all the same.
+func boxedPaused(t *testing.T, s suite, boxed Foreign) {
+	d, at := boxed.deploy(t, s)
+	defer stop(t, d)
+	parts := d.(lab.Harmer)
+	harm(t, parts, Boxed, lab.FaultPause)
+	if text := answers(at); text != "" {
+		t.Errorf("it is paused and says %q", text)
+	}
+	heal(t, parts, Boxed, lab.FaultPause)
+	if text := answers(at); text != "boxed:1" {
+		t.Errorf("it says %q when it goes on", text)
+	}
+	harm(t, parts, Boxed, lab.FaultPause)
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+}

@@ -1,0 +1,62 @@
+package deploytest
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/meter"
+)
+
+func usage(t *testing.T, s suite) {
+	d := s.deploy(t, layout("front"))
+	defer stop(t, d)
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	checkUsage(t, meteredJob(t, d))
+	end(t, d)
+}
+
+// meteredJob meters the job of a lead unit that is ready.
+func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
+	t.Helper()
+	reads := lab.Meter(meter.New())
+	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
+		reads = own.Meter()
+	}
+	metering, err := reads.Watch(t.Context(), d.Units())
+	if err == nil {
+		err = metering.Mark()
+	}
+	if err == nil {
+		err = d.Command(lab.Command{Command: lab.CommandStart})
+	}
+	if err == nil {
+		_, err = d.Await(within(t), lab.EventFinished)
+	}
+	if err == nil {
+		err = metering.Mark()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	metered, err := metering.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metered
+}
+
+// checkUsage is of a lead that did its job, and a server that only listens.
+func checkUsage(t *testing.T, metered lab.Metered) {
+	t.Helper()
+	if used := metered.Roles["lead"].CPUSeconds; used < 0.9*Burnt || used > 1.5*Burnt {
+		t.Errorf("the lead has used %g s, want about %g", used, Burnt)
+	}
+	if used := metered.Roles["server"].CPUSeconds; used > 0.3*Burnt {
+		t.Errorf("a unit that only listens has used %g s", used)
+	}
+	if memory := metered.Roles["server"].PeakMemoryBytes; memory < 100<<10 || memory > 200<<20 {
+		t.Errorf("a unit that only listens takes %d bytes of memory", memory)
+	}
+}
