@@ -5,7 +5,8 @@ package lab
 // trial: by Command or by Compose.
 //
 // In Command, Env and URL, {port} stands for the port that the system is to listen on,
-// chosen for every trial. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
+// chosen for every trial, and in Command and Env {host} for the address, which its deployment
+// gives it. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
 // values that looked like secrets.
 type ExternalSystem struct {
 	URL string `json:"url"`
@@ -15,8 +16,9 @@ type ExternalSystem struct {
 	// as what it is told; empty: what the image says itself.
 	Image string `json:"image,omitempty"`
 	// Port is the one that an Image listens on, whatever it is told; 0: it listens on {port}.
-	Port int    `json:"port,omitempty"`
-	Dir  string `json:"dir,omitempty"`
+	Port int `json:"port,omitempty"`
+	// Dir is the folder of this host that Command and Reset run in; empty: one of their own.
+	Dir string `json:"dir,omitempty"`
 	// Env has references, ${NAME}, to variables of EnvFile or of the environment of
 	// Cleave, whose values are nowhere else; $${ is a plain ${.
 	Env map[string]string `json:"env,omitempty"`

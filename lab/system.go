@@ -243,7 +243,7 @@ type UnitSpec struct {
 	// Foreign units are not ours: they speak no control protocol, are ended by
 	// the deployer (SIGTERM, then SIGKILL) and may consist of many processes,
 	// which are metered and ended together. One that ends early fails the trial.
-	// In Args and Env of a foreign unit {port} stands for the port of its own
+	// In Args and Env of a foreign unit {host} and {port} stand for its own
 	// address; {dir}, there and in those of other units, for its volume.
 	Foreign bool
 	// Server makes a foreign unit a backing service of the others.
@@ -277,7 +277,8 @@ type UnitSpec struct {
 	// {host} and {port} stand for its own address, {dir} for its volume, and
 	// {address:PEER} for the host:port of a peer, or {host:PEER} and {port:PEER}.
 	Files map[string][]byte
-	// Dir is where a foreign unit runs; empty means its volume.
+	// Dir is where a foreign unit runs; empty means its volume. One that has it is a program of
+	// the user's: in a container it is left the powers that it may need.
 	Dir string
 	// Binds are addresses (host:port) that a foreign unit will listen on. One that
 	// another program has fails the deployment.

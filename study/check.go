@@ -120,7 +120,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		deployments = []string{"compose"}
 	case f.info.Foreign && v.Architecture == "image":
 		deployments = []string{lab.DockerBridge, lab.DockerHost}
-	case f.info.Foreign:
+	case f.info.Foreign && v.Architecture == "url":
 		deployments = []string{lab.Process}
 	}
 	if !slices.Contains(deployments, v.Deployment) {

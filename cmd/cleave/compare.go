@@ -40,7 +40,11 @@ A system is one of
   FILE              a system file (cleave init system writes one to begin with)
   [NAME=]URL        a system that runs already
   NAME='COMMAND'    a program, started afresh for every trial, which listens on
-                    {port}; no shell reads the command
+                    {port} (and {host}); no shell reads the command
+
+--deploy runs commands elsewhere than beside cleave: in a container, on your
+hosts or a cluster. Of several ways each makes a system of its own, so that one
+command is compared with itself: --deploy process,docker-host
 
 Processes that a command starts, daemons too, are metered with it and ended
 after the trial. --resume goes on with an interrupted comparison; then systems
@@ -51,7 +55,8 @@ here, 4 no load was achieved, 5 none of a system's answers were right,
 6 undecided (with --require-verdict), 130 interrupted.`,
 		Example: `  cleave compare nginx.yaml lighttpd.yaml --rate 1000,4000 --path /index.html
   cleave compare old='./old --port {port}' new='./new --port {port}' --users 16
-  cleave compare http://127.0.0.1:8080 http://127.0.0.1:9090 -r 500 --capacity`,
+  cleave compare http://127.0.0.1:8080 http://127.0.0.1:9090 -r 500 --capacity
+  cleave compare new='./new --port {port}' --deploy process,docker-host -r 500`,
 		Args: arguments(cobra.ArbitraryArgs),
 		RunE: func(command *cobra.Command, args []string) error { return a.compare(command, args, &flags) },
 	}
@@ -95,7 +100,10 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 // plan makes the plan of a comparison. All mistakes are named at once.
 func (f *compareFlags) plan(ctx context.Context, args []string, profiled *int, secrets *secret.Vault) (lab.Plan, error) {
 	f.quickly()
-	definitions, err := readSystems(args, secrets)
+	definitions, err := readSystems(args, f.ways, secrets)
+	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.Afar) {
+		f.cores = "none"
+	}
 	load, dir, loadErr := f.load(secrets)
 	var file scenario.File
 	if loadErr == nil {
@@ -112,23 +120,30 @@ func (f *compareFlags) plan(ctx context.Context, args []string, profiled *int, s
 	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
 }
 
-// readSystems reads the arguments of the command.
-func readSystems(args []string, secrets *secret.Vault) ([]external.Definition, error) {
+// readSystems reads the arguments of the command: each is a system in every way to deploy it, or
+// in its own where none is given.
+func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definition, error) {
 	var definitions []external.Definition
 	var mistakes []error
 	for _, argument := range args {
 		d, err := readSystem(argument)
-		if err == nil && slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == d.Name }) {
-			err = fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", d.Name)
-		}
 		if err == nil {
 			err = d.Mask(secrets)
 		}
+		var deployed []external.Definition
+		if err == nil {
+			deployed, err = d.In(ways)
+		}
 		mistakes = append(mistakes, err)
-		definitions = append(definitions, d)
+		for _, one := range deployed {
+			if slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == one.Name }) {
+				mistakes = append(mistakes, fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))
+			}
+			definitions = append(definitions, one)
+		}
 	}
-	if len(args) < 2 {
-		mistakes = append(mistakes, errors.New("a comparison needs at least two systems: see cleave help compare"))
+	if len(args) < 2 && (len(args) == 0 || len(ways) < 2) {
+		mistakes = append(mistakes, errors.New("a comparison needs at least two systems, or one in two ways (--deploy): see cleave help compare"))
 	}
 	return definitions, errors.Join(mistakes...)
 }
@@ -169,17 +184,11 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 
 // variant is a system as what is compared.
 func variant(d external.Definition, pinned []int) lab.Variant {
-	v := lab.Variant{Name: d.Name, System: external.Name, Architecture: "url", Deployment: "process", Summary: d.Summary, External: &d.ExternalSystem}
+	v := lab.Variant{
+		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary, External: &d.ExternalSystem,
+	}
 	if len(v.External.Cores) == 0 {
 		v.External.Cores = pinned
-	}
-	switch {
-	case d.Compose != nil:
-		v.Architecture, v.Deployment = "compose", "compose"
-	case d.Image != "":
-		v.Architecture, v.Deployment = "image", lab.DockerBridge
-	case len(d.Command) > 0:
-		v.Architecture = "command"
 	}
 	if v.Summary == "" {
 		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")
@@ -238,7 +247,6 @@ func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
 	return err
 }
 
-// compareVerdict turns
 // compareVerdict turns what a comparison found into the command's error.
 func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
 	for _, v := range analysis.Variants {

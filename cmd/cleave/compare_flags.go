@@ -27,6 +27,7 @@ import (
 type compareFlags struct {
 	experimentFlags
 	request  loadFlags // what is sent, without a scenario
+	ways     []string  // to deploy every system; none: each has its own
 	scenario string
 	path     string
 	rates    []string
@@ -67,6 +68,10 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.Float64Var(&f.lengthen, "lengthen", 4, "up to how many `times` as long loads become where trials are not steady; 1: never")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
 	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
+	flags.StringSliceVar(&f.ways, deployFlagName, nil,
+		"deploy commands in this `way`, or compare each in several (process,docker-host): "+strings.Join(lab.Deployments(), ", "))
+	registerCluster(command)
+	registerHosts(command)
 	f.looks.register(flags)
 	f.registerPlay(command)
 }

@@ -72,12 +72,12 @@ func whatItDoes(s lab.Study) string {
 			continue
 		}
 		if len(x.Reset) > 0 {
-			line("run %s in %s", words(x.Reset), words([]string{x.Dir}))
+			line("run %s in %s", words(x.Reset), placeOf(v))
 		}
 		if x.Image != "" {
 			line("start a container of the image %s", words(append([]string{x.Image}, x.Command...)))
 		} else if len(x.Command) > 0 {
-			line("run %s in %s", words(x.Command), words([]string{x.Dir}))
+			line("run %s in %s", words(x.Command), placeOf(v))
 		}
 		if x.Compose != nil {
 			line("start containers in %s:\n      %s", words([]string{x.Compose.Dir}), indented(x.Compose.Text))
@@ -100,6 +100,19 @@ func whatItDoes(s lab.Study) string {
 		line("send what is in the file %s", words([]string{path}))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// placeOf is where the commands of a variant run: their folder of this host, where they have
+// one, and their deployment, where it is not beside this program.
+func placeOf(v lab.Variant) string {
+	place := words([]string{v.External.Dir})
+	if v.External.Dir == "" {
+		place = "a folder of its own"
+	}
+	if v.Deployment != lab.Process {
+		place += " (" + plain.Text(v.Deployment) + ")"
+	}
+	return place
 }
 
 // localFiles are the files of this host that a load reads, beside those that came

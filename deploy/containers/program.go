@@ -74,7 +74,11 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 // another thing under another one, such as redis-server, which is a link to redis-check-rdb.
 func ProgramOf(spec lab.UnitSpec) (string, error) {
 	var folder, path string
-	called, err := exec.LookPath(spec.Program)
+	program := spec.Program
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) && spec.Dir != "" {
+		program = filepath.Join(spec.Dir, program)
+	}
+	called, err := exec.LookPath(program)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(called)
 	}
@@ -92,7 +96,8 @@ func ProgramOf(spec lab.UnitSpec) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
 	case !there(path):
-		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host: deploy it as a process, or as a compose file", path)
+		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host beside its own folder: "+
+			"deploy it as a process, or as a compose file", path)
 	}
 	if named := filepath.Join(folder, filepath.Base(called)); there(named) {
 		return named, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -50,6 +51,9 @@ func (c *container) start(ctx context.Context) error {
 	err := supervise.MakeVolume(d.dir, c.Spec, d.endpoints)
 	if err == nil && c.Spec.Server != nil {
 		err = containers.GiveTo(supervise.Volume(d.dir, c.Spec))
+	}
+	if err == nil && d.deployer.network == Host {
+		err = process.CheckBinds(c.Spec)
 	}
 	if err == nil && c.Spec.Image != "" { // whoever it runs as; the trial's folder above is ours
 		err = os.Chmod(supervise.Volume(d.dir, c.Spec), 0o777)
@@ -146,6 +150,9 @@ func (c *container) description() (made engine.Container, token string, err erro
 		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
 		confine(&made.HostConfig)
 	}
+	if isUsers(spec) {
+		free(&made)
+	}
 	writes, reads := d.trial().Folders(spec)
 	for _, folder := range writes {
 		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder)
@@ -186,6 +193,16 @@ func (c *container) description() (made engine.Container, token string, err erro
 func confine(host *engine.HostConfig) {
 	host.Tmpfs, host.ReadonlyRootfs = map[string]string{"/tmp": ""}, true
 	host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, []string{"DAC_OVERRIDE"}, []string{"no-new-privileges"}
+}
+
+// isUsers reports whether a unit is a program of the user's, by its folder.
+func isUsers(spec lab.UnitSpec) bool { return spec.Foreign && spec.Dir != "" }
+
+// free leaves a program of the user's what it may need, as one of the user's image: it runs as
+// the user, whose folder it writes into.
+func free(made *engine.Container) {
+	made.User = fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid())
+	made.HostConfig.CapDrop, made.HostConfig.CapAdd, made.HostConfig.SecurityOpt = nil, nil, nil
 }
 
 // limit limits a container. What is beyond its memory is not swapped out but refused.

@@ -67,9 +67,9 @@ func inherited() []string {
 	return environment
 }
 
-// checkBinds refuses to start a unit whose address another program has: that
+// CheckBinds refuses to start a unit whose address another program has: that
 // one would be measured in its place.
-func checkBinds(spec lab.UnitSpec) error {
+func CheckBinds(spec lab.UnitSpec) error {
 	for _, address := range spec.Binds {
 		listener, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {

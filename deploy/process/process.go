@@ -171,7 +171,7 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployme
 	if err != nil {
 		return nil, err
 	}
-	return command, checkBinds(spec)
+	return command, CheckBinds(spec)
 }
 
 // unitCommand is the command of a unit of our own.

@@ -26,10 +26,7 @@ func Volume(dir string, spec lab.UnitSpec) string {
 func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
 	pairs := []string{"{dir}", Volume(dir, spec)}
 	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
-		pairs = append(pairs, "{port}", port)
-		if spec.Server != nil {
-			pairs = append(pairs, "{host}", host)
-		}
+		pairs = append(pairs, "{host}", host, "{port}", port)
 	}
 	for _, name := range spec.Ports {
 		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // made by us
@@ -42,9 +39,6 @@ func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *str
 // reads addresses from its environment: here it gets its own and those of its peers.
 func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
 	var pairs []string
-	if host, _, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
-		pairs = append(pairs, "{host}", host)
-	}
 	for _, peer := range spec.Peers {
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 		if host, port, err := net.SplitHostPort(endpoints[peer].Dial); err == nil {

@@ -64,10 +64,10 @@ func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
 		Name: Name, Summary: "a system of your own: a URL, a command, an image or a compose file", Operation: "operation",
 		Architectures: []lab.Architecture{
-			{Name: "url", Summary: "runs already"},
-			{Name: "command", Summary: "a program, started for every trial"},
-			{Name: "image", Summary: "a container of an image that you have, started for every trial"},
-			{Name: "compose", Summary: "containers, started for every trial"},
+			{Name: kindURL, Summary: "runs already"},
+			{Name: kindCommand, Summary: "a program, started for every trial"},
+			{Name: kindImage, Summary: "a container of an image that you have, started for every trial"},
+			{Name: kindCompose, Summary: "containers, started for every trial"},
 		},
 		Parameters: append([]lab.Parameter{
 			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
@@ -221,13 +221,17 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	return units, nil
 }
 
-// foreign is a command of the system's definition.
+// foreign is a command of the system's definition. In a container it has its folder, too.
 func (s System) foreign(name string, x *lab.ExternalSystem, argv, environment []string) (lab.UnitSpec, error) {
 	argv, err := s.arguments(argv)
-	return lab.UnitSpec{
+	unit := lab.UnitSpec{
 		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem, Dir: x.Dir, Env: environment,
 		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
-	}, err
+	}
+	if x.Dir != "" {
+		unit.Mounts = []string{x.Dir}
+	}
+	return unit, err
 }
 
 // loopback returns the address that a URL on this host means.

@@ -54,26 +54,30 @@ const maxPort = 65535
 type Definition struct {
 	Name    string
 	Summary string
+	// Deployment is where it runs; empty: where its kind does. See In.
+	Deployment string
 	lab.ExternalSystem
+	dirNamed bool // the file names the folder, which else is its own
 }
 
 // file is a system file as written. Give one of command, image and compose, or only a
 // url; with an image, the command is what its container is told.
 type file struct {
-	Schema  string            `yaml:"schema"`
-	Name    string            `yaml:"name"`
-	Summary string            `yaml:"summary"`
-	URL     string            `yaml:"url"`
-	Command argv              `yaml:"command"`
-	Image   string            `yaml:"image"`
-	Port    int               `yaml:"port"`
-	Compose string            `yaml:"compose"`
-	Dir     string            `yaml:"dir"`
-	Env     map[string]string `yaml:"env"`
-	EnvFile string            `yaml:"env_file"`
-	Ready   ready             `yaml:"ready"`
-	Reset   argv              `yaml:"reset"`
-	Cores   []int             `yaml:"cores"`
+	Schema     string            `yaml:"schema"`
+	Name       string            `yaml:"name"`
+	Summary    string            `yaml:"summary"`
+	URL        string            `yaml:"url"`
+	Command    argv              `yaml:"command"`
+	Image      string            `yaml:"image"`
+	Port       int               `yaml:"port"`
+	Compose    string            `yaml:"compose"`
+	Deployment string            `yaml:"deployment"`
+	Dir        string            `yaml:"dir"`
+	Env        map[string]string `yaml:"env"`
+	EnvFile    string            `yaml:"env_file"`
+	Ready      ready             `yaml:"ready"`
+	Reset      argv              `yaml:"reset"`
+	Cores      []int             `yaml:"cores"`
 }
 
 // ready is the key of that name.
@@ -152,7 +156,7 @@ func (f *file) definition(folder string) (Definition, []error) {
 	if f.Schema != Schema {
 		mistake("schema is %q, this cleave reads %q", f.Schema, Schema)
 	}
-	d := Definition{Name: f.Name, Summary: f.Summary, ExternalSystem: lab.ExternalSystem{
+	d := Definition{Name: f.Name, Summary: f.Summary, Deployment: f.Deployment, dirNamed: f.Dir != "", ExternalSystem: lab.ExternalSystem{
 		URL: f.URL, Command: f.Command, Image: f.Image, Port: f.Port, Env: f.Env, Reset: f.Reset, Cores: f.Cores,
 		Ready: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
 	}}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// playedInWays is `cleave compare` with a small load; it returns the attempts at trials by the
+// names of their variants.
+func playedInWays(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
+	t.Helper()
+	args = append([]string{"compare"}, append(args, "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")...)
+	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
+	command.Dir = dir
+	out, err := command.CombinedOutput()
+	if code := command.ProcessState.ExitCode(); code != exitFine && code != exitLoadNotReached {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "results", "compare", "latest", "trials", "*", "trial.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := map[string][]lab.Trial{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trial lab.Trial
+		if err := json.Unmarshal(text, &trial); err != nil {
+			t.Fatal(err)
+		}
+		played[trial.Variant] = append(played[trial.Variant], trial)
+	}
+	return played
+}
+
+// expectAnswered wants the trials of these variants, each of a system that answered and was metered.
+func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...string) {
+	t.Helper()
+	for _, name := range variants {
+		if len(played[name]) == 0 {
+			t.Errorf("%s was not played", name)
+		}
+		for _, trial := range played[name] {
+			system := trial.Metered.Roles["system"]
+			if trial.Audit.Counts["ok"] == 0 || system.Units != 1 || system.CPUSeconds == 0 {
+				t.Errorf("%s: %s, audit %+v, metered %+v", name, trial.Reason, trial.Audit, system)
+			}
+		}
+	}
+}
+
+// TestACommandIsComparedWithItselfInContainers: its program and its folder are there, and it can
+// write into that.
+func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
+	dockertest.Start(t)
+	dir := buildServer(t)
+	script := "#!/bin/sh\necho \"$(readlink /proc/self/ns/mnt) $CLEAVE_ADDRESS\" >>begun\nexec ./server \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "begin"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	played := playedInWays(t, dir, "web=./begin -host {host} -port {port}", "--deploy", "process,docker-host,docker-bridge")
+	expectAnswered(t, played, "web-process", "web-process.twin", "web-docker-host", "web-docker-bridge")
+	begun, err := os.ReadFile(filepath.Join(dir, "begun"))
+	here, failed := os.Readlink("/proc/self/ns/mnt")
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for line := range strings.Lines(string(begun)) {
+		mounts, address, _ := strings.Cut(line, " ")
+		network, _, _ := strings.Cut(address, ".")
+		places = append(places, fmt.Sprintf("contained %t, network %s", mounts != here, network))
+	}
+	slices.Sort(places)
+	if want := []string{"contained false, network 127", "contained true, network 127", "contained true, network 198"}; !slices.Equal(slices.Compact(places), want) {
+		t.Errorf("it ran %q, want %q", places, want)
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestACommandRunsOnAHostBySSH beside itself as a process of this one.
+func TestACommandRunsOnAHostBySSH(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("there is no python3 here: apt-get install python3")
+	}
+	h := sshHosts(t)
+	played := playedInWays(t, t.TempDir(), "web=python3 -m http.server --bind {host} {port}", "--deploy", "process,ssh", "--hosts", "left")
+	expectAnswered(t, played, "web-process", "web-ssh")
+	if nodes := played["web-ssh"][0].Metered.Nodes; len(nodes) != 1 {
+		t.Errorf("the nodes of web-ssh are %+v", nodes)
+	}
+	h.AwaitNothing(t, patience)
+}
+
+// TestDeployedComparisonsAreRefused by name, before anything starts.
+func TestDeployedComparisonsAreRefused(t *testing.T) {
+	elsewhere := buildServer(t)
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says []string
+	}{
+		{"a URL", []string{"http://127.0.0.1:9", "b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan, []string{"system 127.0.0.1-9 with --deploy docker-host", "its owner"}},
+		{"one way", []string{"b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan, []string{"at least two systems, or one in two ways"}},
+		{"one way twice", []string{"b=sleep {port}", "--deploy", "process,process"}, exitBadPlan, []string{"two systems are called b-process"}},
+		{"a long name", []string{strings.Repeat("b", 60) + "=sleep {port}", "--deploy", "process,ssh"}, exitBadPlan, []string{"is too long"}},
+		{"a program that no container has", []string{"b=" + elsewhere + "/server -port {port}", "--deploy", "process,docker-host"}, exitMissingPart,
+			[]string{elsewhere + "/server is not below /usr"}},
+		{"no hosts", []string{"b=sleep {port}", "--deploy", "process,ssh"}, exitMissingPart, []string{"--hosts"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"compare", "--rate", "10"}, c.args...)...)
+			command.Dir = t.TempDir()
+			expectSaid(t, command, c.code, c.says)
+		})
+	}
+}

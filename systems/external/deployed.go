@@ -1,0 +1,125 @@
+package external
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Kinds of systems, as architectures of this one, and Compose, the deployment of compose files.
+const (
+	kindURL     = "url"
+	kindCommand = "command"
+	kindImage   = "image"
+	kindCompose = "compose"
+)
+
+// Kind is the architecture that the system is one of.
+func (d Definition) Kind() string {
+	switch {
+	case d.Compose != nil:
+		return kindCompose
+	case d.Image != "":
+		return kindImage
+	case len(d.Command) > 0:
+		return kindCommand
+	}
+	return kindURL
+}
+
+// In is the system in each of several deployments, with the deployment in its name where it is
+// more than one; where none is given, in the one that its file names, or in that of its kind.
+// All that cannot be is named at once.
+func (d Definition) In(ways []string) (all []Definition, err error) {
+	if len(ways) == 0 {
+		ways = []string{d.Deployment}
+	}
+	for _, way := range ways {
+		one := d
+		one.Deployment = way
+		if refusal := one.deploy(); refusal != nil {
+			err = errors.Join(err, fmt.Errorf("system %s with --deploy %s: %w", d.Name, way, refusal))
+			continue
+		}
+		if len(ways) > 1 {
+			one.Name += "-" + way
+		}
+		if !namePattern.MatchString(one.Name) {
+			err = errors.Join(err, fmt.Errorf("the name %q is too long: give the system a shorter one", one.Name))
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// deploy makes the definition that of its deployment, or says why it cannot be.
+func (d *Definition) deploy() error {
+	kind := d.Kind()
+	switch {
+	case d.Deployment == "":
+		usual := map[string]string{kindImage: lab.DockerBridge, kindCompose: kindCompose}
+		d.Deployment = cmp.Or(usual[kind], lab.Process)
+		return nil
+	case !slices.Contains(lab.Deployments(), d.Deployment):
+		return fmt.Errorf("there is no such deployment: use %s", strings.Join(lab.Deployments(), ", "))
+	case kind == kindURL:
+		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: compare it without")
+	case kind == kindCompose:
+		return errors.New("a compose file says itself where its containers run: compare it without")
+	case kind == kindImage && d.Deployment != lab.DockerBridge && d.Deployment != lab.DockerHost:
+		return fmt.Errorf("an image is a container of this host's Docker: use %s or %s", lab.DockerBridge, lab.DockerHost)
+	case kind == kindImage || d.Deployment == lab.Process:
+		return nil
+	}
+	if d.Deployment != lab.DockerHost && !strings.Contains(d.URL, portMark) {
+		return fmt.Errorf("it would not be found at %s, an address of this host's network: have the command listen on {host} and %s", d.URL, portMark)
+	}
+	if d.Deployment == lab.DockerHost || d.Deployment == lab.DockerBridge {
+		return d.contain()
+	}
+	return d.leaveHost()
+}
+
+// contain has a command run in a container, which gets its folder at the same path.
+func (d *Definition) contain() (err error) {
+	if d.Dir, err = filepath.EvalSymlinks(d.Dir); err != nil {
+		return fmt.Errorf("its folder: %w", err)
+	}
+	if slices.Contains([]string{"/", "/tmp"}, d.Dir) {
+		return fmt.Errorf("it runs in %s, and a container has one of its own: run it in another folder (dir)", d.Dir)
+	}
+	return nil
+}
+
+// leaveHost has a command run where no folder of this host is, in an empty one. What it names of
+// its folder here would be missing there.
+func (d *Definition) leaveHost() error {
+	switch {
+	case d.dirNamed:
+		return fmt.Errorf("its folder %s (dir) is one of this host, which others do not have", d.Dir)
+	case len(d.Reset) > 0:
+		return errors.New("its reset is a program of this host, which does not reach others")
+	}
+	for i, word := range d.Command {
+		inPath := i == 0 && !strings.Contains(word, "/")
+		if word == "" || inPath || filepath.IsAbs(word) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(d.Dir, word)); err == nil {
+			return fmt.Errorf("its command names %q, which is in the folder %s of this host, and others do not have it", word, d.Dir)
+		}
+	}
+	d.Dir = ""
+	return nil
+}
+
+// Afar reports whether the system runs on hosts other than this one, or as if it did.
+func (d Definition) Afar() bool {
+	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
+}

@@ -1,0 +1,82 @@
+package external
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inFolder is a system whose command runs in a folder with the program server.
+func inFolder(t *testing.T, text string) Definition {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "server"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte("schema: cleave-system/1\nname: it\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestWaysAreSystemsOfTheirOwn with the way in the name, where there are several.
+func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
+	const command = "command: sleep {port}\n"
+	for name, test := range map[string]struct {
+		text       string
+		ways, want []string // names and deployments
+		folder     bool
+	}{
+		"its own":       {command, nil, []string{"it process"}, true},
+		"the file's":    {command + "deployment: docker-bridge", nil, []string{"it docker-bridge"}, true},
+		"the flag's":    {command + "deployment: docker-bridge", []string{"docker-host"}, []string{"it docker-host"}, true},
+		"two":           {command, []string{"process", "docker-host"}, []string{"it-process process", "it-docker-host docker-host"}, true},
+		"another host":  {command, []string{"ssh"}, []string{"it ssh"}, false},
+		"a fixed port":  {"command: sleep\nurl: http://127.0.0.1:8080/", []string{"docker-host"}, []string{"it docker-host"}, true},
+		"image":         {"image: nginx\nport: 80", nil, []string{"it docker-bridge"}, true},
+		"told image":    {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"}, true},
+		"runs already":  {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
+		"compose files": {"url: http://127.0.0.1:8080/\ncompose: server", nil, []string{"it compose"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := inFolder(t, test.text).In(test.ways)
+			var got []string
+			for _, d := range all {
+				got = append(got, d.Name+" "+d.Deployment)
+				if (d.Dir != "") != test.folder {
+					t.Errorf("%s runs in %q", d.Name, d.Dir)
+				}
+			}
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("In(%q) = %q, %v; want %q", test.ways, got, err, test.want)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeDeployedIsRefusedByName before anything starts.
+func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
+	for name, test := range map[string]struct{ text, way, says string }{
+		"no way":         {"command: sleep {port}", "moon", "there is no such deployment"},
+		"URL":            {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
+		"compose file":   {"url: http://127.0.0.1:8080/\ncompose: server", "docker-host", "a compose file says itself"},
+		"image":          {"image: nginx\nport: 80", "process", "use docker-bridge or docker-host"},
+		"fixed port":     {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge", "have the command listen on {host} and {port}"},
+		"program here":   {"command: ./server {port}", "ssh", `its command names "./server"`},
+		"file here":      {"command: cat server {port}", "kubernetes", `its command names "server"`},
+		"folder here":    {"command: sleep {port}\ndir: .", "swarm", "(dir) is one of this host"},
+		"reset here":     {"command: sleep {port}\nreset: true", "ssh", "its reset is a program of this host"},
+		"all of a host":  {"command: sleep {port}\ndir: /", "docker-host", "a container has one of its own"},
+		"no such folder": {"command: sleep {port}\ndir: none", "docker-host", "none: no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := inFolder(t, test.text).In([]string{"process", test.way})
+			if err == nil || !strings.Contains(err.Error(), "system it with --deploy "+test.way+": ") || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("In: %v, want it to name the system and the way, and to say %q", err, test.says)
+			}
+		})
+	}
+}
