@@ -26,8 +26,16 @@ func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)
 		onStore(t, func() (Store, error) { return OpenEmbedded(folder) }, run)
 	})
 	t.Run("mongodb", func(t *testing.T) {
-		instance := servers.Started(t, server.Mongo, server.Settings{})
-		onStore(t, func() (Store, error) { return OpenMongo(context.Background(), instance.URL()) }, run)
+		instance := servers.Shared(t, server.Mongo, server.Settings{})
+		open := func() (Store, error) { return OpenMongo(context.Background(), instance.URL()) }
+		onStore(t, open, func(t *testing.T, s Store, again func() Store) {
+			t.Cleanup(func() { // the next test has the server, too
+				if err := again().(*mongoStore).db.Drop(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			run(t, s, again)
+		})
 	})
 }
 
@@ -157,7 +165,7 @@ func TestExpiredSessionsAreSwept(t *testing.T) {
 }
 
 func TestServersSweepSessions(t *testing.T) {
-	instance := servers.Started(t, server.Mongo, server.Settings{})
+	instance := servers.Shared(t, server.Mongo, server.Settings{})
 	s, err := OpenMongo(t.Context(), instance.URL())
 	if err != nil {
 		t.Fatal(err)
