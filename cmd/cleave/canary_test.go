@@ -108,6 +108,7 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 // wherever something comes out; then the folder is played by somebody who does not
 // have them, and by somebody who does.
 func TestNoSecretIsPublished(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	dir, servers := t.TempDir(), buildServer(t)
 	for name, text := range map[string]string{
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
