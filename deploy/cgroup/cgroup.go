@@ -265,6 +265,15 @@ func CPU(root, path string) (time.Duration, error) {
 	return 0, fmt.Errorf("%s does not count processor time", path)
 }
 
+// Bind keeps all processes of a group on processors, such as "0,2-3". path is that of the group below
+// every controller.
+func Bind(root, path, processors string) error {
+	if !unified(root) {
+		root = filepath.Join(root, "cpuset")
+	}
+	return write(filepath.Join(root, path), "cpuset.cpus", processors)
+}
+
 // leads reports whether a process is the first of its PID namespace, or of none but ours.
 func leads(number string) bool {
 	text, _ := os.ReadFile(filepath.Join("/proc", number, "status")) // it may have ended

@@ -42,6 +42,10 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	if all := All(root); len(all) != 1 || all[0] != (Folder{folder, "0a1b2c-12-345"}) {
 		t.Errorf("All: %v", all)
 	}
+	must(Bind(root, filepath.Base(folder), "0,2"))
+	if text, err := os.ReadFile(filepath.Join(folder, "cpuset.cpus")); err != nil || string(text) != "0,2" {
+		t.Errorf("cpuset.cpus has %q (%v)", text, err)
+	}
 	// The kernel removes the files of a group with its folder; here they are in the way.
 	if err := RemoveTrial(root, "0a1b2c-12-345", "tri"); err != nil {
 		t.Errorf("another trial's group: %v", err)

@@ -19,7 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
 )
 
 // deployment is a running layout.
@@ -42,6 +44,7 @@ type deployment struct {
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
+	relays    relay.Relays     // before units that can become slow
 	doors     *supervise.Doors // ways from this host to units of the user's cluster
 	scaled    []*scaled        // units that the cluster replicates
 	arrived   chan lab.Arrived
@@ -91,7 +94,7 @@ const (
 	anyAddress = "0.0.0.0"
 )
 
-// connect gives every unit that listens a service, and so its address.
+// connect gives every unit that listens a service, and so its address, and makes ready what its faults need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if !spec.Listens {
@@ -113,7 +116,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port), Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
 	}
-	return nil
+	return d.readyForFaults(specs)
 }
 
 // reachDirectly has the peers of units that shall be called so call their pods themselves.
@@ -123,9 +126,12 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 			continue
 		}
 		for i, name := range spec.Endpoints() {
-			endpoint := d.endpoints[name]
-			endpoint.Dial = net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(firstPort+i))
-			d.endpoints[name] = endpoint
+			address := net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(firstPort+i))
+			if relay := d.relays[name]; relay != nil {
+				relay.To(address)
+				continue
+			}
+			d.endpoints[name] = lab.Endpoint{Bind: d.endpoints[name].Bind, Dial: address}
 		}
 	}
 }
@@ -278,7 +284,9 @@ func (d *deployment) Units() []lab.Unit {
 // Endpoint implements lab.Deployment.
 func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	if endpoint, ours := d.endpoints[unit]; ours {
-		endpoint.Dial = d.reach(unit)
+		if d.deployer.users != nil {
+			endpoint.Dial = d.reach(unit)
+		}
 		return endpoint, nil
 	}
 	return d.processes.Endpoint(unit)
@@ -309,12 +317,12 @@ func (d *deployment) Stop() error {
 		defer d.unwatch()
 		defer d.doors.Close()
 		d.MayEnd()
-		d.stopErr = d.clear()
+		d.stopErr = errors.Join(d.clear(), d.relays.Close())
 		if d.processes != nil {
 			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
 			return
 		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.dir), os.RemoveAll(d.dir))
 	})
 	return d.stopErr
 }

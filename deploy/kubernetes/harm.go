@@ -8,7 +8,9 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer.
@@ -16,8 +18,24 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	if d.users != nil {
 		return nil // they need powers on nodes
 	}
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultUpdate}
+	return []lab.FaultKind{
+		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill, lab.FaultUpdate,
+	}
 }
+
+// readyForFaults does what must be there before units start: relays, at an address of this host that
+// pods on all nodes reach, and volumes, which all nodes see.
+func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
+	if d.deployer.users != nil {
+		return nil // it can have no faults
+	}
+	if d.relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
+		return err
+	}
+	return volume.Prepare(units, d.volume, d.cluster.private.Show)
+}
+
+func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
 
 // Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
 // pods on it.
@@ -39,6 +57,10 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 		proof, err = "its processes are frozen", p.node.Pause(ctx, p.container)
 	case f.Kind == lab.FaultCut:
 		proof, err = p.cut(ctx)
+	case f.Kind == lab.FaultSlow:
+		proof, err = d.relays.Slow(ctx, f)
+	case f.Kind == lab.FaultFill:
+		proof, err = volume.Fill(d.volume(p.Spec))
 	case !f.Kind.Ends() && f.Kind != lab.FaultUpdate:
 		err = errors.New("no pod can have this fault")
 	case d.memory != "":
@@ -71,6 +93,11 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 			return err
 		}
 		return p.awaitListening(ctx)
+	case f.Kind == lab.FaultSlow:
+		d.relays.Heal(f)
+		return nil
+	case f.Kind == lab.FaultFill:
+		return volume.Drain(d.volume(p.Spec))
 	}
 	return d.startAgain(ctx, p)
 }
@@ -95,11 +122,11 @@ func (p *pod) cut(ctx context.Context) (proof string, err error) {
 	if err := p.node.Cut(ctx, p.hostPID, true); err != nil {
 		return "", err
 	}
-	endpoint, listens := p.deployment.endpoints[p.Spec.Name]
-	if !listens {
+	address := p.deployment.reach(p.Spec.Name)
+	if address == "" {
 		return "the pod is on no network", nil
 	}
-	return hosts.Unreached(endpoint.Dial)
+	return hosts.Unreached(address)
 }
 
 // update puts a new pod in the place of a unit's, which ends first: the two could not both
@@ -157,11 +184,11 @@ func (d *deployment) startAgain(ctx context.Context, old *pod) error {
 
 // awaitListening waits until the unit accepts connections, where it listens at all.
 func (p *pod) awaitListening(ctx context.Context) error {
-	endpoint, listens := p.deployment.endpoints[p.Spec.Name]
-	if !listens {
+	address := p.deployment.reach(p.Spec.Name)
+	if address == "" {
 		return nil
 	}
-	return p.AwaitListening(ctx, endpoint.Dial, upPatience)
+	return p.AwaitListening(ctx, address, upPatience)
 }
 
 // literal is a text in which Kubernetes finds no variable to replace.

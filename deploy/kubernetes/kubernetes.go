@@ -113,12 +113,6 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
 		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods), room))
 	}
-	for _, spec := range slices.Concat(pods, layout.Prepare) {
-		if len(spec.Cores) > 0 {
-			problems = append(problems, fmt.Errorf("unit %s asks for the processors %v, and Kubernetes chooses them itself: give it a limit, or deploy it in another way",
-				spec.Name, spec.Cores))
-		}
-	}
 	_, err := place(slices.Concat(pods, layout.Prepare))
 	return errors.Join(append(problems, err)...)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -145,7 +146,20 @@ func (p *pod) find(state api.Pod) error {
 		_, _ = io.Copy(p.Log, log) // it ends with the program, or with the cluster
 		_ = log.Close()
 	}()
-	return nil
+	return p.bind()
+}
+
+// bind keeps the unit on its processors, where it has begun (containers.Bound), and proves it. Kubernetes
+// has no words for them.
+func (p *pod) bind() error {
+	processors, err := launch.Processors(p.Spec.Cores)
+	if err != nil || len(processors) == 0 || p.hostPID == 0 {
+		return err
+	}
+	if err := p.node.Bind(p.container, launch.List(processors)); err != nil && p.runs() {
+		return fmt.Errorf("bind it to the processors %v: %w", processors, err)
+	}
+	return launch.AwaitBound(p.deployment.watching, p.hostPID, p.Spec.Cores)
 }
 
 // hopeless are reasons for which a container waits in vain.
@@ -210,6 +224,9 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
 	}
 	if runs.Command, err = d.shared().Command(spec); err != nil {
+		return made, "", err
+	}
+	if runs.Command, err = containers.Bound(spec, runs.Command); err != nil {
 		return made, "", err
 	}
 	if spec.Foreign {

@@ -182,9 +182,9 @@ func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 	}, token)
 }
 
-// reach is the address at which this host reaches a unit.
+// reach is the address at which this host reaches a unit itself.
 func (d *deployment) reach(name string) string {
-	inside := d.endpoints[name].Dial
+	inside := d.relays.Behind(name, d.endpoints[name].Dial)
 	if d.deployer.users == nil || inside == "" {
 		return inside
 	}

@@ -30,6 +30,11 @@ func (n *Node) PID(c Container) int { return cgroup.First(cgroup.Root, n.groupOf
 // CPU is what the container has used of processors, all its processes together.
 func (n *Node) CPU(c Container) (time.Duration, error) { return cgroup.CPU(cgroup.Root, n.groupOf(c)) }
 
+// Bind keeps the container on processors, such as "0,2-3".
+func (n *Node) Bind(c Container, processors string) error {
+	return cgroup.Bind(cgroup.Root, n.groupOf(c), processors)
+}
+
 // groupOf is the container's control group, below every controller.
 func (n *Node) groupOf(c Container) string {
 	pods := filepath.Join(n.group, "kubepods", strings.ToLower(c.Class))

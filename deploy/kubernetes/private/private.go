@@ -201,6 +201,12 @@ func lastWords(path string) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
+// Here is the address of this host in the network of the nodes, which pods reach.
+func (c *Cluster) Here() string { return c.hosts.Here() }
+
+// Show lets all nodes see a file system that was mounted at a folder of this host since they came up.
+func (c *Cluster) Show(folder string) error { return c.hosts.Show(folder) }
+
 // Units are the daemons of the control plane and of the nodes, for a meter.
 func (c *Cluster) Units() []lab.Unit { return c.hosts.Units() }
 
