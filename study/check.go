@@ -119,7 +119,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	case f.info.Foreign && v.Architecture == "compose":
 		deployments = []string{"compose"}
 	case f.info.Foreign && v.Architecture == "image":
-		deployments = []string{lab.DockerBridge, lab.DockerHost}
+		deployments = []string{lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes}
 	case f.info.Foreign && v.Architecture == "url":
 		deployments = []string{lab.Process}
 	}

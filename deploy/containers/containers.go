@@ -71,6 +71,20 @@ func GiveTo(volume string) error {
 	})
 }
 
+// MakeVolume makes the folder that a unit gets, for whoever its container runs as.
+func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
+	err := supervise.MakeVolume(dir, spec, endpoints)
+	switch {
+	case err != nil:
+		return err
+	case spec.Server != nil:
+		return GiveTo(supervise.Volume(dir, spec))
+	case spec.Image != "": // that says it; the trial's folder above is ours
+		return os.Chmod(supervise.Volume(dir, spec), 0o777)
+	}
+	return nil
+}
+
 // MakeMemory makes the memory that all units share, as a file of the trial's folder:
 // containers inherit no descriptors. It returns its path, or "" where none is asked for.
 func MakeMemory(dir string, size int64) (string, error) {

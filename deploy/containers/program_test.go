@@ -56,7 +56,7 @@ func TestSharedAddressesAreRefused(t *testing.T) {
 func TestImagesNeedThisHostsDocker(t *testing.T) {
 	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Image: "nginx:1.27"}})
 	var incapable *lab.Incapable
-	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge or docker-host") {
+	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge, docker-host, or on the private swarm") {
 		t.Error(err)
 	}
 }

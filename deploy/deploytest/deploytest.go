@@ -270,7 +270,7 @@ func unitThatEnds(t *testing.T, s suite) {
 }
 
 // fails deploys a layout of which one unit fails, sooner or later.
-func fails(t *testing.T, s suite, l lab.Layout, want string) {
+func fails(t *testing.T, s suite, l lab.Layout, want ...string) {
 	t.Helper()
 	d, err := s.Deploy(t.Context(), l, s.dir)
 	if err == nil {
@@ -279,9 +279,7 @@ func fails(t *testing.T, s suite, l lab.Layout, want string) {
 			_, err = d.Await(within(t), lab.EventReady)
 		}
 	}
-	if !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want it to say %q", err, want)
-	}
+	Says(t, err, want...)
 }
 
 func killedAndRestarted(t *testing.T, s suite) {

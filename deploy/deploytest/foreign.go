@@ -44,6 +44,7 @@ func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func(
 		{"ends by itself", boxedEnds},
 		{"killed and started again", boxedKilled},
 		{"paused", boxedPaused},
+		{"limit of memory", boxedLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := Folder(t)
@@ -130,7 +131,7 @@ func boxedUsage(t *testing.T, s suite, boxed Foreign) {
 }
 
 func boxedEnds(t *testing.T, s suite, boxed Foreign) {
-	fails(t, s, boxed.layout("die"), "ended: exit status 1; its last words:\n  out of luck")
+	fails(t, s, boxed.layout("die"), "ended: exit status 1; its last words:\n", "out of luck")
 }
 
 // boxedKilled kills it and starts it again: it keeps its folder, and when it is healed it can be
@@ -166,6 +167,15 @@ func boxedKilled(t *testing.T, s suite, boxed Foreign) {
 	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\nboxed listens, life 3\n" {
 		t.Errorf("its log is %q, want that of all lives", log)
 	}
+}
+
+func boxedLimited(t *testing.T, s suite, boxed Foreign) {
+	l := boxed.layout("hoard")
+	if l.Units[1].Compose != nil {
+		s.skip(t, "the limits of a service are in its compose file")
+	}
+	l.Units[1].Limits.Memory = 64 << 20
+	fails(t, s, l, "ended: it needed more memory than its limit of 64 MiB")
 }
 
 // boxedPaused ends with a container that is paused, which shall go all the same.

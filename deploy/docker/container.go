@@ -48,15 +48,9 @@ func (d *deployment) name(of string) string {
 // start runs the container and connects to its unit.
 func (c *container) start(ctx context.Context) error {
 	d := c.deployment
-	err := supervise.MakeVolume(d.dir, c.Spec, d.endpoints)
-	if err == nil && c.Spec.Server != nil {
-		err = containers.GiveTo(supervise.Volume(d.dir, c.Spec))
-	}
+	err := containers.MakeVolume(d.dir, c.Spec, d.endpoints)
 	if err == nil && d.deployer.network == Host {
 		err = process.CheckBinds(c.Spec)
-	}
-	if err == nil && c.Spec.Image != "" { // whoever it runs as; the trial's folder above is ours
-		err = os.Chmod(supervise.Volume(d.dir, c.Spec), 0o777)
 	}
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -100,8 +101,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), d.checkImages(contained),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), isImage)),
+		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)),
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -109,30 +108,10 @@ func (d *Deployer) importImage(ctx context.Context, program string) (string, err
 	return name, err
 }
 
-func isImage(spec lab.UnitSpec) bool { return spec.Image != "" }
-
-// checkImages refuses containers of images that the daemon does not have: none is pulled, since
-// what is measured should not change with what a registry has today.
-func (d *Deployer) checkImages(units []lab.UnitSpec) error {
-	if !slices.ContainsFunc(units, isImage) {
-		return nil
-	}
-	client, err := engine.Open()
-	if err != nil {
-		return nil // it is told as what is missing
-	}
+// checkPorts refuses images that would listen at a port of this host whatever they are told.
+func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
-		if !isImage(spec) {
-			continue
-		}
-		has, err := client.HasImage(context.Background(), spec.Image)
-		switch {
-		case err != nil:
-			problems = append(problems, err)
-		case !has:
-			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s", spec.Name, spec.Image, spec.Image))
-		}
 		if spec.Port != 0 && d.network == Host {
 			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses of this host: deploy it with docker-bridge, "+
 				"or have it listen on 127.0.0.1:{port}", spec.Name, spec.Image, spec.Port))

@@ -62,3 +62,24 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestForeignSuite holds containers of the user's images to what all of them must do: on a bridge
+// at the port of the image, in the network of this host at one that they are told.
+func TestForeignSuite(t *testing.T) {
+	dockertest.Start(t)
+	program := deploytest.Program(t)
+	const image = "cleave-users-test:2"
+	dockertest.Image(t, image, program)
+	for network, listens := range map[Network]lab.UnitSpec{
+		Bridge: {Port: 80, Args: []string{"{dir}", ":80"}}, Host: {Args: []string{"{dir}", "127.0.0.1:{port}"}},
+	} {
+		t.Run(string(network), func(t *testing.T) {
+			boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
+				spec := listens
+				spec.Image, spec.Listens, spec.Args = image, true, append([]string{part}, listens.Args...)
+				return spec
+			}}
+			deploytest.ForeignSuite(t, newDeployer(t, network, program), boxed, func() []string { return things(t, "container", "network", "volume") })
+		})
+	}
+}

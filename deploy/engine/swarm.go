@@ -144,7 +144,8 @@ type TaskTemplate struct {
 type ServiceContainer struct {
 	Image           string
 	Labels          map[string]string
-	Command         []string
+	Command         []string `json:",omitempty"` // in the place of the image's own; it is told Args
+	Args            []string `json:",omitempty"`
 	Env             []string `json:",omitempty"`
 	Dir             string   `json:",omitempty"`
 	User            string   `json:",omitempty"`

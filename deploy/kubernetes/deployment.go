@@ -94,6 +94,14 @@ const (
 	anyAddress = "0.0.0.0"
 )
 
+// portOf is the port of a unit's endpoint, in the order of lab.UnitSpec.Endpoints.
+func portOf(spec lab.UnitSpec, endpoint int) int {
+	if endpoint == 0 && spec.Port != 0 {
+		return spec.Port
+	}
+	return firstPort + endpoint
+}
+
 // connect gives every unit that listens a service, and so its address, and makes ready what its faults need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
@@ -105,14 +113,14 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		made.Metadata.Name = spec.Name
 		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 		for i := range names {
-			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i), Port: firstPort + i})
+			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i), Port: portOf(spec, i)})
 		}
 		d.services = append(d.services, spec.Name)
 		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
 			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
 		}
 		for i, name := range names {
-			port := strconv.Itoa(firstPort + i)
+			port := strconv.Itoa(portOf(spec, i))
 			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port), Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
 	}
@@ -126,7 +134,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 			continue
 		}
 		for i, name := range spec.Endpoints() {
-			address := net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(firstPort+i))
+			address := net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
 			if relay := d.relays[name]; relay != nil {
 				relay.To(address)
 				continue

@@ -18,6 +18,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -49,7 +51,7 @@ type Deployer struct {
 	preparing sync.Mutex
 	users     *Users            // the user's cluster; nil: a private one
 	cluster   *cluster          // nil until the first trial
-	images    map[string]string // their names, by the program of ours in it
+	images    map[string]string // their names, by what is in it: see contentOf
 	made      containers.Made
 }
 
@@ -105,13 +107,19 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	pods := slices.Concat(servers, contained)
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods),
-		containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
 		process.CheckDescriptors(len(pods) * descriptorsPerPod),
 	}
 	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
 		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods), room))
+	}
+	for _, spec := range pods {
+		if strings.Contains(spec.Image, "@") {
+			problems = append(problems, fmt.Errorf("unit %s: the nodes of Kubernetes know images by name, and %s is a digest: type: docker tag %s NAME:1, and name that",
+				spec.Name, spec.Image, spec.Image))
+		}
 	}
 	_, err := place(slices.Concat(pods, layout.Prepare))
 	return errors.Join(append(problems, err)...)
@@ -150,11 +158,11 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		last, rest.Units = rest.Units, nil
 	}
 	all := slices.Concat(servers, contained, last, layout.Prepare)
-	cluster, images, err := d.prepared(ctx, all)
+	cluster, loaded, err := d.prepared(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	running := newDeployment(d, cluster, images, layout, dir)
+	running := newDeployment(d, cluster, loaded, layout, dir)
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -223,19 +231,22 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 			return nil, nil, err
 		}
 	}
-	images := map[string]string{}
+	loaded := map[string]string{}
 	for _, spec := range units {
-		program := d.programOf(spec)
-		if d.images[program] == "" {
-			name, err := d.load(ctx, program)
+		content, bring := d.contentOf(spec), d.load
+		if images.IsUnit(spec) {
+			bring = d.loadUsers
+		}
+		if d.images[content] == "" {
+			name, err := bring(ctx, content)
 			if err != nil {
 				return nil, nil, err
 			}
-			d.images[program] = name
+			d.images[content] = name
 		}
-		images[program] = d.images[program]
+		loaded[content] = d.images[content]
 	}
-	return d.cluster, images, nil
+	return d.cluster, loaded, nil
 }
 
 // bringUp brings up the cluster.
@@ -299,8 +310,12 @@ func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
 }
 
-// programOf is the program of ours that a unit's image has; empty: none.
-func (d *Deployer) programOf(spec lab.UnitSpec) string {
+// contentOf is what the image of a unit has: a program of ours by its path, none (""), or, by its
+// name, what is in an image of the user's.
+func (d *Deployer) contentOf(spec lab.UnitSpec) string {
+	if images.IsUnit(spec) {
+		return spec.Image
+	}
 	if d.users != nil && spec.Program != "" {
 		return containers.PushedProgram(spec)
 	}
@@ -326,9 +341,21 @@ func (d *Deployer) load(ctx context.Context, program string) (name string, err e
 	size = len(archive)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range d.cluster.private.Nodes {
-		group.Go(func() error { return node.Import(ctx, archive) })
+		group.Go(func() error { return node.Import(ctx, bytes.NewReader(archive)) })
 	}
 	return name, group.Wait()
+}
+
+// loadUsers loads an image of the user's onto all nodes.
+func (d *Deployer) loadUsers(ctx context.Context, name string) (string, error) {
+	begun := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range d.cluster.private.Nodes {
+		group.Go(func() error { return images.Send(ctx, name, node.Import) })
+	}
+	err := group.Wait()
+	d.made.Image("", 0, begun)
+	return name, err
 }
 
 // discard ends the cluster. The next trial has another one.

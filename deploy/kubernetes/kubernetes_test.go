@@ -57,20 +57,23 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 
 func TestSuite(t *testing.T) {
 	d, _ := newDeployer(t)
-	deploytest.Suite(t, d, func() []string {
-		if d.cluster == nil {
-			return nil
+	deploytest.Suite(t, d, func() []string { return inCluster(t, d) })
+}
+
+// inCluster are the pods and services that there are.
+func inCluster(t *testing.T, d *Deployer) (left []string) {
+	t.Helper()
+	if d.cluster == nil {
+		return nil
+	}
+	for _, kind := range []string{"pods", "services"} {
+		var list struct{ Items []api.Object }
+		if err := d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
+			left = append(left, err.Error())
 		}
-		var left []string
-		for _, kind := range []string{"pods", "services"} {
-			var list struct{ Items []api.Object }
-			if err := d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
-				left = append(left, err.Error())
-			}
-			for _, thing := range list.Items {
-				left = append(left, kind+" "+thing.Metadata.Name)
-			}
+		for _, thing := range list.Items {
+			left = append(left, kind+" "+thing.Metadata.Name)
 		}
-		return left
-	})
+	}
+	return left
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -57,11 +58,11 @@ func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 // start runs the pod and connects to its unit.
 func (p *pod) start(ctx context.Context) error {
 	d := p.deployment
-	err := supervise.MakeVolume(d.dir, p.Spec, d.endpoints)
-	if err == nil && p.Spec.Server != nil && d.deployer.users == nil {
-		err = containers.GiveTo(supervise.Volume(d.dir, p.Spec))
+	makeVolume := containers.MakeVolume
+	if d.deployer.users != nil { // whose pods get what is in it, not the folder
+		makeVolume = supervise.MakeVolume
 	}
-	if err != nil {
+	if err := makeVolume(d.dir, p.Spec, d.endpoints); err != nil {
 		return err
 	}
 	patience := upPatience
@@ -203,13 +204,17 @@ func started(pod api.Pod, gone bool) (bool, error) {
 func (p *pod) description() (made api.Pod, token string, err error) {
 	d, spec := p.deployment, p.Spec
 	runs := api.Container{
-		Name: "unit", Image: d.images[d.deployer.programOf(spec)], ImagePullPolicy: "Never",
+		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
 		Resources:       resources(spec.Limits),
-		VolumeMounts:    []api.Mount{{Name: "tmp", MountPath: "/tmp"}},
-		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}},
+		SecurityContext: api.SecurityContext{AllowPrivilegeEscalation: true}, // what Docker gives to every container
 	}
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
-	made.Spec = api.PodSpec{RestartPolicy: "Never", Volumes: []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}}
+	made.Spec = api.PodSpec{RestartPolicy: "Never"}
+	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
+		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}
+		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
+		runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}}
+	}
 	if node := d.wanted(spec); node != "" {
 		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
 	}
@@ -223,14 +228,16 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		uid, gid := containers.ServerUser()
 		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
 	}
-	if runs.Command, err = d.shared().Command(spec); err != nil {
-		return made, "", err
+	if runs.Command, err = d.shared().Command(spec); err == nil && !images.IsUnit(spec) {
+		runs.Command, err = containers.Bound(spec, runs.Command)
 	}
-	if runs.Command, err = containers.Bound(spec, runs.Command); err != nil {
+	if err != nil {
 		return made, "", err
 	}
 	if spec.Foreign {
-		runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		if !images.IsUnit(spec) {
+			runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		}
 		environment := d.shared().Environment(spec)
 		for _, name := range slices.Sorted(maps.Keys(environment)) {
 			runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
@@ -246,6 +253,9 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	}
 	for i, word := range runs.Command {
 		runs.Command[i] = literal(word)
+	}
+	if images.IsUnit(spec) { // which says itself what is told so
+		runs.Command, runs.Args = nil, runs.Command
 	}
 	made.Spec.Containers = []api.Container{runs}
 	return made, token, err

@@ -57,6 +57,6 @@ func NoPublished(units []lab.UnitSpec) error {
 
 // NoImages refuses a unit that is a container of the user's image.
 func NoImages(spec lab.UnitSpec) error {
-	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: deploy it with docker-bridge or docker-host",
-		spec.Name, spec.Image)}
+	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: deploy it with docker-bridge, docker-host, "+
+		"or on the private swarm or Kubernetes", spec.Name, spec.Image)}
 }

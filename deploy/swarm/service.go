@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
@@ -44,6 +45,9 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 		var p ports
 		for _, name := range append([]string{""}, spec.Endpoints()...) {
 			port := firstPort + len(p.inside)
+			if name == spec.Name && spec.Port != 0 {
+				port = spec.Port
+			}
 			p.inside, p.outside = append(p.inside, port), append(p.outside, next)
 			next++
 			if name != "" {
@@ -95,11 +99,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 // start runs the service and connects to its unit.
 func (s *service) start(ctx context.Context) error {
 	d := s.deployment
-	err := supervise.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints)
-	if err == nil && s.Spec.Server != nil {
-		err = containers.GiveTo(supervise.Volume(d.trial.Dir, s.Spec))
-	}
-	if err != nil {
+	if err := containers.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
@@ -222,52 +222,17 @@ func (s *service) bind(ctx context.Context) error {
 	return launch.AwaitBound(ctx, s.hostPID, s.Spec.Cores)
 }
 
-// describe says what the service is made of, or that a former life begins anew. Nothing
-// secret is in it: it can be read by whoever may ask the swarm.
+// describe says what the service is made of, or that a former life begins anew.
 func (s *service) describe() error {
 	if s.id != "" {
 		s.made.TaskTemplate.ForceUpdate++
 		return nil
 	}
+	container, err := s.described()
+	if err != nil {
+		return err
+	}
 	d, spec := s.deployment, s.Spec
-	container := engine.ServiceContainer{
-		Image: d.images[containers.UnitProgram(d.deployer.programs, spec)], Labels: d.deployer.labels(), ReadOnly: true,
-		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}, StopGracePeriod: stopGrace,
-		CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"DAC_OVERRIDE"},
-		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
-		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
-	}
-	writes, reads := d.trial.Folders(spec)
-	for _, folder := range slices.Concat(writes, reads) {
-		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: !slices.Contains(writes, folder)})
-	}
-	if spec.Server != nil {
-		uid, gid := containers.ServerUser()
-		container.User = fmt.Sprintf("%d:%d", uid, gid)
-	}
-	var err error
-	if container.Command, err = d.trial.Command(spec); err != nil {
-		return err
-	}
-	if container.Command, err = containers.Bound(spec, container.Command); err != nil {
-		return err
-	}
-	if spec.Foreign {
-		container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
-		for name, value := range d.trial.Environment(spec) {
-			container.Env = append(container.Env, name+"="+value)
-		}
-	} else {
-		control := ""
-		if !s.prepares {
-			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
-		}
-		var path string
-		if path, s.token, err = d.trial.WriteEnvironment(spec, control); err != nil {
-			return err
-		}
-		container.Env = []string{lab.EnvironmentVariable + "=" + path}
-	}
 	s.made = engine.Service{
 		Name: d.name(spec.Name), Labels: d.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
@@ -279,6 +244,57 @@ func (s *service) describe() error {
 		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
 	}
 	return nil
+}
+
+// described is what the container of the service is made of. Nothing secret is in it: it can be
+// read by whoever may ask the swarm.
+func (s *service) described() (container engine.ServiceContainer, err error) {
+	d, spec := s.deployment, s.Spec
+	container = engine.ServiceContainer{
+		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(), StopGracePeriod: stopGrace,
+		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
+	}
+	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
+		container.ReadOnly, container.Mounts = true, []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}
+		container.CapabilityDrop, container.CapabilityAdd = []string{"ALL"}, []string{"DAC_OVERRIDE"}
+	}
+	writes, reads := d.trial.Folders(spec)
+	for _, folder := range slices.Concat(writes, reads) {
+		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: !slices.Contains(writes, folder)})
+	}
+	if spec.Server != nil {
+		uid, gid := containers.ServerUser()
+		container.User = fmt.Sprintf("%d:%d", uid, gid)
+	}
+	command, err := d.trial.Command(spec)
+	if err != nil {
+		return container, err
+	}
+	if images.IsUnit(spec) { // which says itself where it runs, and what is told so
+		container.Args = command
+	} else if container.Command, err = containers.Bound(spec, command); err != nil {
+		return container, err
+	}
+	if spec.Foreign {
+		if !images.IsUnit(spec) {
+			container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
+		}
+		for name, value := range d.trial.Environment(spec) {
+			container.Env = append(container.Env, name+"="+value)
+		}
+	} else {
+		control := ""
+		if !s.prepares {
+			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
+		}
+		var path string
+		if path, s.token, err = d.trial.WriteEnvironment(spec, control); err != nil {
+			return container, err
+		}
+		container.Env = []string{lab.EnvironmentVariable + "=" + path}
+	}
+	return container, nil
 }
 
 // name is unlike that of any other service. Swarm has names of up to 63 letters.
@@ -312,10 +328,14 @@ func (d *deployment) wanted(spec lab.UnitSpec) engine.Placement {
 	return engine.Placement{}
 }
 
-// published are the ports of the unit that its node has, too.
+// published are the ports of the unit that its node has, too. A foreign one waits for no
+// conductor.
 func (d *deployment) published(spec lab.UnitSpec) engine.EndpointSpec {
 	p, published := d.ports[spec.Name], engine.EndpointSpec{Mode: "dnsrr"}
 	for i := range p.inside {
+		if i == 0 && spec.Foreign {
+			continue
+		}
 		published.Ports = append(published.Ports, engine.PublishedPort{Protocol: "tcp", TargetPort: p.inside[i], PublishedPort: p.outside[i], PublishMode: "host"})
 	}
 	return published
@@ -400,47 +420,4 @@ func (d *deployment) dialOf(unit string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.relays.Behind(unit, d.outside[unit].Dial)
-}
-
-// startServers starts the servers of a layout and returns when all can be used.
-func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		if err := d.startServer(ctx, spec); err != nil {
-			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
-		}
-		return nil
-	})
-}
-
-func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
-	for _, setup := range spec.Server.Setup {
-		preparing := spec
-		preparing.Program, preparing.Args = setup.Program, setup.Args
-		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
-			return err
-		}
-	}
-	s := d.newService(spec)
-	d.add(s)
-	if err := s.start(ctx); err != nil {
-		return err
-	}
-	return s.awaitServer(ctx)
-}
-
-func (s *service) awaitServer(ctx context.Context) error {
-	return supervise.AwaitVisit(ctx, s.Unit, s.deployment.dialOf(s.Spec.Name), s.Spec.Server.Ready)
-}
-
-// awaitReady waits until units that say when they are ready are.
-func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
-	for _, spec := range specs {
-		if spec.Ready == nil {
-			continue
-		}
-		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.dialOf(spec.Name), spec.Ready); err != nil {
-			return err
-		}
-	}
-	return nil
 }

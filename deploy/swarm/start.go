@@ -77,3 +77,46 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 
 // atOnce is how many services are started at the same time.
 const atOnce = 16
+
+// startServers starts the servers of a layout and returns when all can be used.
+func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
+	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
+		if err := d.startServer(ctx, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	s := d.newService(spec)
+	d.add(s)
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	return s.awaitServer(ctx)
+}
+
+func (s *service) awaitServer(ctx context.Context) error {
+	return supervise.AwaitVisit(ctx, s.Unit, s.deployment.dialOf(s.Spec.Name), s.Spec.Server.Ready)
+}
+
+// awaitReady waits until units that say when they are ready are.
+func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if spec.Ready == nil {
+			continue
+		}
+		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.dialOf(spec.Name), spec.Ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -15,9 +15,11 @@ package swarm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,6 +29,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -45,7 +48,7 @@ type Deployer struct {
 
 	preparing sync.Mutex
 	cluster   *private.Cluster  // nil until the first trial
-	images    map[string]string // their IDs, by the program of ours in it
+	images    map[string]string // their IDs, by what is in it: see contentOf
 	services  atomic.Int64      // how many there have been
 	made      containers.Made
 }
@@ -87,7 +90,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	_, err := placesOf(slices.Concat(all, layout.Prepare))
 	return errors.Join(
 		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(all), err,
-		containers.CheckPrograms(d.programs, slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
 	)
@@ -142,11 +145,41 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private
 		return nil, nil, fmt.Errorf("wait for all nodes of the swarm: %w", err)
 	}
 	for _, spec := range units {
-		if _, err := d.image(ctx, d.cluster, containers.UnitProgram(d.programs, spec)); err != nil {
+		bring := d.image
+		if images.IsUnit(spec) {
+			bring = d.usersImage
+		}
+		if _, err := bring(ctx, d.cluster, d.contentOf(spec)); err != nil {
 			return nil, nil, err
 		}
 	}
 	return d.cluster, maps.Clone(d.images), nil
+}
+
+// contentOf is what the image of a unit has: a program of ours by its path, none (""), or, by its
+// name, what is in an image of the user's.
+func (d *Deployer) contentOf(spec lab.UnitSpec) string {
+	return cmp.Or(spec.Image, containers.UnitProgram(d.programs, spec))
+}
+
+// usersImage brings an image of the user's to all nodes and returns its ID there.
+func (d *Deployer) usersImage(ctx context.Context, c *private.Cluster, name string) (id string, err error) {
+	if d.images[name] != "" {
+		return d.images[name], nil
+	}
+	begun, ids := time.Now(), make([]string, len(c.Nodes))
+	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error {
+		return images.Send(ctx, name, func(ctx context.Context, archive io.Reader) (err error) {
+			ids[slices.Index(c.Nodes, n)], err = n.Engine.Load(ctx, archive)
+			return err
+		})
+	})
+	if err != nil {
+		return "", err
+	}
+	d.images[name] = ids[0] // the daemons of all nodes are the same program
+	d.made.Image("", 0, begun)
+	return ids[0], nil
 }
 
 // image brings the image of a program of ours, or of none, to all nodes and returns its ID.
@@ -162,7 +195,10 @@ func (d *Deployer) image(ctx context.Context, c *private.Cluster, program string
 	if err != nil {
 		return "", err
 	}
-	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error { return n.Engine.Load(ctx, bytes.NewReader(archive)) })
+	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error {
+		_, err := n.Engine.Load(ctx, bytes.NewReader(archive))
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -193,13 +229,13 @@ func (d *Deployer) Close() error {
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
 	placed := slices.Concat(servers, contained, layout.Prepare)
-	cluster, images, err := d.prepared(ctx, placed)
+	cluster, loaded, err := d.prepared(ctx, placed)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{
 		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
-		deployer:   d, cluster: cluster, images: images, lead: layout.Lead,
+		deployer:   d, cluster: cluster, images: loaded, lead: layout.Lead,
 		trial:    containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		outside:  map[string]lab.Endpoint{},
 		services: map[string]*service{}, detours: map[string]detour{},

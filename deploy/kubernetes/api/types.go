@@ -117,7 +117,8 @@ type Container struct {
 	Name            string          `json:"name"`
 	Image           string          `json:"image"`
 	ImagePullPolicy string          `json:"imagePullPolicy"`
-	Command         []string        `json:"command"`
+	Command         []string        `json:"command,omitempty"` // in the place of the image's own; it is told Args
+	Args            []string        `json:"args,omitempty"`
 	WorkingDir      string          `json:"workingDir,omitempty"`
 	Env             []Variable      `json:"env,omitempty"`
 	Resources       Resources       `json:"resources"`

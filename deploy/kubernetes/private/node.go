@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -84,7 +85,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.Import(ctx, pause)
+	return n.Import(ctx, bytes.NewReader(pause))
 }
 
 // Link takes the node off the network, or puts it back.
@@ -142,9 +143,9 @@ func (n *Node) describeNetwork(path string) error {
 }
 
 // Import loads an image onto the node, in the format of `docker save`.
-func (n *Node) Import(ctx context.Context, archive []byte) error {
+func (n *Node) Import(ctx context.Context, archive io.Reader) error {
 	load := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "images", "import", "--snapshotter=overlayfs", "-")
-	load.Stdin = bytes.NewReader(archive)
+	load.Stdin = archive
 	if text, err := load.CombinedOutput(); err != nil {
 		return fmt.Errorf("load an image onto %s: %w: %s", n.Name, err, text)
 	}

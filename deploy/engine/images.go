@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Import makes an image whose root file system comes as a tar archive.
+func (c *Client) Import(ctx context.Context, name, label string, archive io.Reader) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
+	defer cancel()
+	query := url.Values{"fromSrc": {"-"}, "repo": {name}, "changes": {"LABEL " + label}}
+	answer, err := c.send(ctx, http.MethodPost, "/images/create", query, archive)
+	if err != nil {
+		return named("make the image", name, err)
+	}
+	var progress struct{ Error string }
+	err = errors.Join(json.NewDecoder(answer.Body).Decode(&progress), answer.Body.Close())
+	if err == nil && progress.Error != "" {
+		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
+	}
+	return named("make the image", name, err)
+}
+
+// ImageID is that of an image; "": the daemon has none of that name.
+func (c *Client) ImageID(ctx context.Context, name string) (id string, err error) {
+	var image struct{ ID string }
+	err = c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
+	if isStatus(err, http.StatusNotFound) {
+		return "", nil
+	}
+	return image.ID, named("look for the image", name, err)
+}
+
+// Save returns an image in the format of `docker save`, as it is read.
+func (c *Client) Save(ctx context.Context, name string) (io.ReadCloser, error) {
+	answer, err := c.send(ctx, http.MethodGet, "/images/"+name+"/get", nil, nil)
+	if err != nil {
+		return nil, named("save the image", name, err)
+	}
+	return answer.Body, nil
+}
+
+// loadPatience is how long an image may take to be taken in: some have gigabytes.
+const loadPatience = 10 * time.Minute
+
+// Load takes in an image in the format of `docker save`, and returns the ID that it has here.
+func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loadPatience, fmt.Errorf("not loaded after %v", loadPatience))
+	defer cancel()
+	answer, err := c.send(ctx, http.MethodPost, "/images/load", url.Values{"quiet": {"1"}}, archive)
+	if err != nil {
+		return "", fmt.Errorf("load an image: %w", err)
+	}
+	name, err := loaded(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return "", fmt.Errorf("load an image: %w", err)
+	}
+	if id, err = c.ImageID(ctx, name); err == nil && id == "" {
+		err = fmt.Errorf("load an image: %s is gone again", name)
+	}
+	return id, err
+}
+
+// loaded is what an image is called of which the daemon says that it was loaded; one that was
+// saved by its digest has no other name than its ID.
+func loaded(said io.Reader) (name string, err error) {
+	for decoder := json.NewDecoder(said); ; {
+		var progress struct{ Stream, Error string }
+		err := decoder.Decode(&progress)
+		switch {
+		case errors.Is(err, io.EOF) && name == "":
+			return "", errors.New("the daemon does not say what it has loaded")
+		case errors.Is(err, io.EOF):
+			return name, nil
+		case err != nil:
+			return "", err
+		case progress.Error != "":
+			return "", errors.New(progress.Error)
+		}
+		for _, words := range []string{"Loaded image: ", "Loaded image ID: "} {
+			if called, is := strings.CutPrefix(strings.TrimSpace(progress.Stream), words); is {
+				name = called
+			}
+		}
+	}
+}
+
+// RemoveImage removes an image. One that is not there is removed.
+func (c *Client) RemoveImage(ctx context.Context, name string) error {
+	err := c.call(ctx, http.MethodDelete, "/images/"+name, url.Values{"force": {"1"}}, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the image", name, err)
+}

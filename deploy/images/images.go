@@ -1,0 +1,58 @@
+// Package images is for units that are containers of images of the user's: this host's Docker
+// has these, and from there they come to nodes that Cleave makes. None is pulled, since what is
+// measured should not change with what a registry has today.
+//
+// Entry points: Check, Send.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// IsUnit reports whether a unit is a container of an image of the user's.
+func IsUnit(spec lab.UnitSpec) bool { return spec.Image != "" }
+
+// Check refuses units of images that this host's Docker does not have.
+func Check(units []lab.UnitSpec) error {
+	if !slices.ContainsFunc(units, IsUnit) {
+		return nil
+	}
+	client, err := engine.Open()
+	if err != nil {
+		return fmt.Errorf("images are those of this host's Docker, which does not answer: %w", err)
+	}
+	var problems []error
+	for _, spec := range units {
+		if !IsUnit(spec) {
+			continue
+		}
+		id, err := client.ImageID(context.Background(), spec.Image)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case id == "":
+			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s", spec.Name, spec.Image, spec.Image))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Send has take read an image of this host's Docker, in the format of `docker save`.
+func Send(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
+	client, err := engine.Open()
+	if err != nil {
+		return err
+	}
+	archive, err := client.Save(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(take(ctx, archive), archive.Close())
+}

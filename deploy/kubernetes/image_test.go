@@ -1,0 +1,27 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestImagesOfTheUsers has an image of this host's Docker come to all nodes and held to what
+// containers of somebody else's must do; one that Docker does not have, or that has no name, is
+// refused.
+func TestImagesOfTheUsers(t *testing.T) {
+	d, _ := newDeployer(t)
+	dockertest.Start(t)
+	const image = "cleave-users-test:1"
+	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
+		return lab.UnitSpec{Image: image, Port: 80, Listens: true, Args: []string{part, "{dir}", ":80"}}
+	}}
+	layout := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{Name: "boxed", Foreign: true, Image: image}}}
+	deploytest.Says(t, d.Preflight(layout), "type: docker pull "+image)
+	layout.Units[0].Image = "nginx@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+	deploytest.Says(t, d.Preflight(layout), "type: docker tag nginx@sha256")
+	dockertest.Image(t, image, deploytest.Program(t))
+	deploytest.ForeignSuite(t, d, boxed, func() []string { return inCluster(t, d) })
+}

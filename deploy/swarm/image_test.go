@@ -1,0 +1,39 @@
+package swarm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestImagesOfTheUsers has an image of this host's Docker come to all nodes and held to what
+// containers of somebody else's must do; one that Docker does not have is refused. Its port is
+// the one at which units of ours wait for their conductor.
+func TestImagesOfTheUsers(t *testing.T) {
+	d := deployer(t)
+	dockertest.Start(t)
+	const image = "cleave-users-test:1"
+	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
+		return lab.UnitSpec{Image: image, Port: firstPort, Listens: true, Args: []string{part, "{dir}", ":8080"}}
+	}}
+	absent := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{Name: "boxed", Foreign: true, Image: image}}}
+	if err := d.Preflight(absent); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
+		t.Errorf("Preflight without the image: %v", err)
+	}
+	dockertest.Image(t, image, deploytest.Program(t))
+	deploytest.ForeignSuite(t, d, boxed, func() (left []string) {
+		for _, n := range d.cluster.Nodes {
+			things, err := n.Units(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, thing := range things {
+				left = append(left, thing.ID)
+			}
+		}
+		return left
+	})
+}
