@@ -28,7 +28,7 @@ type Autoscaler interface {
 // ScaledBy is nil where a deployer's platform can scale what the variant leaves to it.
 func (v Variant) ScaledBy(d Deployer) error {
 	if len(v.Autoscale) == 0 {
-		return nil
+		return v.linkedBy()
 	}
 	scaler, can := d.(Autoscaler)
 	if !can {

@@ -23,10 +23,10 @@ const (
 // is repeated for each. Of a unit that the platform scales all replicas are there that it
 // may add, on standby. All mistakes are named at once.
 func (v Variant) Scale(l Layout) (Layout, error) {
-	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.place(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
+	if err := errors.Join(v.limit(&l), v.place(&l), v.link(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
 		return l, err
 	}
 	var units []UnitSpec
@@ -69,6 +69,9 @@ func (v Variant) Scaling() string {
 	}
 	for _, unit := range slices.Sorted(maps.Keys(v.Nodes)) {
 		parts = append(parts, unit+" on "+v.Nodes[unit])
+	}
+	for _, host := range slices.Sorted(maps.Keys(v.Hosts)) {
+		parts = append(parts, "link of "+host+": "+v.Hosts[host].String())
 	}
 	if v.Network != (Network{}) {
 		parts = append(parts, "network before it: "+v.Network.String())

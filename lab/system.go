@@ -217,6 +217,8 @@ type Layout struct {
 	Services []ServiceSpec
 	// Replicated are folders of the conductor's host that shall lie on the replicated disk.
 	Replicated []string
+	// Links are those of hosts that units are on, where they shall be otherwise than they are.
+	Links map[string]Network
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
 	// services; who deploys it says so (Clustered).
 	Nodes []Node

@@ -62,6 +62,8 @@ type Trial struct {
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
 	// Network is how a probe has found the one before the system, before the load.
 	Network string `json:"network,omitempty"`
+	// Links are how probes have found those of hosts, by host, before the load.
+	Links map[string]string `json:"links,omitempty"`
 	// Remarks are the generator's on the load: what the server said with unexpected
 	// statuses, and what a closed loop may hide.
 	Remarks []string `json:"remarks,omitempty"`

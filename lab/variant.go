@@ -25,6 +25,9 @@ type Variant struct {
 	// Nodes are the names of hosts of the deployment, by the names of the units that are there
 	// with all their replicas. Those of the same name share a host.
 	Nodes map[string]string `json:"nodes,omitempty"`
+	// Hosts are the links of such hosts, by their names: to and from each no more passes than the
+	// rate, and what is sent to its units comes later by the delay. Absent: as they are.
+	Hosts map[string]Network `json:"hosts,omitempty"`
 	// Autoscale are units whose replicas the platform adds, by their names.
 	Autoscale map[string]Autoscale `json:"autoscale,omitempty"`
 	// Network is the one between the generator and the system; zero: the deployment's own.

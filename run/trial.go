@@ -35,6 +35,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(s.layout, s.deployer), services.parts(s.layout, deployment)
+	if linked, is := deployment.(lab.Linked); is {
+		trial.Links = linked.Links()
+	}
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)

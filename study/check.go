@@ -28,6 +28,7 @@ func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
 	for i := range f.Study.Variants {
 		f.checkVariant(r, &f.Study.Variants[i])
 	}
+	f.checkHosts(r)
 	f.checkSystem(r)
 }
 
@@ -108,6 +109,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		}
 		return
 	}
+	f.link(v)
 	if v.Summary == "" {
 		v.Summary = architecture.Summary
 		if scaling := v.Scaling(); scaling != "" {
@@ -127,7 +129,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
-	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 && f.info.Foreign {
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 && f.info.Foreign {
 		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter of who runs it", v.Name)
 	}
 	checkNodes(r, line, *v)

@@ -75,6 +75,7 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 			continue
 		}
 		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, as.Replicas), merged(v.Limits, as.Limits), merged(v.Nodes, as.Nodes)
+		f.link(v)
 		v.Summary += "; on " + v.Deployment + ": " + as.Scaling()
 	}
 }

@@ -44,10 +44,12 @@ type File struct {
 	lines lines
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
-	optional map[string]bool
-	deployed deployed
-	way      way  // none where it names no variants
-	planned  bool // the study was resolved: twins are variants, levels are scaled
+	optional     map[string]bool
+	deployed     deployed
+	hosts        hostLinks // of the study; those of variants by their names
+	variantHosts map[string]hostLinks
+	way          way  // none where it names no variants
+	planned      bool // the study was resolved: twins are variants, levels are scaled
 }
 
 // Quick is what `--quick` changes in a study.
@@ -87,7 +89,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if root == nil {
 		return nil, r.Problems.OrNil()
 	}
-	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}, deployed: newDeployed()}
+	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}, deployed: newDeployed(), variantHosts: map[string]hostLinks{}}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
@@ -126,6 +128,7 @@ func (f *File) read(r *reader, root *yaml.Node) {
 		"claims":   func(n *yaml.Node) { f.readClaims(r, n) },
 		"faults":   func(n *yaml.Node) { f.readFaults(r, n) },
 		"steps":    func(n *yaml.Node) { f.readSteps(r, n) },
+		"hosts":    func(n *yaml.Node) { f.hosts = r.readHosts(n) },
 		"notes":    r.texts("notes", &s.Notes),
 		"quick":    func(n *yaml.Node) { f.readQuick(r, n) },
 	}, "schema", "name", "title", "system", "baseline", "variants")
@@ -154,7 +157,11 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			"nodes":        func(n *yaml.Node) { v.Nodes = r.named(n, "node") },
 			"deployed":     func(n *yaml.Node) { f.readDeployed(r, n, v.Name) },
 			"only":         func(n *yaml.Node) { f.readOnly(r, n, v.Name) },
-			"autoscale":    func(n *yaml.Node) { v.Autoscale = r.autoscale(n) },
+			"hosts": func(n *yaml.Node) {
+				f.variantHosts[v.Name] = r.readHosts(n)
+				v.Hosts = f.variantHosts[v.Name].links
+			},
+			"autoscale": func(n *yaml.Node) { v.Autoscale = r.autoscale(n) },
 			"network": func(n *yaml.Node) {
 				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay), "rate": r.rate("rate", &v.Network.Rate)})
 			},

@@ -38,6 +38,19 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 	return servers, containers, rest
 }
 
+// CheckBeside refuses nodes for units that are processes of this host beside containers: its
+// networks of hosts do not lead to these.
+func CheckBeside(rest lab.Layout) error {
+	var problems []error
+	for _, spec := range rest.Units {
+		if spec.Node != "" {
+			problems = append(problems, fmt.Errorf("unit %s is placed on %s, and runs on this host beside the others here: leave it out of the nodes, or deploy with process",
+				spec.Name, spec.Node))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // CheckServices refuses services that units outside the network of this host cannot
 // reach. than says which deployment can.
 func CheckServices(services []lab.ServiceSpec, than string) error {

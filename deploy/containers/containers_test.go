@@ -40,3 +40,15 @@ func TestPartTellsContainersFromTheRest(t *testing.T) {
 		t.Errorf("servers %v, containers %v, rest %v", servers, contained, rest)
 	}
 }
+
+// TestWhatRunsBesideContainersIsOnNoNode since nodes of this host do not lead to them.
+func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
+	rest := lab.Layout{Units: []lab.UnitSpec{{Name: "generator"}}}
+	if err := CheckBeside(rest); err != nil {
+		t.Error(err)
+	}
+	rest.Units[0].Node = "load"
+	if err := CheckBeside(rest); err == nil || !strings.Contains(err.Error(), "unit generator is placed on load") {
+		t.Errorf("on a node: %v", err)
+	}
+}

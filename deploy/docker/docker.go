@@ -99,7 +99,7 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)),

@@ -61,6 +61,7 @@ type Host struct {
 	port    string // the switch's end of its link
 	set     *Set
 	kills   atomic.Int32 // how often it was killed
+	rate    float64      // of its link, in bytes per second; 0: no limit
 }
 
 // Missing says what this host lacks; nil: nothing.
@@ -68,7 +69,7 @@ func Missing() error {
 	if os.Geteuid() != 0 {
 		return errors.New("hosts of their own network need root: run as root")
 	}
-	for program, from := range map[string]string{"ip": "iproute2", "nsenter": "util-linux", "mount": "mount"} {
+	for program, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("there is no program %s here: type: apt-get install %s", program, from)
 		}
@@ -107,12 +108,16 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	if h.pid, err = s.hold(h.Name); err != nil {
 		return err
 	}
-	return errors.Join(
+	err = errors.Join(
 		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 address", h.card(), "netns", strconv.Itoa(h.pid)),
 		ip(ctx, s.middle, "link set", h.port, "master switch up"),
 		ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
 		ip(ctx, h.pid, "link set eth0 up"),
 	)
+	if err == nil && h.rate > 0 {
+		err = h.Limit(ctx, h.rate)
+	}
+	return err
 }
 
 // card is the address of the host's network card: one of those that anybody may give, made
@@ -341,12 +346,15 @@ func (s *Set) unlink() error {
 }
 
 // ip runs ip in the network of a process; 0 is this host's. Words may hold several.
-func ip(ctx context.Context, pid int, words ...string) error {
+func ip(ctx context.Context, pid int, words ...string) error { return in(ctx, pid, "ip", words...) }
+
+// in runs a program in the network of a process, as ip does.
+func in(ctx context.Context, pid int, program string, words ...string) error {
 	args := strings.Fields(strings.Join(words, " "))
 	if pid == 0 {
-		return finish(exec.CommandContext(ctx, "ip", args...))
+		return finish(exec.CommandContext(ctx, program, args...))
 	}
-	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net", "ip"}, args...)...))
+	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net", program}, args...)...))
 }
 
 // finish runs a short command. What it says is told when it fails.

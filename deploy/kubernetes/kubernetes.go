@@ -106,7 +106,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),

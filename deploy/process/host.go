@@ -42,7 +42,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), checkDisk(layout))
+	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), checkLinks(layout), checkDisk(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {

@@ -80,7 +80,8 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, network.close())
 	}
 	maps.Copy(endpoints, known)
-	relays, err := relay.Before(layout.Units, endpoints, network.addressOf(""))
+	links := wantedLinks(layout)
+	relays, err := relay.Before(links.relayed(layout.Units), endpoints, network.addressOf(""))
 	if err != nil {
 		ports.Close()
 		return nil, errors.Join(err, network.close())
@@ -91,7 +92,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, group: group, launcher: launch.NewLauncher(),
+		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, links: links, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
@@ -102,6 +103,9 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
+	if err := running.link(ctx); err != nil {
+		return err
+	}
 	if err := volume.Prepare(layout.Units, running.volume); err != nil {
 		return err
 	}
@@ -140,7 +144,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
-	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
+	if err := supervise.MakeVolume(running.group.dir, spec, running.seenBy(spec)); err != nil {
 		return err
 	}
 	command, err := d.command(spec, memory, running)
@@ -199,7 +203,7 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 
 // environment is all that a unit gets.
 func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
-	return supervise.Environment(spec, d.label, running.group.dir, running.endpoints)
+	return supervise.Environment(spec, d.label, running.group.dir, running.seenBy(spec))
 }
 
 // deployment is a running layout.
@@ -209,6 +213,7 @@ type deployment struct {
 	endpoints map[string]lab.Endpoint
 	relays    relay.Relays
 	network   *network
+	links     links
 	group     *group
 	launcher  *launch.Launcher
 	prepared  []*unit         // commands that ran before the units

@@ -108,7 +108,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // Preflight implements lab.Deployer. Each host says what it cannot carry.
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
-	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckServices(layout.Services, "process or docker-host")}
+	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), containers.CheckServices(layout.Services, "process or docker-host")}
 	for _, service := range layout.Services {
 		if service.Files {
 			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which others do not have: choose a server (--backing), such as postgres or, for documents, mongo",

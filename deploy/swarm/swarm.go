@@ -89,7 +89,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	all := slices.Concat(servers, contained)
 	_, err := placesOf(slices.Concat(all, layout.Prepare))
 	return errors.Join(
-		Missing(), d.processes.Preflight(rest), supervise.CheckLimits(all), err,
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err,
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),

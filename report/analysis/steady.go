@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ func (e *experiment) followSteadiness() {
 	e.unsteady = map[cell]lab.Steadiness{}
 	for _, v := range e.variants() {
 		e.noteNetwork(v)
+		e.noteLinks(v)
 		for _, point := range e.study.Points {
 			for _, quantity := range quantities {
 				if s := e.steadiness(v.Name, point, quantity); len(s.Courses) > 0 {
@@ -56,6 +58,21 @@ func (e *experiment) noteNetwork(v lab.Variant) {
 		for _, trial := range e.counted(v.Name, point.Name) {
 			if trial.Network != "" {
 				e.notes = append(e.notes, fmt.Sprintf("Network before %s: %s. A probe before every trial has held it; in the first: %s.", v.Name, v.Network, trial.Network))
+				return
+			}
+		}
+	}
+}
+
+// noteLinks says how probes have found the links of a variant's hosts, where these are its own.
+func (e *experiment) noteLinks(v lab.Variant) {
+	for _, point := range e.study.Points {
+		for _, trial := range e.counted(v.Name, point.Name) {
+			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
+				e.notes = append(e.notes, fmt.Sprintf("Link of %s of %s: %s. A probe before every trial has held it; in the first: %s.",
+					host, v.Name, v.Hosts[host], trial.Links[host]))
+			}
+			if len(trial.Links) > 0 {
 				return
 			}
 		}

@@ -1,0 +1,136 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// burstSpan is how long the bytes that pass a limited link at once would take at its rate,
+	// and leastBurst, in bytes, what lets whole frames pass.
+	burstSpan, leastBurst = 5 * time.Millisecond, 4096
+	// queueSpan is how long bytes wait for a limited link; what would wait longer is dropped.
+	queueSpan = 50 * time.Millisecond
+	// probeSpan is about how long a probe of a rate takes in each direction, and probePatience
+	// how long it may take.
+	probeSpan, probePatience = 200 * time.Millisecond, 10 * time.Second
+	// leastHeld is the share of its rate that has to pass a link, after what a busy host takes
+	// to get going, another probeSpan.
+	leastHeld = 0.5
+	// pieceBytes is how much a probe hands to the kernel at once.
+	pieceBytes = 64 << 10
+)
+
+// LeastRate is the lowest that a link can be limited to, in bytes per second.
+const LeastRate = 10_000
+
+// Limit lets no more than a rate, in bytes per second, pass the link of the host in each
+// direction, frames with all that is around their bytes (tc-tbf).
+func (h *Host) Limit(ctx context.Context, rate float64) error {
+	h.rate = rate
+	words := fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate, burst(rate), queueSpan)
+	return errors.Join(
+		in(ctx, h.pid, "tc", "qdisc replace dev eth0", words),
+		in(ctx, h.set.middle, "tc", "qdisc replace dev", h.port, words),
+	)
+}
+
+// burst is how many bytes pass a limited link at once.
+func burst(rate float64) int { return max(leastBurst, int(rate*burstSpan.Seconds())) }
+
+// ProbeRate proves the limit of the link with bytes that pass it in each direction: neither
+// sooner than the rate allows nor much later.
+func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
+	bytes := burst(h.rate) + int(h.rate*probeSpan.Seconds())
+	here, there, err := h.connect(ctx)
+	if err != nil {
+		return "", fmt.Errorf("probe the link of %s: %w", h.Name, err)
+	}
+	defer func() { err = errors.Join(err, here.Close(), there.Close()) }()
+	toHost, err := passes(here, there, bytes)
+	if err != nil {
+		return "", fmt.Errorf("probe the link to %s: %w", h.Name, err)
+	}
+	fromHost, err := passes(there, here, bytes)
+	if err != nil {
+		return "", fmt.Errorf("probe the link from %s: %w", h.Name, err)
+	}
+	soonest, latest := probeSpan*95/100, probeSpan+time.Duration(float64(bytes)/h.rate/leastHeld*float64(time.Second))
+	for _, took := range []time.Duration{toHost, fromHost} {
+		if took < soonest || took > latest {
+			return "", fmt.Errorf("the link of %s does not hold its rate of %.4g MB/s: %d bytes took %v to it and %v from it, expected %v to %v",
+				h.Name, h.rate/1e6, bytes, toHost, fromHost, soonest, latest)
+		}
+	}
+	const shown = 100 * time.Microsecond
+	return fmt.Sprintf("%d bytes took %v to it and %v from it", bytes, toHost.Round(shown), fromHost.Round(shown)), nil
+}
+
+// passes is how long so many bytes take from one end of a connection to the other.
+func passes(from, to net.Conn, bytes int) (time.Duration, error) {
+	begun := time.Now()
+	deadline := begun.Add(probePatience)
+	if err := errors.Join(from.SetDeadline(deadline), to.SetDeadline(deadline)); err != nil {
+		return 0, err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		var err error
+		piece := make([]byte, pieceBytes)
+		for left := bytes; left > 0 && err == nil; left -= len(piece) {
+			_, err = from.Write(piece[:min(left, len(piece))])
+		}
+		sent <- err
+	}()
+	_, err := io.CopyN(io.Discard, to, int64(bytes))
+	took := time.Since(begun)
+	return took, errors.Join(err, <-sent)
+}
+
+// connect is a connection between this host and that one, with its ends here and there.
+func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
+	listener, err := h.listen()
+	if err != nil {
+		return nil, nil, err
+	}
+	var dialer net.Dialer
+	if here, err = dialer.DialContext(ctx, "tcp", listener.Addr().String()); err == nil {
+		there, err = listener.Accept()
+	}
+	if err != nil && here != nil {
+		err = errors.Join(err, here.Close())
+	}
+	return here, there, errors.Join(err, listener.Close())
+}
+
+// listen listens on the host, at a port that is free there.
+func (h *Host) listen() (listener net.Listener, err error) {
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		runtime.LockOSThread() // for good: it ends with the thread, which has another network now
+		if err = enter(h.pid); err == nil {
+			listener, err = net.Listen("tcp", net.JoinHostPort(h.Address, "0"))
+		}
+	}()
+	<-listening
+	return listener, err
+}
+
+// enter takes this thread into the network of a process.
+func enter(pid int) error {
+	network, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Setns(int(network.Fd()), unix.CLONE_NEWNET), network.Close())
+}

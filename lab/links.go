@@ -1,0 +1,37 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Linked is what a deployment is that can make the links of its hosts what a layout wants.
+type Linked interface {
+	// Links says of every such link how probes have found it, by host.
+	Links() map[string]string
+}
+
+// link gives the layout the links of hosts that the variant wants, for hosts that units are on.
+func (v Variant) link(l *Layout) error {
+	for _, host := range slices.Sorted(maps.Keys(v.Hosts)) {
+		if !slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Node == host }) {
+			return fmt.Errorf("hosts: no unit of this variant is on %s (nodes)", host)
+		}
+		if link := v.Hosts[host]; link.Delay < 0 || link.Rate < 0 {
+			return fmt.Errorf("hosts: the link of %s has the delay %g s and the rate %g bytes per second: neither can be negative", host, link.Delay, link.Rate)
+		}
+	}
+	l.Links = v.Hosts
+	return nil
+}
+
+// linkedBy says why the links of hosts cannot be what the variant wants; nil: they can.
+func (v Variant) linkedBy() error {
+	if len(v.Hosts) == 0 || v.Deployment == Process {
+		return nil
+	}
+	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or leave them out",
+		strings.Join(slices.Sorted(maps.Keys(v.Hosts)), ", "), v.Deployment, Process)
+}

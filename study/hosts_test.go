@@ -1,0 +1,69 @@
+package study_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// withHosts is a study whose variant b has units on yard and, on a swarm, on street.
+func withHosts(hosts, own string) []byte {
+	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
+		"b: {architecture: stand, nodes: {door: yard}, deployed: {swarm: {nodes: {till: street}}}, "+own, 1)
+	return []byte(strings.Replace(text, "variants:\n", hosts+"variants:\n", 1))
+}
+
+// TestLinksOfHosts: those of the study are of every variant with units there, unless it has its own.
+func TestLinksOfHosts(t *testing.T) {
+	const both = "hosts:\n  yard: {rate: 1MB, delay: 2ms}\n  street: {rate: 2MB}\n"
+	yard, street := lab.Network{Rate: 1e6, Delay: 0.002}, lab.Network{Rate: 2e6}
+	for name, c := range map[string]struct {
+		hosts, own, deployment string
+		want                   map[string]lab.Network
+	}{
+		"the study's":     {both, "", "", map[string]lab.Network{"yard": yard}},
+		"elsewhere":       {both, "", lab.Swarm, map[string]lab.Network{"yard": yard, "street": street}},
+		"its own":         {"", "hosts: {yard: {rate: 1MB, delay: 2ms}},", "", map[string]lab.Network{"yard": yard}},
+		"its own for one": {both, "hosts: {yard: {rate: 2MB}},", "", map[string]lab.Network{"yard": street}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := study.Parse("kiosk.yaml", withHosts(c.hosts, c.own), kiosk())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := file.Resolve(study.Options{Deployment: c.deployment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, _ := s.Variant("a")
+			b, _ := s.Variant("b")
+			if !reflect.DeepEqual(b.Hosts, c.want) || a.Hosts != nil {
+				t.Errorf("links %v of b and %v of a, want %v and none", b.Hosts, a.Hosts, c.want)
+			}
+			if !strings.Contains(b.Summary, "link of yard: ") {
+				t.Errorf("its summary is %q", b.Summary)
+			}
+		})
+	}
+}
+
+func TestMistakesInHostsAreNamedWithTheirLine(t *testing.T) {
+	for name, c := range map[string]struct{ hosts, own, says string }{
+		"of nobody":      {"hosts:\n  yrad: {rate: 1MB}\n", "", `: hosts: the study places no unit on "yrad" (nodes)`},
+		"not of its own": {"", "hosts: {lane: {rate: 1MB}},", `: hosts: variant b places no unit on "lane" (nodes)`},
+		"nothing":        {"hosts:\n  yard: {}\n", "", ": host yard: its link has neither a rate nor a delay"},
+		"no number":      {"hosts:\n  yard: {rate: fast}\n", "", `: rate is "fast", expected bytes per second`},
+		"something else": {"hosts:\n  yard: {loss: 1%}\n", "", "loss"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := withHosts(c.hosts, c.own)
+			_, err := study.Parse("kiosk.yaml", text, kiosk())
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kiosk.yaml:") {
+				t.Errorf("Parse: %v, want a line and %q", err, c.says)
+			}
+		})
+	}
+}
