@@ -25,10 +25,10 @@ type Autoscaler interface {
 	Autoscales() error
 }
 
-// ScaledBy is nil where a deployer's platform can scale what the variant leaves to it.
-func (v Variant) ScaledBy(d Deployer) error {
+// scaledBy is nil where a deployer's platform can scale what the variant leaves to it.
+func (v Variant) scaledBy(d Deployer) error {
 	if len(v.Autoscale) == 0 {
-		return v.linkedBy()
+		return nil
 	}
 	scaler, can := d.(Autoscaler)
 	if !can {

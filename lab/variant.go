@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,10 @@ type Variant struct {
 	// External is the definition of a system that is not part of Cleave.
 	External *ExternalSystem `json:"external,omitempty"`
 }
+
+// SupportedBy is nil where a deployer can do what the variant asks of its platform: add replicas by
+// itself, change the links of hosts.
+func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy()) }
 
 // RunsAt reports whether the study measures the variant at the named point.
 func (v Variant) RunsAt(point string) bool {

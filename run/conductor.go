@@ -296,7 +296,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if !found {
 		return setting{}, fmt.Errorf("there is no deployment %q on this host", variant.Deployment)
 	}
-	if err := variant.ScaledBy(deployer); err != nil {
+	if err := variant.SupportedBy(deployer); err != nil {
 		return setting{}, fmt.Errorf("variant %s: %w", variant.Name, err)
 	}
 	system := e.System

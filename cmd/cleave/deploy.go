@@ -35,7 +35,7 @@ func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), 
 func missing(v lab.Variant) error {
 	ways, err := deployers("", "", "")
 	if err == nil {
-		err = v.ScaledBy(ways[v.Deployment])
+		err = v.SupportedBy(ways[v.Deployment])
 	}
 	if err != nil {
 		return err

@@ -72,8 +72,8 @@ func (d *Definition) deploy() error {
 		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: compare it without")
 	case kind == kindCompose:
 		return errors.New("a compose file says itself where its containers run: compare it without")
-	case kind == kindImage && d.Deployment != lab.DockerBridge && d.Deployment != lab.DockerHost:
-		return fmt.Errorf("an image is a container of this host's Docker: use %s or %s", lab.DockerBridge, lab.DockerHost)
+	case kind == kindImage && (d.Deployment == lab.Process || d.Deployment == lab.SSH):
+		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes)
 	case kind == kindImage || d.Deployment == lab.Process:
 		return nil
 	}

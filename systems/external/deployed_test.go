@@ -63,7 +63,7 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 		"no way":         {"command: sleep {port}", "moon", "there is no such deployment"},
 		"URL":            {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
 		"compose file":   {"url: http://127.0.0.1:8080/\ncompose: server", "docker-host", "a compose file says itself"},
-		"image":          {"image: nginx\nport: 80", "process", "use docker-bridge or docker-host"},
+		"image":          {"image: nginx\nport: 80", "process", "use docker-bridge, docker-host, swarm or kubernetes"},
 		"fixed port":     {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge", "have the command listen on {host} and {port}"},
 		"program here":   {"command: ./server {port}", "ssh", `its command names "./server"`},
 		"file here":      {"command: cat server {port}", "kubernetes", `its command names "server"`},
