@@ -132,15 +132,16 @@ func systemInfos() map[string]lab.SystemInfo {
 	return infos
 }
 
-// programs are the path of this program and the folder of the unit programs beside it.
+// programs are the path of this program and the folder of the unit programs beside it, where
+// host-agent has to be, too.
 func programs() (own, units string, err error) {
 	if own, err = os.Executable(); err != nil {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
 	}
 	units = filepath.Join(filepath.Dir(own), "unit")
-	for _, beside := range []string{units, hostAgent(own)} {
-		if _, err := os.Stat(beside); err != nil {
-			return "", "", withCode(exitMissingPart, "%s is not beside cleave: build all with: make build", beside)
+	for _, part := range []struct{ name, path string }{{"the unit programs are", units}, {"host-agent, which keeps units, is", hostAgent(own)}} {
+		if _, err := os.Stat(part.path); err != nil {
+			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): build all with: make build", part.name, part.path)
 		}
 	}
 	return own, units, nil
