@@ -20,8 +20,9 @@ import (
 // composeImage has a server.
 const composeImage = "cleave-compare-test:1"
 
-// composeFixture is a folder with web.yaml, a system by a compose file, and image.yaml, the same
-// by its image. system is the one that is compared.
+// composeFixture is a folder with web.yaml, a system by a compose file, and the same by its image: in
+// image.yaml, and, where its containers are those of a cluster, in swarm.yaml and kubernetes.yaml.
+// system is the one that is compared.
 type composeFixture struct{ dir, servers, system string }
 
 // inContainer makes the fixture. It skips where there is no Docker.
@@ -39,10 +40,13 @@ func inContainer(t *testing.T) composeFixture {
 	}
 	t.Cleanup(ports.Close)
 	address := launch.Loopback(ports.Numbers[0])
+	image := fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, 0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage)
 	for name, text := range map[string]string{
-		"web.yaml":     fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
-		"image.yaml":   fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, 0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage),
-		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", composeImage, address+":80"),
+		"web.yaml":        fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
+		"image.yaml":      image,
+		"swarm.yaml":      image + "deployment: swarm\n",
+		"kubernetes.yaml": image + "deployment: kubernetes\n",
+		"compose.yaml":    fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", composeImage, address+":80"),
 	} {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -73,33 +77,52 @@ func containers(t *testing.T) []leftovers.Leftover {
 func TestContainersAreComparedWithAProcess(t *testing.T) {
 	f := inContainer(t)
 	for _, f.system = range []string{"web.yaml", "image.yaml"} {
-		command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
-		out, err := command.CombinedOutput()
-		if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
-			t.Fatalf("%s: %v\n%s", f.system, err, out)
+		f.isCompared(t)
+	}
+}
+
+func TestAnImageIsComparedOnASwarm(t *testing.T) {
+	needSwarm(t)
+	f := inContainer(t)
+	f.system = "swarm.yaml"
+	f.isCompared(t)
+}
+
+func TestAnImageIsComparedOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	f := inContainer(t)
+	f.system = "kubernetes.yaml"
+	f.isCompared(t)
+}
+
+// isCompared compares the system with the process, and looks whether both were metered and nothing is left.
+func (f composeFixture) isCompared(t *testing.T) {
+	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
+	out, err := command.CombinedOutput()
+	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
+		t.Fatalf("%s: %v\n%s", f.system, err, out)
+	}
+	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
+	if err != nil || len(trials) < 3 { // web, its twin and plain
+		t.Fatalf("%s: trials %q, %v", f.system, trials, err)
+	}
+	for _, path := range trials {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
-		if err != nil || len(trials) < 3 { // web, its twin and plain
-			t.Fatalf("%s: trials %q, %v", f.system, trials, err)
+		var trial lab.Trial
+		if err := json.Unmarshal(text, &trial); err != nil {
+			t.Fatal(err)
 		}
-		for _, path := range trials {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var trial lab.Trial
-			if err := json.Unmarshal(text, &trial); err != nil {
-				t.Fatal(err)
-			}
-			// On a busy host it stays unknown whether the generator was the limit.
-			system := trial.Metered.Roles["system"]
-			if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
-				t.Errorf("%s: %s: %+v, metered %+v", f.system, trial.Variant, trial.Audit, system)
-			}
+		// On a busy host it stays unknown whether the generator was the limit.
+		system := trial.Metered.Roles["system"]
+		if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
+			t.Errorf("%s: %s: %+v, metered %+v", f.system, trial.Variant, trial.Audit, system)
 		}
-		if left := containers(t); len(left) > 0 {
-			t.Errorf("%s: %v are left", f.system, left)
-		}
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%s: %v are left", f.system, left)
 	}
 }
 
