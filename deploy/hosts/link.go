@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -114,15 +113,12 @@ func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 
 // listen listens on the host, at a port that is free there.
 func (h *Host) listen() (listener net.Listener, err error) {
-	listening := make(chan struct{})
-	go func() {
-		defer close(listening)
-		runtime.LockOSThread() // for good: it ends with the thread, which has another network now
+	err = apart(func() (err error) {
 		if err = enter(h.pid); err == nil {
 			listener, err = net.Listen("tcp", net.JoinHostPort(h.Address, "0"))
 		}
-	}()
-	<-listening
+		return err
+	})
 	return listener, err
 }
 
