@@ -19,6 +19,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	for i := range events {
 		event := &events[i]
 		if event.Fd == timerSlot {
+			l.poller.expired()
 			continue
 		}
 		c := &l.conns[event.Fd]

@@ -129,6 +129,21 @@ func (p *poller) arm(at time.Duration) {
 		uintptr(p.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&value)), 0, 0, 0)
 }
 
+// armWithin has the timer end a wait that begins now within a span. Until it has expired it
+// serves many waits.
+func (p *poller) armWithin(now, span time.Duration) {
+	if p.armed <= now || p.armed > now+span {
+		p.arm(now + span)
+	}
+}
+
+// expired notes that the timer's event has come: the next time is set whatever it was.
+func (p *poller) expired() { p.armed = 0 }
+
+// forever is a wait that only an event ends. A wait with a limit sets and cancels a timer of the
+// kernel's each time, which costs more than the request where the machine is a virtual one.
+const forever = -1
+
 // wait returns the events that came within some milliseconds; zero only looks.
 // A brief wait keeps the Go scheduler out, which otherwise takes the processor
 // from this thread at every wait and has to give it back: 10 us each time.

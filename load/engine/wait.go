@@ -36,13 +36,18 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	if known {
 		l.poller.arm(due)
 		brief = brief || due-l.now <= briefWait
+	} else if brief {
+		l.poller.armWithin(l.now, briefWait)
 	}
 	milliseconds := int(min(max((limit+time.Millisecond-1)/time.Millisecond, 0), maxWait))
-	if brief {
+	switch {
+	case brief && known && due-l.now > briefWait:
 		milliseconds = min(milliseconds, int(briefWait/time.Millisecond))
+	case brief:
+		milliseconds = forever // the timer ends it
 	}
 	events, err := l.poller.wait(milliseconds, brief)
-	l.quiet = len(events) == 0
+	l.quiet = len(events) == 0 || !known && len(events) == 1 && events[0].Fd == timerSlot
 	return events, err
 }
 
