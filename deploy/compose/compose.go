@@ -80,8 +80,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	services, rest := part(layout)
 	running := &deployment{
-		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
-		project:    &project{tool: tool, services: services, label: d.label, dir: dir}, containers: map[string]*container{},
+		Lives:   supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		project: &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
 	if running.engine, err = engine.Open(); err != nil {
 		return nil, err

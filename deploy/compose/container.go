@@ -46,7 +46,7 @@ const wordsPatience = time.Second
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
-	code, err := d.engine.Wait(d.watching, c.id)
+	code, outOfMemory, err := d.engine.Wait(d.watching, c.id)
 	select {
 	case <-c.followed:
 	case <-time.After(wordsPatience):
@@ -56,28 +56,16 @@ func (c *container) await() {
 	case err != nil: // the daemon has ended, or somebody has removed the container
 		d.JudgeForeign(c.Unit, "cannot be watched any more: "+err.Error())
 	case code == 0:
-	case c.outOfMemory():
+	case outOfMemory:
 		d.JudgeForeign(c.Unit, "ended: it needed more memory than the limit of its compose file")
 	default:
 		d.JudgeForeign(c.Unit, fmt.Sprintf("ended: exit status %d", code))
 	}
 }
 
-// outOfMemory reports whether the kernel has ended the container at its limit.
-func (c *container) outOfMemory() bool {
-	state, err := c.deployment.engine.Inspect(c.deployment.watching, c.id)
-	return err == nil && state.OOMKilled
-}
-
 func (c *container) kill(ctx context.Context) (proof string, err error) {
 	d, ports := c.deployment, listening(c.hostPID)
-	if err := d.Doom(c.Unit); err != nil {
-		return "", err
-	}
-	if err := d.engine.Kill(ctx, c.id); err != nil {
-		return "", err
-	}
-	if err := c.AwaitEnd(ctx); err != nil {
+	if err := d.Kill(ctx, c.Unit, func(ctx context.Context) error { return d.engine.Kill(ctx, c.id) }); err != nil {
 		return "", err
 	}
 	state, err := d.engine.Inspect(ctx, c.id)
@@ -108,7 +96,7 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 	}
 	c := d.newContainer(old.Spec, old.id, seen)
 	c.Log = old.Log
-	d.add(c)
+	d.Add(c)
 	go c.hear(said)
 	go c.await()
 	return c.awaitListening(ctx, old.listened)

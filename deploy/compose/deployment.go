@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,17 +18,15 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*container]
 	project  *project
 	engine   *engine.Client
 	watching context.Context // ends with Stop
 	unwatch  context.CancelFunc
 
-	processes  lab.Deployment // nil until they run
-	mu         sync.Mutex
-	containers map[string]*container // by unit
-	stopOnce   sync.Once
-	stopErr    error
+	processes lab.Deployment // nil until they run
+	stopOnce  sync.Once
+	stopErr   error
 }
 
 // Labels of the compose command.
@@ -57,7 +53,7 @@ func (d *deployment) takeIn(ctx context.Context) error {
 	runs := false
 	for _, id := range ids {
 		c := d.newContainer(d.specOf(seen[id]), id, seen[id])
-		d.add(c)
+		d.Add(c)
 		if said, err := d.engine.Follow(d.watching, id, c.terminal); err != nil { // its driver keeps no log
 			fmt.Fprintln(c.Log, err)
 			close(c.followed)
@@ -93,40 +89,16 @@ func (d *deployment) specOf(seen engine.Seen) lab.UnitSpec {
 	service := seen.Config.Labels[labelService]
 	spec := d.project.services[0]
 	spec.Name = service
-	for n := 2; d.named(spec.Name) != nil; n++ {
+	for n := 2; d.Named(spec.Name) != nil; n++ {
 		spec.Name = fmt.Sprintf("%s-%d", service, n)
 	}
 	return spec
 }
 
-func (d *deployment) add(c *container) {
-	d.mu.Lock()
-	d.containers[c.Spec.Name] = c
-	d.mu.Unlock()
-	d.Add(c.Unit)
-}
-
-func (d *deployment) named(name string) *container {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.containers[name]
-}
-
-// all are the containers as they are now, in the order of the layout.
-func (d *deployment) all() []*container {
-	var all []*container
-	for _, u := range d.All() {
-		if c := d.named(u.Spec.Name); c != nil {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
 // Units implements lab.Deployment. A container that had ended when the others were up is none.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, c := range d.all() {
+	for _, c := range d.All() {
 		if c.hostPID != 0 {
 			units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
 		}
@@ -138,18 +110,7 @@ func (d *deployment) Units() []lab.Unit {
 func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.processes.Endpoint(unit) }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	for _, c := range d.all() {
-		if text := c.Log.String(); text != "" {
-			logs[c.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // stopGrace is how long a container has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
@@ -157,7 +118,7 @@ const stopGrace = 10 * time.Second
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
 	return d.Supervisor.EndForeign(ctx, d.project.dir, func(u *supervise.Unit) error {
-		return d.engine.Stop(ctx, d.named(u.Spec.Name).id, stopGrace)
+		return d.engine.Stop(ctx, d.Named(u.Spec.Name).id, stopGrace)
 	})
 }
 
@@ -165,7 +126,7 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		d.MayEnd()
-		all := d.all()
+		all := d.All()
 		for _, c := range all {
 			_ = d.Doom(c.Unit) // it may have ended
 		}
@@ -174,11 +135,7 @@ func (d *deployment) Stop() error {
 		for _, c := range all {
 			<-c.Ended
 		}
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.project.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.project.dir))
 	})
 	return d.stopErr
 }
@@ -190,7 +147,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 
 // Harm implements lab.Harmer: every process of the container has the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	c := d.named(f.Target)
+	c := d.Named(f.Target)
 	switch {
 	case c == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
@@ -209,7 +166,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	c := d.named(f.Target)
+	c := d.Named(f.Target)
 	switch {
 	case c == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)

@@ -3,7 +3,6 @@ package docker
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,11 +27,9 @@ const upPatience = 60 * time.Second
 type container struct {
 	*supervise.Unit
 	deployment *deployment
-	prepares   bool          // it is a command that runs before the units
 	name       string        // by which the daemon knows it; "" until it is made
 	hostPID    int           // of its first process, as this host numbers it
 	followed   chan struct{} // closed when all that it wrote to its outputs was read
-	outcome    error         // how it ended; read after Ended is closed
 	removed    bool
 }
 
@@ -61,7 +58,7 @@ func (c *container) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", c.Spec.Name, err)
 	}
-	if c.Spec.Foreign || c.prepares {
+	if c.Spec.Foreign || c.Prepares {
 		go c.await()
 		return nil
 	}
@@ -69,12 +66,7 @@ func (c *container) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", c.Spec.Name, err, c.Log.LastWords())
 	}
-	c.Commands = connection
-	go func() {
-		d.Hear(c.Unit, connection)
-		_ = connection.Close() // the unit has closed its side
-		c.await()
-	}()
+	d.Controlled(c.Unit, connection, c.await)
 	return nil
 }
 
@@ -174,7 +166,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", nil
 	}
 	control := d.control[spec.Name]
-	if c.prepares {
+	if c.Prepares {
 		control = ""
 	}
 	path, token, err := d.trial().WriteEnvironment(spec, control)
@@ -210,32 +202,8 @@ func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
 	<-c.followed
-	code, err := d.engine.Wait(d.watching, c.name)
-	switch {
-	case d.watching.Err() != nil: // the deployment has ended
-	case err != nil: // the daemon has ended, or somebody has removed the container
-	case code == 0:
-	case c.outOfMemory():
-		err = errors.New(supervise.OutOfMemory(c.Spec))
-	default:
-		err = fmt.Errorf("exit status %d", code)
-	}
-	c.outcome = err
-	switch {
-	case c.prepares:
-	case c.Spec.Foreign && err != nil:
-		d.JudgeForeign(c.Unit, "ended: "+err.Error())
-	case c.Spec.Foreign:
-		d.JudgeForeign(c.Unit, "")
-	default:
-		d.Judge(c.Unit, err)
-	}
-}
-
-// outOfMemory reports whether the kernel has ended the container at its limit.
-func (c *container) outOfMemory() bool {
-	state, err := c.deployment.engine.Inspect(c.deployment.watching, c.name)
-	return err == nil && state.OOMKilled
+	code, outOfMemory, err := d.engine.Wait(d.watching, c.name) // an error: the daemon has ended, or somebody has removed it
+	d.JudgeEnd(c.Unit, supervise.HowEnded(c.Spec, code, outOfMemory, err))
 }
 
 // remove ends the container, whatever state it is in, and removes it.
@@ -260,28 +228,3 @@ const (
 	// removePatience bounds the end of a container: stopGrace, and what the daemon takes.
 	removePatience = stopGrace + 15*time.Second
 )
-
-// prepare runs a command of the layout to its end; where there is a visit to be made,
-// until that has succeeded.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
-	c := d.newContainer(spec)
-	c.prepares = true
-	d.addPrepared(c)
-	if err := c.start(ctx); err != nil {
-		return err
-	}
-	if visit != nil {
-		err := supervise.AwaitVisit(ctx, c.Unit, d.endpoints[spec.Name].Dial, visit)
-		if err == nil {
-			err = d.engine.Stop(ctx, c.name, stopGrace)
-		}
-		return errors.Join(err, c.remove(ctx))
-	}
-	if err := c.AwaitEnd(ctx); err != nil {
-		return err
-	}
-	if c.outcome != nil {
-		return fmt.Errorf("%s: %w%s", spec.Name, c.outcome, c.Log.LastWords())
-	}
-	return c.remove(ctx)
-}

@@ -24,8 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -136,8 +134,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	running := &deployment{
-		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
-		deployer:   d, engine: client, images: images, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, containers: map[string]*container{},
+		Lives:    supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		deployer: d, engine: client, images: images, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -154,21 +152,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	if err := running.startServers(ctx, servers); err != nil {
+	how := supervise.Starter{AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach}
+	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
-	}
-	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec, nil); err != nil {
-			return nil, fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
-	for _, stage := range supervise.Stages(contained) {
-		if err := running.startAll(ctx, stage); err != nil {
-			return nil, err
-		}
-		if err := running.awaitReady(ctx, stage); err != nil {
-			return nil, err
-		}
 	}
 	// The other deployer removes the folder with its end: it comes last.
 	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {
@@ -179,7 +165,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*container]
 	deployer  *Deployer
 	lead      string
 	dir       string
@@ -197,63 +183,44 @@ type deployment struct {
 	relays    relay.Relays
 	control   map[string]string // host:port at which a unit waits for its conductor
 
-	processes  lab.Deployment // nil until they run
-	mu         sync.Mutex
-	containers map[string]*container // by unit
-	prepared   []*container
-	stopOnce   sync.Once
-	stopErr    error
+	processes lab.Deployment // nil until they run
+	stopOnce  sync.Once
+	stopErr   error
 }
 
-// startAll starts the containers side by side: the daemon takes most of a second for
-// each.
-func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		c := d.newContainer(spec)
-		d.add(c)
-		return c.start(ctx)
-	})
-}
-
-// atOnce is how many containers are started, or removed, at the same time.
+// atOnce is how many containers are started, or removed, at the same time: the daemon takes
+// most of a second for each.
 const atOnce = 8
 
-func (d *deployment) add(c *container) {
-	d.mu.Lock()
-	d.containers[c.Spec.Name] = c
-	d.mu.Unlock()
-	d.Add(c.Unit)
+// start starts a unit.
+func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
+	c := d.newContainer(spec)
+	d.Add(c)
+	return c.start(ctx)
 }
 
-func (d *deployment) addPrepared(c *container) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.prepared = append(d.prepared, c)
-}
-
-func (d *deployment) named(name string) *container {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.containers[name]
-}
-
-// all are the containers of units as they are now, in the order of the layout.
-func (d *deployment) all() []*container {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []*container
-	for _, u := range d.All() {
-		if c := d.containers[u.Spec.Name]; c != nil {
-			all = append(all, c)
-		}
+// prepare runs a command to its end.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+	c := d.newContainer(spec)
+	c.Prepares = true
+	d.Add(c)
+	if err := c.start(ctx); err != nil {
+		return err
 	}
-	return all
+	err := c.AwaitPrepared(ctx, d.reach(spec.Name), visit, func(ctx context.Context) error { return d.engine.Stop(ctx, c.name, stopGrace) })
+	if err != nil {
+		return err
+	}
+	return c.remove(ctx)
 }
+
+// reach is where this host reaches a unit.
+func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, c := range d.all() {
+	for _, c := range d.All() {
 		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
 	}
 	return append(units, d.processes.Units()...)
@@ -268,18 +235,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	for _, c := range slices.Concat(d.prepared, d.all()) {
-		if text := c.Log.String(); text != "" {
-			logs[c.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
@@ -293,11 +249,7 @@ func (d *deployment) Stop() error {
 		}
 		d.ports.Close()
 		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.dir), os.RemoveAll(d.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
 	})
 	return d.stopErr
 }
@@ -305,7 +257,7 @@ func (d *deployment) Stop() error {
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
 	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error {
-		return d.engine.Stop(ctx, d.named(u.Spec.Name).name, stopGrace)
+		return d.engine.Stop(ctx, d.Named(u.Spec.Name).name, stopGrace)
 	})
 }
 
@@ -319,7 +271,7 @@ func (d *deployment) removeAll(patience time.Duration) error {
 	defer giveUp(nil)
 	stuck := time.AfterFunc(patience, func() { giveUp(fmt.Errorf("none was removed for %v", patience)) })
 	defer stuck.Stop()
-	all := slices.Concat(d.prepared, d.all())
+	all := d.Everything()
 	var mu sync.Mutex
 	var first error
 	_ = supervise.SideBySide(ctx, atOnce, all, func(ctx context.Context, c *container) error {
@@ -345,7 +297,7 @@ const abandonPatience = 10 * time.Second
 // abandon ends what the containers run, which goes on without its daemon: nobody can
 // remove the containers themselves now.
 func (d *deployment) abandon(gone error) error {
-	all := d.all()
+	all := d.All()
 	for _, c := range all {
 		if connection, open := c.Commands.(io.Closer); open {
 			_ = connection.Close() // a unit that has lost its conductor ends

@@ -37,7 +37,7 @@ func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(
 
 // Harm implements lab.Harmer: every process of the container has the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	c := d.named(f.Target)
+	c := d.Named(f.Target)
 	switch {
 	case c == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
@@ -66,7 +66,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	c := d.named(f.Target)
+	c := d.Named(f.Target)
 	switch {
 	case c == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
@@ -84,16 +84,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 }
 
 func (c *container) kill(ctx context.Context) (proof string, err error) {
-	if err := c.deployment.Doom(c.Unit); err != nil {
-		return "", err
-	}
-	if err := c.deployment.engine.Kill(ctx, c.name); err != nil {
-		return "", err
-	}
-	if err := c.AwaitEnd(ctx); err != nil {
-		return "", err
-	}
-	return "the container has ended", nil
+	d := c.deployment
+	return "the container has ended", d.Kill(ctx, c.Unit, func(ctx context.Context) error { return d.engine.Kill(ctx, c.name) })
 }
 
 // cut takes the container off the trial's network. Who listens must not be reached then.
@@ -139,24 +131,14 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 	if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}
-	d.add(c)
+	d.Add(c)
 	if err := c.start(ctx); err != nil {
 		return err
 	}
-	switch {
-	case c.Spec.Server != nil:
-		return c.awaitServer(ctx)
-	case c.Spec.Ready != nil:
-		return d.awaitReady(ctx, []lab.UnitSpec{c.Spec})
-	}
-	return c.awaitListening(ctx)
+	return c.AwaitUsable(ctx, d.reach(c.Spec.Name), c.awaitListening)
 }
 
 // awaitListening waits until the unit accepts connections, where it listens at all.
 func (c *container) awaitListening(ctx context.Context) error {
-	endpoint, listens := c.deployment.endpoints[c.Spec.Name]
-	if !listens {
-		return nil
-	}
-	return c.AwaitListening(ctx, endpoint.Bind, upPatience) // a relay would accept at once
+	return c.AwaitListening(ctx, c.deployment.endpoints[c.Spec.Name].Bind, upPatience) // a relay would accept at once
 }

@@ -57,12 +57,12 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: name})
 	}
 	d := &deployment{
-		Supervisor: supervise.New(layout, ""), deployer: &Deployer{}, engine: client, watching: t.Context(), containers: map[string]*container{},
+		Lives: supervise.NewLives[*container](supervise.New(layout, "")), deployer: &Deployer{}, engine: client, watching: t.Context(),
 	}
 	for _, spec := range layout.Units {
 		c := d.newContainer(spec)
 		c.name = spec.Name
-		d.add(c)
+		d.Add(c)
 	}
 	begin := time.Now()
 	err = d.removeAll(200 * time.Millisecond)

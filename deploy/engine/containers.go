@@ -158,15 +158,20 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 	return ids, named("list the containers of", value, err)
 }
 
-// Wait waits until a container has ended and returns its exit status.
-func (c *Client) Wait(ctx context.Context, name string) (code int, err error) {
+// Wait waits until a container has ended, and returns its exit status and whether the kernel has
+// ended it at its limit.
+func (c *Client) Wait(ctx context.Context, name string) (code int, outOfMemory bool, err error) {
 	answer, err := c.send(ctx, http.MethodPost, "/containers/"+name+"/wait", nil, nil)
 	if err != nil {
-		return 0, named("wait for the container", name, err)
+		return 0, false, named("wait for the container", name, err)
 	}
 	var ended struct{ StatusCode int }
 	err = errors.Join(json.NewDecoder(answer.Body).Decode(&ended), answer.Body.Close())
-	return ended.StatusCode, named("wait for the container", name, err)
+	if err == nil && ended.StatusCode != 0 {
+		state, gone := c.Inspect(ctx, name)
+		outOfMemory = gone == nil && state.OOMKilled
+	}
+	return ended.StatusCode, outOfMemory, named("wait for the container", name, err)
 }
 
 // Attach returns what a container writes to both of its outputs, from now to its end; one with

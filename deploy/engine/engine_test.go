@@ -102,7 +102,7 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	for what, do := range map[string]func() error{
 		"Kill":   func() error { return c.Kill(ctx, "unit") },
 		"Attach": func() error { _, err := c.Attach(ctx, "unit", false); return err },
-		"Wait":   func() error { _, err := c.Wait(ctx, "unit"); return err },
+		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit"); return err },
 	} {
 		if err := do(); !errors.Is(err, why) {
 			t.Errorf("%s: %v, want the reason why it was given up", what, err)

@@ -56,7 +56,7 @@ func (d *deployment) account() {
 			return
 		case <-tick.C:
 		}
-		for _, p := range d.all() {
+		for _, p := range d.All() {
 			p.count()
 		}
 		ctx, cancel := context.WithTimeout(d.watching, accountEvery)
@@ -121,7 +121,7 @@ func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, not
 	for _, a := range d.accounts.byPod {
 		a.add(byUnit, from, to)
 	}
-	for _, p := range d.all() {
+	for _, p := range d.All() {
 		sum, is := byUnit[p.Spec.Name]
 		if !is {
 			continue

@@ -134,7 +134,7 @@ func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, kn
 	d.mu.Lock()
 	p.name = state.Metadata.Name
 	d.mu.Unlock()
-	d.add(p)
+	d.Add(p)
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
 	defer cancel()
 	if err := p.find(state); err != nil {
@@ -207,7 +207,7 @@ func (d *deployment) onStandby() (units []lab.Unit) {
 	defer d.mu.Unlock()
 	for _, s := range d.scaled {
 		for _, spec := range s.specs {
-			if d.pods[spec.Name] == nil {
+			if d.Named(spec.Name) == nil {
 				units = append(units, lab.Unit{Name: spec.Name, Role: spec.Role, Standby: true})
 			}
 		}
@@ -230,7 +230,7 @@ func (d *deployment) endScaling() error {
 			}
 		}
 		for _, spec := range s.specs {
-			if p := d.named(spec.Name); p != nil {
+			if p := d.Named(spec.Name); p != nil {
 				_ = d.Doom(p.Unit) // it may have ended
 			}
 		}

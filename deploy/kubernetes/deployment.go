@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,14 +17,13 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*pod]
 	containers.Losses // of nodes
 
 	deployer *Deployer
@@ -51,8 +48,6 @@ type deployment struct {
 
 	processes lab.Deployment // nil until they run
 	mu        sync.Mutex
-	pods      map[string]*pod // by unit
-	prepared  []*pod
 	drained   []*private.Node // not healed yet
 	lives     int             // of all units together
 	stopOnce  sync.Once
@@ -70,8 +65,9 @@ func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layo
 	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Supervisor: supervisor, deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
-		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{}, pods: map[string]*pod{}, arrived: make(chan lab.Arrived, arrivals),
+		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
+		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{},
+		arrived: make(chan lab.Arrived, arrivals),
 	}
 	made.doors = supervisor.NewDoors(made.enter)
 	return made
@@ -134,7 +130,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 			continue
 		}
 		for i, name := range spec.Endpoints() {
-			address := net.JoinHostPort(d.named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
+			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
 			if relay := d.relays[name]; relay != nil {
 				relay.To(address)
 				continue
@@ -178,111 +174,43 @@ const watchAgain = 100 * time.Millisecond
 // atOnce is how many pods are started, or removed, at the same time.
 const atOnce = 16
 
-func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		p := d.newPod(spec)
-		d.add(p)
-		return p.start(ctx)
-	})
-}
-
-// startServers starts the servers of a layout and returns when all can be used.
-func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		if err := d.startServer(ctx, spec); err != nil {
-			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
-		}
-		return nil
-	})
-}
-
-func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
-	setups := spec.Server.Setup
-	if d.deployer.users != nil {
-		setups = nil // they run in the server's own pod
-	}
-	for _, setup := range setups {
-		preparing := spec
-		preparing.Program, preparing.Args = setup.Program, setup.Args
-		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
-			return err
-		}
+// start starts a unit, unless the cluster makes its replicas.
+func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
+	if isScaled(spec) {
+		return nil // started does that
 	}
 	p := d.newPod(spec)
-	d.add(p)
-	if err := p.start(ctx); err != nil {
-		return err
-	}
-	return supervise.AwaitVisit(ctx, p.Unit, d.reach(spec.Name), spec.Server.Ready)
+	d.Add(p)
+	return p.start(ctx)
 }
 
-// awaitReady waits until units that say when they are ready are.
-func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
-	for _, spec := range specs {
-		if spec.Ready == nil {
-			continue
-		}
-		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.reach(spec.Name), spec.Ready); err != nil {
-			return err
-		}
+// started has the cluster make its replicas of units, and peers call pods that shall be.
+func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
+	if err := d.startScaled(ctx, stage); err != nil {
+		return err
 	}
+	d.reachDirectly(stage)
 	return nil
 }
 
-// prepare runs a command of the layout to its end; where there is a visit to be made,
-// until that has succeeded.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
+// prepare runs a command to its end.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
 	p := d.newPod(spec)
-	p.prepares = true
-	d.mu.Lock()
-	d.prepared = append(d.prepared, p)
-	d.mu.Unlock()
+	p.Prepares = true
+	d.Add(p)
 	if err := p.start(ctx); err != nil {
 		return err
 	}
-	if visit != nil {
-		err := supervise.AwaitVisit(ctx, p.Unit, d.reach(spec.Name), visit)
-		return errors.Join(err, p.end(ctx), p.remove(ctx))
-	}
-	if err := p.AwaitEnd(ctx); err != nil {
+	if err := p.AwaitPrepared(ctx, d.reach(spec.Name), visit, p.end); err != nil {
 		return err
 	}
-	if p.outcome != nil {
-		return fmt.Errorf("%s: %w%s", spec.Name, p.outcome, p.Log.LastWords())
-	}
 	return p.remove(ctx)
-}
-
-func (d *deployment) add(p *pod) {
-	d.mu.Lock()
-	d.pods[p.Spec.Name] = p
-	d.mu.Unlock()
-	d.Add(p.Unit)
-}
-
-func (d *deployment) named(name string) *pod {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.pods[name]
-}
-
-// all are the pods of units as they are now, in the order of the layout.
-func (d *deployment) all() []*pod {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []*pod
-	for _, u := range d.All() {
-		if p := d.pods[u.Spec.Name]; p != nil {
-			all = append(all, p)
-		}
-	}
-	return all
 }
 
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, p := range d.all() {
+	for _, p := range d.All() {
 		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID, Span: lab.SpanContainer})
 	}
 	units = append(units, d.onStandby()...)
@@ -301,22 +229,11 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	for _, p := range slices.Concat(d.prepared, d.all()) {
-		if text := p.Log.String(); text != "" {
-			logs[p.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error { return d.named(u.Spec.Name).end(ctx) })
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error { return d.Named(u.Spec.Name).end(ctx) })
 }
 
 // Stop implements lab.Deployment.
@@ -326,11 +243,7 @@ func (d *deployment) Stop() error {
 		defer d.doors.Close()
 		d.MayEnd()
 		d.stopErr = errors.Join(d.clear(), d.relays.Close())
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.dir), os.RemoveAll(d.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
 	})
 	return d.stopErr
 }
@@ -346,7 +259,7 @@ func (d *deployment) clear() error {
 		problems = append(problems, err)
 	}
 	note(d.endScaling())
-	_ = supervise.SideBySide(d.watching, atOnce, slices.Concat(d.prepared, d.all()), func(ctx context.Context, p *pod) error {
+	_ = supervise.SideBySide(d.watching, atOnce, d.Everything(), func(ctx context.Context, p *pod) error {
 		note(p.remove(ctx))
 		return nil // the others are removed all the same
 	})

@@ -40,7 +40,7 @@ func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(
 // Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
 // pods on it.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	p := d.named(f.Target)
+	p := d.Named(f.Target)
 	switch {
 	case p != nil && d.deployer.users != nil:
 		return "", fmt.Errorf("%s unit %s: on %s Cleave has no powers over nodes and their containers", f.Kind, f.Target, d.deployer.users.Context)
@@ -78,7 +78,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	p := d.named(f.Target)
+	p := d.Named(f.Target)
 	switch {
 	case p == nil && d.cluster.Named(f.Target) != nil:
 		return d.healNode(ctx, f)
@@ -105,16 +105,7 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 // harmfulKill kills what runs in the pod. That nothing does any more is seen here; that
 // the cluster knows, too, comes later.
 func (p *pod) harmfulKill(ctx context.Context) (proof string, err error) {
-	if err := p.deployment.Doom(p.Unit); err != nil {
-		return "", err
-	}
-	if err := p.kill(ctx); err != nil {
-		return "", err
-	}
-	if err := p.AwaitEnd(ctx); err != nil {
-		return "", err
-	}
-	return "the container has ended", nil
+	return "the container has ended", p.deployment.Kill(ctx, p.Unit, p.kill)
 }
 
 // cut takes the pod off its node's network. Who listens must not be reached then.
@@ -141,7 +132,7 @@ func (d *deployment) update(ctx context.Context, old *pod) (proof string, err er
 	if err := d.startAgain(ctx, old); err != nil {
 		return "", err
 	}
-	now := d.named(old.Spec.Name)
+	now := d.Named(old.Spec.Name)
 	return fmt.Sprintf("its pod %s on %s has ended, and %s runs on %s", old.name, old.nodeName, now.name, now.nodeName), nil
 }
 
@@ -169,26 +160,16 @@ func (d *deployment) startAgain(ctx context.Context, old *pod) error {
 	if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}
-	d.add(p)
+	d.Add(p)
 	if err := p.start(ctx); err != nil {
 		return err
 	}
-	switch {
-	case p.Spec.Server != nil:
-		return supervise.AwaitVisit(ctx, p.Unit, d.reach(p.Spec.Name), p.Spec.Server.Ready)
-	case p.Spec.Ready != nil:
-		return d.awaitReady(ctx, []lab.UnitSpec{p.Spec})
-	}
-	return p.awaitListening(ctx)
+	return p.AwaitUsable(ctx, d.reach(p.Spec.Name), p.awaitListening)
 }
 
 // awaitListening waits until the unit accepts connections, where it listens at all.
 func (p *pod) awaitListening(ctx context.Context) error {
-	address := p.deployment.reach(p.Spec.Name)
-	if address == "" {
-		return nil
-	}
-	return p.AwaitListening(ctx, address, upPatience)
+	return p.AwaitListening(ctx, p.deployment.reach(p.Spec.Name), upPatience)
 }
 
 // literal is a text in which Kubernetes finds no variable to replace.

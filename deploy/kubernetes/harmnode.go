@@ -53,9 +53,10 @@ func (d *deployment) harmNode(ctx context.Context, f lab.Fault) (proof string, e
 
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
+	p := d.Named(unit)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p := d.pods[unit]; p != nil {
+	if p != nil {
 		return p.nodeName
 	}
 	return "" // the autoscaler has not added it
@@ -103,7 +104,7 @@ func (d *deployment) doom(pods []*pod, may func(spec lab.UnitSpec, lead string) 
 
 // podsOn are those of units on a node.
 func (d *deployment) podsOn(node *private.Node) []*pod {
-	return slices.DeleteFunc(d.all(), func(p *pod) bool { return p.node != node })
+	return slices.DeleteFunc(d.All(), func(p *pod) bool { return p.node != node })
 }
 
 // healNode puts a node back and waits until its pods are reached.

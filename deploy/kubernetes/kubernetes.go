@@ -180,27 +180,14 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	if err := running.startServers(ctx, servers); err != nil {
+	how := supervise.Starter{
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, Started: running.started,
+		SetsUp: d.users != nil, // in the server's own pod
+	}
+	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
-	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec, nil); err != nil {
-			return nil, fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
-	for _, stage := range supervise.Stages(contained) {
-		if err := running.startAll(ctx, slices.DeleteFunc(slices.Clone(stage), isScaled)); err != nil {
-			return nil, err
-		}
-		if err := running.startScaled(ctx, stage); err != nil {
-			return nil, err
-		}
-		running.reachDirectly(stage)
-		if err := running.awaitReady(ctx, stage); err != nil {
-			return nil, err
-		}
-	}
-	if err := running.startAll(ctx, last); err != nil {
+	if err := supervise.SideBySide(ctx, atOnce, last, running.start); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.

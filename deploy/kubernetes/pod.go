@@ -37,7 +37,6 @@ const (
 type pod struct {
 	*supervise.Unit
 	deployment *deployment
-	prepares   bool   // it is a command that runs before the units
 	name       string // by which the cluster knows it; "" until it is made
 	address    string // its own
 	nodeName   string
@@ -45,9 +44,8 @@ type pod struct {
 	container  private.Container
 	hostPID    int // of its first process, as this host numbers it
 	followed   chan struct{}
-	outcome    error // how it ended; read after Ended is closed
-	paused     bool  // it was, once
-	scaled     bool  // the cluster has made it
+	paused     bool // it was, once
+	scaled     bool // the cluster has made it
 	removed    bool
 }
 
@@ -75,7 +73,7 @@ func (p *pod) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
 	}
-	if p.Spec.Foreign || p.prepares {
+	if p.Spec.Foreign || p.Prepares {
 		go p.await()
 		return nil
 	}
@@ -89,12 +87,7 @@ func (p *pod) control(ctx context.Context, token string) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
 	}
-	p.Commands = connection
-	go func() {
-		d.Hear(p.Unit, connection)
-		_ = connection.Close() // the unit has closed its side
-		p.await()
-	}()
+	d.Controlled(p.Unit, connection, p.await)
 	return nil
 }
 
@@ -244,7 +237,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		}
 	} else {
 		control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
-		if p.prepares {
+		if p.Prepares {
 			control = ""
 		}
 		var path string
@@ -300,26 +293,15 @@ func (p *pod) await() {
 	if !away { // else its log does not end
 		<-p.followed
 	}
-	how := ended(state)
-	switch {
+	switch how := ended(state); {
 	case away:
-		p.outcome = fmt.Errorf("its node %s does not answer to Kubernetes any more", state.Spec.NodeName)
+		err = fmt.Errorf("its node %s does not answer to Kubernetes any more", state.Spec.NodeName)
 	case how == nil:
-		p.outcome = errors.New("somebody has removed its pod")
-	case how.Reason == "OOMKilled":
-		p.outcome = errors.New(supervise.OutOfMemory(p.Spec))
-	case how.ExitCode != 0:
-		p.outcome = fmt.Errorf("exit status %d", how.ExitCode)
-	}
-	switch {
-	case p.prepares:
-	case p.Spec.Foreign && p.outcome != nil:
-		d.JudgeForeign(p.Unit, "ended: "+p.outcome.Error())
-	case p.Spec.Foreign:
-		d.JudgeForeign(p.Unit, "")
+		err = errors.New("somebody has removed its pod")
 	default:
-		d.Judge(p.Unit, p.outcome)
+		err = supervise.HowEnded(p.Spec, how.ExitCode, how.Reason == "OOMKilled", nil)
 	}
+	d.JudgeEnd(p.Unit, err)
 }
 
 // ended is how the program of a pod has ended, even where the cluster has begun it anew; nil:

@@ -207,12 +207,10 @@ func (d *deployment) enter(name string) (net.Conn, error) {
 
 // latest is the pod of a unit, or of what prepares it.
 func (d *deployment) latest(unit string) *pod {
-	if p := d.named(unit); p != nil {
+	if p := d.Named(unit); p != nil {
 		return p
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range slices.Backward(d.prepared) {
+	for _, p := range slices.Backward(d.Prepared()) {
 		if p.Spec.Name == unit {
 			return p
 		}

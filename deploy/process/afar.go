@@ -40,8 +40,8 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		return nil, nil, err
 	}
 	return &Afar{d, &deployment{
-		Supervisor: supervise.New(lab.Layout{}, ""), group: group, launcher: launch.NewLauncher(), ports: reserved,
-		units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
+		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), group: group, launcher: launch.NewLauncher(), ports: reserved,
+		limits: map[string]*cgroup.Group{},
 	}}, reserved.Numbers, nil
 }
 
@@ -72,10 +72,11 @@ func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUni
 	}
 	u := newUnit(spec, command)
 	u.ear = &ear
+	u.Prepares = true // its conductor knows what it is; here Stop waits for it
 	if err := d.launch(u); err != nil {
 		return nil, fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
 	}
-	d.addPrepared(u) // Stop waits for it
+	d.Add(u)
 	return &AfarUnit{u}, nil
 }
 

@@ -87,8 +87,7 @@ func CheckBinds(spec lab.UnitSpec) error {
 
 // prepare runs a command of the layout, one of our own or a foreign one, to its
 // end; where there is a visit to be made, until that has succeeded.
-func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec,
-	visit func(ctx context.Context, address string) error) error {
+func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec, visit supervise.Visit) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err
@@ -98,43 +97,28 @@ func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.Un
 		return err
 	}
 	u := newUnit(spec, command)
-	u.prepares = true
+	u.Prepares = true
 	if err := running.launch(u); err != nil {
 		return err
 	}
-	running.addPrepared(u)
-	if visit != nil {
-		err := supervise.AwaitVisit(ctx, u.Unit, running.endpoints[spec.Name].Dial, visit)
-		if err != nil {
-			return err
-		}
+	running.Add(u)
+	return u.AwaitPrepared(ctx, running.reach(spec.Name), visit, func(context.Context) error {
 		_ = u.commands.Close() // the keeper's signal; it may have ended
-	}
-	select {
-	case <-u.Ended:
-	case <-ctx.Done():
-		return fmt.Errorf("%s (%s): %w", spec.Name, spec.Program, context.Cause(ctx))
-	}
-	if u.unkept != nil {
-		return u.unkept
-	}
-	if u.Failure() != "" && visit == nil {
-		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.Failure(), u.Log.LastWords())
-	}
-	return nil
+		return nil
+	})
 }
 
 // judgeForeign turns an end of a foreign unit that nobody asked for into the
 // trial's failure.
 func (d *deployment) judgeForeign(u *unit, err error, outOfMemory bool) {
 	if err != nil {
-		u.unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
+		u.Unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
 	}
 	how := u.Failure()
 	if how != "" && outOfMemory {
 		how = "ended: " + supervise.OutOfMemory(u.Spec)
 	}
-	if !d.isEnding() && !u.prepares {
+	if !d.isEnding() && !u.Prepares {
 		d.JudgeForeign(u.Unit, how)
 	}
 }

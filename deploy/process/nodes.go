@@ -111,7 +111,7 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
-	if u := d.named(unit); u != nil {
+	if u := d.Named(unit); u != nil {
 		return u.Spec.Node
 	}
 	return ""
@@ -119,7 +119,7 @@ func (d *deployment) NodeOf(unit string) string {
 
 // on are the units on a node.
 func (d *deployment) on(node string) []*unit {
-	return slices.DeleteFunc(d.all(), func(u *unit) bool { return u.Spec.Node != node })
+	return slices.DeleteFunc(d.All(), func(u *unit) bool { return u.Spec.Node != node })
 }
 
 // harmNode cuts a host off with all that is on it, or ends it as a power cut does: it loses
@@ -170,7 +170,7 @@ func (d *deployment) healNode(ctx context.Context, f lab.Fault, host *hosts.Host
 			}
 		}
 		if u.Spec.Listens {
-			now := d.named(u.Spec.Name) // started again, it is another
+			now := d.Named(u.Spec.Name) // started again, it is another
 			if err := now.AwaitListening(ctx, d.endpoints[u.Spec.Name].Bind, listenPatience); err != nil {
 				return fmt.Errorf("node %s: %w", f.Target, err)
 			}

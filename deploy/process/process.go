@@ -92,8 +92,8 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Supervisor: supervisor, lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, links: links, group: group, launcher: launch.NewLauncher(),
-		shares: layout.SharedMemory > 0, ports: ports, units: map[string]*unit{}, limits: map[string]*cgroup.Group{},
+		Lives: supervise.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, links: links, group: group, launcher: launch.NewLauncher(),
+		shares: layout.SharedMemory > 0, ports: ports, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
 	if err := d.startUnits(ctx, layout, running); err != nil {
@@ -112,14 +112,6 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if err := running.replicate(ctx, layout); err != nil {
 		return err
 	}
-	if err := d.startServers(ctx, layout, running); err != nil {
-		return err
-	}
-	for _, spec := range layout.Prepare {
-		if err := d.prepare(ctx, running, spec, nil); err != nil {
-			return fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
 	memory, err := sharedMemory(layout.SharedMemory)
 	if err != nil {
 		return err
@@ -127,21 +119,18 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if memory != nil {
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
-	for _, stage := range supervise.Stages(layout.Units) {
-		for _, spec := range stage {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := d.startUnit(spec, memory, running); err != nil {
-				return err
-			}
-		}
-		if err := running.awaitReady(ctx, stage); err != nil {
-			return err
-		}
-	}
-	return nil
+	return running.Begin(ctx, supervise.Starter{
+		AtOnce: 1, // that is fastest: the launcher has one thread
+		Start:  func(_ context.Context, spec lab.UnitSpec) error { return d.startUnit(spec, memory, running) },
+		Prepare: func(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+			return d.prepare(ctx, running, spec, visit)
+		},
+		Reach: running.reach,
+	}, layout.Units, layout.Prepare)
 }
+
+// reach is where this host reaches a unit.
+func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
 	if err := supervise.MakeVolume(running.group.dir, spec, running.seenBy(spec)); err != nil {
@@ -155,7 +144,7 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 	if err := running.launch(u); err != nil {
 		return fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
 	}
-	running.add(u)
+	running.Add(u)
 	return nil
 }
 
@@ -208,7 +197,7 @@ func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string 
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*unit]
 	lead      string
 	endpoints map[string]lab.Endpoint
 	relays    relay.Relays
@@ -216,7 +205,6 @@ type deployment struct {
 	links     links
 	group     *group
 	launcher  *launch.Launcher
-	prepared  []*unit         // commands that ran before the units
 	disk      *gluster.Volume // replicated; nil: none
 	shares    bool            // the units share memory
 	ports     *launch.Ports
@@ -224,51 +212,16 @@ type deployment struct {
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
 
 	mu       sync.Mutex
-	units    map[string]*unit         // by name
 	limits   map[string]*cgroup.Group // by the names of units that have some
 	ending   bool                     // foreign units may end
 	stopOnce sync.Once
 	stopErr  error
 }
 
-// add takes a unit in, in the place of its former life where it had one.
-func (d *deployment) add(u *unit) {
-	d.mu.Lock()
-	d.units[u.Spec.Name] = u
-	d.mu.Unlock()
-	d.Add(u.Unit)
-}
-
-func (d *deployment) addPrepared(u *unit) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.prepared = append(d.prepared, u)
-}
-
-// all are the units as they are now, in the order of the layout.
-func (d *deployment) all() []*unit {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []*unit
-	for _, supervised := range d.All() {
-		if u := d.units[supervised.Spec.Name]; u != nil { // else it runs elsewhere
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-// named is nil where no unit has the name.
-func (d *deployment) named(name string) *unit {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.units[name]
-}
-
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, u := range d.all() {
+	for _, u := range d.All() {
 		span := lab.Span("")
 		if u.Spec.Foreign {
 			span = lab.SpanBelow
@@ -291,15 +244,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	for _, u := range slices.Concat(d.prepared, d.all()) {
-		if text := u.Log.String(); text != "" {
-			logs[u.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(nil) }
 
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
@@ -308,7 +253,7 @@ func (d *deployment) Stop() error {
 		d.mu.Lock()
 		d.ending = true
 		d.mu.Unlock()
-		all := slices.Concat(d.prepared, d.all())
+		all := d.Everything()
 		for _, u := range all {
 			if u.Spec.Foreign {
 				_ = u.commands.Close() // the keeper's signal; it may have ended
@@ -317,7 +262,7 @@ func (d *deployment) Stop() error {
 		d.stopErr = errors.Join(d.closeDisk(all), d.group.end())
 		for _, u := range all {
 			<-u.Ended
-			d.stopErr = errors.Join(d.stopErr, u.unkept)
+			d.stopErr = errors.Join(d.stopErr, u.Unkept)
 		}
 		d.launcher.Close()
 		d.ports.Close()
@@ -329,7 +274,7 @@ func (d *deployment) Stop() error {
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
 	return d.Supervisor.EndForeign(ctx, d.group.dir, func(ended *supervise.Unit) error {
-		if u := d.named(ended.Spec.Name); u != nil { // else it runs elsewhere
+		if u := d.Named(ended.Spec.Name); u != nil { // else it runs elsewhere
 			return u.commands.Close() // the keeper's signal
 		}
 		return nil

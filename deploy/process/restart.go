@@ -28,7 +28,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
 // processes have the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	u, host := d.named(f.Target), d.network.named(f.Target)
+	u, host := d.Named(f.Target), d.network.named(f.Target)
 	switch {
 	case u == nil && host != nil:
 		return d.harmNode(ctx, f, host)
@@ -57,7 +57,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	if host := d.network.named(f.Target); host != nil && d.named(f.Target) == nil {
+	if host := d.network.named(f.Target); host != nil && d.Named(f.Target) == nil {
 		return d.healNode(ctx, f, host)
 	}
 	if d.disk != nil && slices.Contains(gluster.Bricks(), f.Target) {
@@ -65,12 +65,12 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	}
 	switch f.Kind {
 	case lab.FaultPause:
-		return d.named(f.Target).resume()
+		return d.Named(f.Target).resume()
 	case lab.FaultSlow:
 		d.relays.Heal(f)
 		return nil
 	case lab.FaultFill:
-		return volume.Drain(d.volume(d.named(f.Target).Spec))
+		return volume.Drain(d.volume(d.Named(f.Target).Spec))
 	}
 	return d.startAgain(ctx, f.Target)
 }
@@ -91,7 +91,7 @@ func (u *unit) killAll() (proof string, err error) {
 			if left := slices.DeleteFunc(killed, gone); len(left) > 0 {
 				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
 			}
-			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.unkept
+			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.Unkept
 		case <-time.After(5 * time.Millisecond): // those that fork need another round
 		}
 	}
@@ -126,7 +126,7 @@ func (u *unit) pids() ([]int, error) {
 // address, environment, files and processors; it is ready when it listens, where
 // it does so at all.
 func (d *deployment) startAgain(ctx context.Context, name string) error {
-	old := d.named(name)
+	old := d.Named(name)
 	if old == nil || !d.IsDoomed(old.Unit) {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", name)
 	}
@@ -139,14 +139,8 @@ func (d *deployment) startAgain(ctx context.Context, name string) error {
 	if err := d.launch(u); err != nil {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}
-	d.add(u)
-	switch {
-	case u.Spec.Server != nil:
-		return d.awaitServer(ctx, u)
-	case u.Spec.Ready != nil:
-		return d.awaitReady(ctx, []lab.UnitSpec{u.Spec})
-	}
-	return u.awaitListening(ctx)
+	d.Add(u)
+	return u.AwaitUsable(ctx, d.reach(name), u.awaitListening)
 }
 
 // awaitListening waits until any process of the unit listens.

@@ -180,7 +180,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 			return p.Heal(t.Context(), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "was not killed"},
 		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Harmer) error {
-			<-d.(*deployment).named("shop").Ended
+			<-d.(*deployment).Named("shop").Ended
 			return kill(p, "shop")
 		}, "has ended before"},
 		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Harmer) error {

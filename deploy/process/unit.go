@@ -18,8 +18,6 @@ type unit struct {
 	*supervise.Unit
 	command  *exec.Cmd
 	commands io.Closer
-	prepares bool          // it is a command that runs before the units
-	unkept   error         // of a foreign unit: its processes may be left
 	limits   *cgroup.Group // nil: none
 	ear      *Ear          // of a conductor on another host; nil: the supervisor hears it
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*unit]
 	deployer  *Deployer
 	lead      string
 	dir       string
@@ -30,10 +29,7 @@ type deployment struct {
 	endpoints map[string]lab.Endpoint
 
 	processes lab.Deployment // nil until they run
-	mu        sync.Mutex
-	units     map[string]*unit // as they are now
-	lives     []*unit          // all that were started, and what prepares
-	stopping  atomic.Bool      // foreign units may end
+	stopping  atomic.Bool    // foreign units may end
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -51,7 +47,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	servers, units, rest := containers.Part(layout)
 	placed := slices.Concat(servers, units, layout.Prepare)
 	running := &deployment{
-		deployer: d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{}, units: map[string]*unit{},
+		deployer: d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{},
 	}
 	if d.admit != nil {
 		if err := d.admit(ctx); err != nil {
@@ -67,7 +63,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := d.sendAll(ctx, running.hosts, placed); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running.Supervisor = supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
+	running.Lives = supervise.NewLives[*unit](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -76,21 +72,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
 		return nil, err
 	}
-	if err := running.startServers(ctx, servers); err != nil {
+	how := supervise.Starter{AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach}
+	if err := running.Begin(ctx, how, slices.Concat(servers, units), layout.Prepare); err != nil {
 		return nil, err
-	}
-	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec, nil); err != nil {
-			return nil, fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
-	for _, stage := range supervise.Stages(units) {
-		if err := running.startAll(ctx, stage); err != nil {
-			return nil, err
-		}
-		if err := running.awaitReady(ctx, stage); err != nil {
-			return nil, err
-		}
 	}
 	// The other deployer removes the folder with its end: it comes last.
 	running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints)
@@ -146,110 +130,36 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 // atOnce is how many units are started at the same time.
 const atOnce = 16
 
-// startAll starts units side by side.
-func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		return d.newUnit(spec).start(ctx, agent.Start{})
-	})
+// start starts a unit.
+func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
+	return d.newUnit(spec).start(ctx, agent.Start{})
 }
 
-// startServers starts the servers of a layout and returns when all can be used.
-func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		if err := d.startServer(ctx, spec); err != nil {
-			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
-		}
-		return nil
-	})
-}
-
-func (d *deployment) startServer(ctx context.Context, spec lab.UnitSpec) error {
-	for _, setup := range spec.Server.Setup {
-		preparing := spec
-		preparing.Program, preparing.Args = setup.Program, setup.Args
-		if err := d.prepare(ctx, preparing, setup.Visit); err != nil {
-			return err
-		}
-	}
-	u := d.newUnit(spec)
-	if err := u.start(ctx, agent.Start{}); err != nil {
-		return err
-	}
-	return u.awaitServer(ctx)
-}
-
-// awaitReady waits until units that say when they are ready are.
-func (d *deployment) awaitReady(ctx context.Context, specs []lab.UnitSpec) error {
-	for _, spec := range specs {
-		if spec.Ready == nil {
-			continue
-		}
-		if err := supervise.AwaitVisit(ctx, d.named(spec.Name).Unit, d.endpoints[spec.Name].Dial, spec.Ready); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// prepare runs a command of the layout to its end; where there is a visit to be made,
-// until that has succeeded.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
+// prepare runs a command to its end.
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	u := d.newUnit(spec)
 	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {
 		return err
 	}
-	if visit != nil {
-		if err := supervise.AwaitVisit(ctx, u.Unit, d.endpoints[spec.Name].Dial, visit); err != nil {
-			return err
-		}
-		if err := u.host.call(ctx, "Release", u.life, none()); err != nil {
-			return err
-		}
-	}
-	if err := u.AwaitEnd(ctx); err != nil {
-		return err
-	}
-	if u.unkept != nil {
-		return u.unkept
-	}
-	if u.Failure() != "" && visit == nil {
-		return fmt.Errorf("%s (%s) %s%s", spec.Name, spec.Program, u.Failure(), u.Log.LastWords())
-	}
-	return nil
+	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, func(ctx context.Context) error { return u.host.call(ctx, "Release", u.life, none()) })
 }
 
-func (d *deployment) named(name string) *unit {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.units[name]
-}
+// reach is where this host reaches a unit.
+func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
-	if u := d.named(unit); u != nil {
+	if u := d.Named(unit); u != nil {
 		return u.host.name
 	}
 	return ""
 }
 
-// all are the units as they are now, in the order of the layout.
-func (d *deployment) all() []*unit {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []*unit
-	for _, supervised := range d.All() {
-		if u := d.units[supervised.Spec.Name]; u != nil { // else it runs on this host
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
 // Units implements lab.Deployment. Those on hosts have their numbers there.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, u := range d.all() {
+	for _, u := range d.All() {
 		span := lab.Span("")
 		if u.Spec.Foreign {
 			span = lab.SpanBelow
@@ -268,20 +178,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, u := range d.lives {
-		if text := u.Log.String(); text != "" {
-			logs[u.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // Clocks implements lab.Timed.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
@@ -309,18 +206,11 @@ func (d *deployment) Stop() error {
 			})
 		}
 		ends.Wait()
-		d.mu.Lock()
-		lives := d.lives
-		d.mu.Unlock()
-		for _, u := range lives {
+		for _, u := range d.Everything() {
 			<-u.Ended
 		}
 		d.stopErr = errors.Join(problems...)
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
 	})
 	return d.stopErr
 }

@@ -25,7 +25,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 	groups := make([][]lab.Unit, len(d.hosts)+1) // those of this host are the last
 	for _, unit := range units {
 		at := len(d.hosts)
-		if d.named(unit.Name) != nil {
+		if d.Named(unit.Name) != nil {
 			at = d.places[unit.Name]
 		}
 		groups[at] = append(groups[at], unit)

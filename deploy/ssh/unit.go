@@ -20,9 +20,7 @@ type unit struct {
 	*supervise.Unit
 	deployment *deployment
 	host       *host
-	life       int   // its number on the host
-	prepares   bool  // it is a command that runs before the units
-	unkept     error // of a foreign unit: its processes may be left
+	life       int // its number on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -32,7 +30,7 @@ func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 // start starts the unit and begins to listen to it.
 func (u *unit) start(ctx context.Context, how agent.Start) error {
 	d := u.deployment
-	u.prepares = how.Prepares
+	u.Prepares = how.Prepares
 	how.Spec = u.Spec
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
 	var started agent.Started
@@ -41,15 +39,7 @@ func (u *unit) start(ctx context.Context, how agent.Start) error {
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
 	}
 	u.life, u.PID, u.Commands = started.Life, started.PID, u
-	d.mu.Lock()
-	d.lives = append(d.lives, u)
-	if !u.prepares {
-		d.units[u.Spec.Name] = u
-	}
-	d.mu.Unlock()
-	if !u.prepares {
-		d.Add(u.Unit)
-	}
+	d.Add(u)
 	go u.listen()
 	return nil
 }
@@ -106,24 +96,20 @@ func (u *unit) judge(end agent.Heard) {
 		return
 	}
 	if end.How != "" {
-		u.unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name, end.How, u.Log.LastWords())
+		u.Unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name, end.How, u.Log.LastWords())
 	}
 	how := u.Failure()
 	if how != "" && end.OutOfMemory {
 		how = "ended: " + supervise.OutOfMemory(u.Spec)
 	}
-	if !u.prepares && !d.stopping.Load() {
+	if !u.Prepares && !d.stopping.Load() {
 		d.JudgeForeign(u.Unit, how)
 	}
 }
 
-func (u *unit) awaitServer(ctx context.Context) error {
-	return supervise.AwaitVisit(ctx, u.Unit, u.deployment.endpoints[u.Spec.Name].Dial, u.Spec.Server.Ready)
-}
-
 // Harm implements lab.Harmer.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	u := d.named(f.Target)
+	u := d.Named(f.Target)
 	switch {
 	case u == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
@@ -134,13 +120,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case !f.Kind.Ends():
 		return "", fmt.Errorf("processes of hosts that are not ours cannot have the fault %q", f.Kind)
 	default:
-		if err := d.Doom(u.Unit); err != nil {
-			return "", err
-		}
-		err = u.host.call(ctx, "Kill", u.life, &proof)
-		if err == nil {
-			err = u.AwaitEnd(ctx)
-		}
+		err = d.Kill(ctx, u.Unit, func(ctx context.Context) error { return u.host.call(ctx, "Kill", u.life, &proof) })
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s unit %s on host %s: %w", f.Kind, f.Target, u.host.name, err)
@@ -150,7 +130,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	u := d.named(f.Target)
+	u := d.Named(f.Target)
 	switch {
 	case u == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
@@ -164,14 +144,6 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	if err := again.start(ctx, agent.Start{Again: true}); err != nil {
 		return err
 	}
-	endpoint, listens := d.endpoints[f.Target]
-	switch {
-	case u.Spec.Server != nil:
-		return again.awaitServer(ctx)
-	case u.Spec.Ready != nil:
-		return d.awaitReady(ctx, []lab.UnitSpec{u.Spec})
-	case listens:
-		return again.AwaitListening(ctx, endpoint.Dial, upPatience)
-	}
-	return nil
+	address := d.reach(f.Target)
+	return again.AwaitUsable(ctx, address, func(ctx context.Context) error { return again.AwaitListening(ctx, address, upPatience) })
 }

@@ -43,6 +43,17 @@ func Dial(ctx context.Context, address, token string) (net.Conn, error) {
 	}
 }
 
+// Controlled has a unit be told things over a connection, and heard until it closes its side;
+// then await waits for its end.
+func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
+	u.Commands = connection
+	go func() {
+		s.Hear(u, connection)
+		_ = connection.Close() // the unit has closed its side
+		await()
+	}()
+}
+
 // DialThrough is Dial through something that takes connections before the unit does, such as
 // a server that forwards them: the unit is reached when it has answered.
 func DialThrough(ctx context.Context, through func(context.Context) (net.Conn, error), token string) (net.Conn, error) {

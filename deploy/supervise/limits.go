@@ -43,6 +43,18 @@ func OutOfMemory(spec lab.UnitSpec) string {
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
 
+// HowEnded is the end of a container by its exit status; nil: a good one. err says why nobody
+// knows it.
+func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
+	switch {
+	case err != nil || code == 0:
+		return err
+	case outOfMemory:
+		return errors.New(OutOfMemory(spec))
+	}
+	return fmt.Errorf("exit status %d", code)
+}
+
 // NoPublished refuses units that shall be called at ports of their nodes.
 func NoPublished(units []lab.UnitSpec) error {
 	var problems []error

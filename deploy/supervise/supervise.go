@@ -30,6 +30,10 @@ type Unit struct {
 	// PID is the number of the unit's process as the unit itself sees it; 0 where the
 	// deployer cannot tell.
 	PID int
+	// Prepares says that it is a command that runs before the units.
+	Prepares bool
+	// Unkept says of a foreign unit that has ended that processes of it may be left.
+	Unkept error
 	// Ended is closed when the unit has ended and all that it said was heard.
 	Ended chan struct{}
 
@@ -37,7 +41,8 @@ type Unit struct {
 	usage   chan json.RawMessage // answers of what it has used
 	report  json.RawMessage
 	failure string
-	doomed  bool // guarded by the supervisor's mutex
+	outcome error // see JudgeEnd
+	doomed  bool  // guarded by the supervisor's mutex
 
 	asked  time.Time
 	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
@@ -253,6 +258,21 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
+// JudgeEnd does so with a unit of either kind; it comes before Ended. The end of a command that
+// prepares is a matter of who waits for it (AwaitPrepared).
+func (s *Supervisor) JudgeEnd(u *Unit, how error) {
+	u.outcome = how
+	switch {
+	case u.Prepares:
+	case !u.Spec.Foreign:
+		s.Judge(u, how)
+	case how != nil:
+		s.JudgeForeign(u, "ended: "+how.Error())
+	default:
+		s.JudgeForeign(u, "")
+	}
+}
+
 // Fail keeps the first failure; later ones are its consequences.
 func (s *Supervisor) Fail(err error) {
 	s.mu.Lock()
@@ -312,6 +332,17 @@ func (s *Supervisor) Doom(u *Unit) error {
 	}
 	u.doomed = true
 	return nil
+}
+
+// Kill has kill end a unit on purpose, and waits until it has ended.
+func (s *Supervisor) Kill(ctx context.Context, u *Unit, kill func(context.Context) error) error {
+	if err := s.Doom(u); err != nil {
+		return err
+	}
+	if err := kill(ctx); err != nil {
+		return err
+	}
+	return u.AwaitEnd(ctx)
 }
 
 // IsDoomed reports whether the unit was killed on purpose.

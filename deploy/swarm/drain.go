@@ -52,7 +52,7 @@ func (d *deployment) drainNode(ctx context.Context, n *private.Node) (proof stri
 
 // unitsOn are the units that are on a node.
 func (d *deployment) unitsOn(n *private.Node) []*service {
-	return slices.DeleteFunc(d.all(), func(s *service) bool { return s.node != n })
+	return slices.DeleteFunc(d.All(), func(s *service) bool { return s.node != n })
 }
 
 // moveAll starts units that have ended anew, on any node.

@@ -50,7 +50,7 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 // Harm implements lab.Harmer: every process of the unit has the fault. A node can be cut
 // off, with all units on it, or emptied.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	s := d.named(f.Target)
+	s := d.Named(f.Target)
 	switch {
 	case s == nil && d.cluster.Named(f.Target) != nil:
 		return d.harmNode(ctx, f)
@@ -83,7 +83,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	s := d.named(f.Target)
+	s := d.Named(f.Target)
 	switch {
 	case s == nil && d.cluster.Named(f.Target) != nil:
 		return d.healNode(ctx, f)
@@ -105,16 +105,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 }
 
 func (s *service) kill(ctx context.Context) (proof string, err error) {
-	if err := s.deployment.Doom(s.Unit); err != nil {
-		return "", err
-	}
-	if err := s.node.Engine.Kill(ctx, s.container); err != nil {
-		return "", err
-	}
-	if err := s.AwaitEnd(ctx); err != nil {
-		return "", err
-	}
-	return "its container on " + s.node.Name + " has ended", nil
+	kill := func(ctx context.Context) error { return s.node.Engine.Kill(ctx, s.container) }
+	return "its container on " + s.node.Name + " has ended", s.deployment.Kill(ctx, s.Unit, kill)
 }
 
 // update has the swarm put a new task in the place of the unit's, which ends first: the two
@@ -133,7 +125,7 @@ func (d *deployment) update(ctx context.Context, old *service) (proof string, er
 	if err != nil || state.Pid != 0 {
 		return "", errors.Join(fmt.Errorf("the container before it on %s is %q", old.node.Name, state.Status), err)
 	}
-	now := d.named(old.Spec.Name)
+	now := d.Named(old.Spec.Name)
 	return fmt.Sprintf("its container %.12s on %s has ended, and %.12s runs on %s", old.container, old.node.Name, now.container, now.node.Name), nil
 }
 
@@ -219,27 +211,17 @@ func (d *deployment) startAgain(ctx context.Context, old *service, where engine.
 	s := d.newService(old.Spec)
 	s.Log, s.id, s.made, s.former, s.token = old.Log, old.id, old.made, old.former, old.token
 	s.made.TaskTemplate.Placement = where
-	d.add(s)
+	d.Add(s)
 	if err := s.start(ctx); err != nil {
 		return err
 	}
 	if err := d.redirect(ctx, s); err != nil {
 		return err
 	}
-	switch {
-	case s.Spec.Server != nil:
-		return s.awaitServer(ctx)
-	case s.Spec.Ready != nil:
-		return d.awaitReady(ctx, []lab.UnitSpec{s.Spec})
-	}
-	return s.awaitListening(ctx)
+	return s.AwaitUsable(ctx, d.dialOf(s.Spec.Name), s.awaitListening)
 }
 
 // awaitListening waits until the unit accepts connections, where it listens at all.
 func (s *service) awaitListening(ctx context.Context) error {
-	address := s.deployment.dialOf(s.Spec.Name)
-	if address == "" {
-		return nil
-	}
-	return s.AwaitListening(ctx, address, upPatience)
+	return s.AwaitListening(ctx, s.deployment.dialOf(s.Spec.Name), upPatience)
 }

@@ -80,7 +80,6 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 type service struct {
 	*supervise.Unit
 	deployment *deployment
-	prepares   bool           // it is a command that runs before the units
 	id         string         // of the service, which has further lives; "" until it is made
 	made       engine.Service // what it was made of
 	former     []string       // IDs of the tasks that were former lives
@@ -89,7 +88,6 @@ type service struct {
 	container  string // its ID
 	hostPID    int    // of its first process, as this host numbers it
 	followed   chan struct{}
-	outcome    error // how it ended; read after Ended is closed
 }
 
 func (d *deployment) newService(spec lab.UnitSpec) *service {
@@ -107,7 +105,7 @@ func (s *service) start(ctx context.Context) error {
 	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
 	}
-	if s.Spec.Foreign || s.prepares {
+	if s.Spec.Foreign || s.Prepares {
 		go s.await()
 		return nil
 	}
@@ -116,12 +114,7 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
 	}
-	s.Commands = connection
-	go func() {
-		d.Hear(s.Unit, connection)
-		_ = connection.Close() // the unit has closed its side
-		s.await()
-	}()
+	d.Controlled(s.Unit, connection, s.await)
 	return nil
 }
 
@@ -285,7 +278,7 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		}
 	} else {
 		control := ""
-		if !s.prepares {
+		if !s.Prepares {
 			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
 		}
 		var path string
@@ -346,32 +339,8 @@ func (s *service) await() {
 	defer close(s.Ended)
 	d := s.deployment
 	<-s.followed
-	code, err := s.node.Engine.Wait(d.watching, s.container)
-	switch {
-	case d.watching.Err() != nil: // the deployment has ended
-	case err != nil: // the daemon has ended, or somebody has removed the container
-	case code == 0:
-	case s.outOfMemory():
-		err = errors.New(supervise.OutOfMemory(s.Spec))
-	default:
-		err = fmt.Errorf("exit status %d", code)
-	}
-	s.outcome = err
-	switch {
-	case s.prepares:
-	case s.Spec.Foreign && err != nil:
-		d.JudgeForeign(s.Unit, "ended: "+err.Error())
-	case s.Spec.Foreign:
-		d.JudgeForeign(s.Unit, "")
-	default:
-		d.Judge(s.Unit, err)
-	}
-}
-
-// outOfMemory reports whether the kernel has ended the container at its limit.
-func (s *service) outOfMemory() bool {
-	state, err := s.node.Engine.Inspect(s.deployment.watching, s.container)
-	return err == nil && state.OOMKilled
+	code, outOfMemory, err := s.node.Engine.Wait(d.watching, s.container) // an error: the daemon has ended, or somebody has removed it
+	d.JudgeEnd(s.Unit, supervise.HowEnded(s.Spec, code, outOfMemory, err))
 }
 
 // endGently asks a foreign program to end that may have something to put in order.
@@ -386,33 +355,6 @@ func (s *service) endGently(ctx context.Context) {
 func (s *service) remove(ctx context.Context) error {
 	err := s.deployment.cluster.Manager().RemoveService(ctx, s.id)
 	return errors.Join(err, s.node.Engine.Remove(ctx, s.container))
-}
-
-// prepare runs a command of the layout to its end; where there is a visit to be made,
-// until that has succeeded.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit func(ctx context.Context, address string) error) error {
-	s := d.newService(spec)
-	s.prepares = true
-	d.mu.Lock()
-	d.prepared = append(d.prepared, s)
-	d.mu.Unlock()
-	if err := s.start(ctx); err != nil {
-		return err
-	}
-	if visit != nil {
-		err := supervise.AwaitVisit(ctx, s.Unit, d.dialOf(spec.Name), visit)
-		if err == nil {
-			err = s.node.Engine.Stop(ctx, s.container, stopGrace)
-		}
-		return errors.Join(err, s.remove(ctx))
-	}
-	if err := s.AwaitEnd(ctx); err != nil {
-		return err
-	}
-	if s.outcome != nil {
-		return fmt.Errorf("%s: %w%s", spec.Name, s.outcome, s.Log.LastWords())
-	}
-	return s.remove(ctx)
 }
 
 // dialOf is where this host reaches a unit itself, which has a node.

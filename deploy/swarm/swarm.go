@@ -34,7 +34,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
 )
@@ -234,11 +233,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{
-		Supervisor: supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)),
-		deployer:   d, cluster: cluster, images: loaded, lead: layout.Lead,
-		trial:    containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
-		outside:  map[string]lab.Endpoint{},
-		services: map[string]*service{}, detours: map[string]detour{},
+		Lives:    supervise.NewLives[*service](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
+		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
+		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -256,15 +254,11 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	if err := running.startServers(ctx, servers); err != nil {
-		return nil, err
+	how := supervise.Starter{
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.dialOf,
+		Started: running.reachPublished, Followed: running.awaitKnown,
 	}
-	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec, nil); err != nil {
-			return nil, fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
-	if err := running.startStages(ctx, supervise.Stages(contained)); err != nil {
+	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
@@ -276,7 +270,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*service]
 	containers.Losses // of nodes
 
 	deployer *Deployer
@@ -297,9 +291,7 @@ type deployment struct {
 	first     map[string]*private.Node // those that they had at first
 	detours   map[string]detour        // by unit
 	drained   []*private.Node          // not healed yet
-	services  map[string]*service      // by unit
-	prepared  []*service
-	made      []string // IDs of all services that were made
+	made      []string                 // IDs of all services that were made
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -307,42 +299,18 @@ type deployment struct {
 // Clocks is that of lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
-func (d *deployment) add(s *service) {
-	d.mu.Lock()
-	d.services[s.Spec.Name] = s
-	d.mu.Unlock()
-	d.Add(s.Unit)
-}
-
-func (d *deployment) named(name string) *service {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.services[name]
-}
-
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
-	if s := d.named(unit); s != nil && s.node != nil {
+	if s := d.Named(unit); s != nil && s.node != nil {
 		return s.node.Name
 	}
 	return ""
 }
 
-// all are the services of units as they are now, in the order of the layout.
-func (d *deployment) all() []*service {
-	var all []*service
-	for _, u := range d.All() {
-		if s := d.named(u.Spec.Name); s != nil {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
-	for _, s := range d.all() {
+	for _, s := range d.All() {
 		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID, Span: lab.SpanContainer})
 	}
 	return append(units, d.processes.Units()...)
@@ -360,18 +328,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	for _, s := range slices.Concat(d.prepared, d.all()) {
-		if text := s.Log.String(); text != "" {
-			logs[s.Spec.Name] = text
-		}
-	}
-	return logs
-}
+func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // removePatience is how long the swarm may take to remove the units of a trial.
 const removePatience = 60 * time.Second
@@ -382,11 +339,7 @@ func (d *deployment) Stop() error {
 		defer d.unwatch()
 		d.MayEnd()
 		d.stopErr = errors.Join(d.removeAll(), d.relays.Close(), d.straighten(d.watching), d.refillAll(d.watching))
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, volume.UnmountBelow(d.trial.Dir), os.RemoveAll(d.trial.Dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
 	})
 	return d.stopErr
 }
@@ -394,7 +347,7 @@ func (d *deployment) Stop() error {
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
 	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *supervise.Unit) error {
-		s := d.named(u.Spec.Name)
+		s := d.Named(u.Spec.Name)
 		return s.node.Engine.Stop(ctx, s.container, stopGrace)
 	})
 }
@@ -404,7 +357,7 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience, fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	_ = supervise.SideBySide(ctx, atOnce, d.all(), func(ctx context.Context, s *service) error {
+	_ = supervise.SideBySide(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
 		s.endGently(ctx)
 		return nil // it is removed all the same
 	})
