@@ -15,7 +15,6 @@ package compose
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -117,8 +116,7 @@ func findTool() ([]string, error) {
 		return nil, errors.New("a compose file needs Docker, which is not installed here: on Debian: apt-get install docker.io docker-compose")
 	}
 	if text, err := exec.Command("docker", "version", "--format", "{{.Server.Version}}").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("a compose file needs Docker's daemon, which does not answer here (%s): start it, for example with: systemctl start docker",
-			strings.TrimSpace(string(text)))
+		return nil, engine.Unanswered("a compose file needs", errors.New(strings.TrimSpace(string(text))))
 	}
 	if exec.Command("docker", "compose", "version").Run() == nil {
 		return []string{"docker", "compose"}, nil

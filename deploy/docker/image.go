@@ -75,7 +75,7 @@ func unanswered(err error) error {
 	if _, missing := exec.LookPath("docker"); missing != nil && errors.Is(err, fs.ErrNotExist) {
 		return errors.New("containers need Docker, which is not installed here: on Debian: apt-get install docker.io")
 	}
-	return fmt.Errorf("containers need Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", err)
+	return engine.Unanswered("containers need", err)
 }
 
 // importImage makes an image that has a unit program, or none, and for programs of this

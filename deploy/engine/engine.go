@@ -48,6 +48,16 @@ func Open() (*Client, error) {
 	return OpenAt(ctx, address(ctx))
 }
 
+// Unanswered says what to do about this host's daemon, which somebody needs and which does not
+// answer.
+func Unanswered(needs string, err error) error {
+	if strings.Contains(err.Error(), "permission denied") { // our words for it, and those of the docker command
+		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, for example with: usermod -aG docker USER, "+
+			"and log in again: who is in it has the powers of root", needs, err)
+	}
+	return fmt.Errorf("%s Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", needs, err)
+}
+
 // OpenAt asks the daemon at an address, as DOCKER_HOST has it, whether it answers.
 func OpenAt(ctx context.Context, address string) (*Client, error) {
 	return open(ctx, address, nil)
@@ -169,6 +179,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
 	if json.Unmarshal(text, refusal) != nil || refusal.Message == "" {
 		refusal.Message = fmt.Sprintf("%s: %.200q", answer.Status, text)
+	}
+	if strings.Contains(refusal.Message, "no space left on device") {
+		refusal.Message += ": make room where Docker has its data, for example with: docker system prune"
 	}
 	return nil, errors.Join(refusal, err, answer.Body.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -169,6 +170,21 @@ func TestOpenNamesWhatItCannotReach(t *testing.T) {
 		t.Setenv("DOCKER_HOST", host)
 		if _, err := Open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open at %s: %v, want %q", host, err, want)
+		}
+	}
+}
+
+// TestUnanswered tells who may not ask the daemon apart from where there is none.
+func TestUnanswered(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}, "usermod -aG docker"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "systemctl start docker"},
+	} {
+		if err := Unanswered("containers need", c.err); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "containers need Docker") {
+			t.Errorf("%v: %v, want %q in it", c.err, err, c.want)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package leftovers
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -267,6 +270,39 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	}
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the root is still there: %v", err)
+	}
+}
+
+// TestContainersAreNotWaitedFor: a server in a container is a process with the label, and ends
+// when the container is removed.
+func TestContainersAreNotWaitedFor(t *testing.T) {
+	label := deadLabel(t, "")
+	server := labelled(t, label)
+	dir, err := os.MkdirTemp("", "cleave-sweep-") // short: a socket is in it
+	must(t, err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
+	must(t, err)
+	daemon := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := "[]"
+		switch {
+		case r.Method == http.MethodDelete:
+			_ = server.Process.Kill() // by the first one
+			_ = server.Wait()
+		case strings.HasSuffix(r.URL.Path, "/volumes"):
+			text = "{}"
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
+		}
+		_, _ = io.WriteString(w, text) // the client is there
+	})}
+	go func() { _ = daemon.Serve(listener) }() // until it is closed
+	defer func() { _ = daemon.Close() }()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	begun := time.Now()
+	must(t, Sweep(strings.NewReader(""), filepath.Join(dir, "root", label)))
+	if took := time.Since(begun); took > endPatience {
+		t.Errorf("the sweeper took %v: it has waited for what ends with its container", took)
 	}
 }
 

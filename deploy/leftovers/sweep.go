@@ -56,6 +56,9 @@ func Sweep(in io.Reader, dir string) error {
 			return fmt.Errorf("wait for the conductor: %w", err)
 		}
 	}
+	if string(said) != released {
+		_ = removeFromDocker(label) // what serves in a container is a process, too, and ends by nothing else; looked at again below
+	}
 	err = endProcesses(label, dir)
 	if string(said) != released { // else the deployers have done it
 		err = errors.Join(err, removeFromDocker(label), cgroup.RemoveConductor(cgroup.Root, label))
