@@ -30,7 +30,7 @@ changes the answer. The systems that can be explained:
              through proxies (a built-in study, played as reproduce does)
 --from and --to take an architecture, and knobs to be turned in it, the deployment
 among them where it is to change on the way:
-  --to "sync binding=grpc replicas=2"
+  --to "sync binding=grpc replicas=2 deployment=docker-bridge"
 
 Both are stock by default, as a good team deploys them. --tuned goes on from the last
 stock stop to the tuned architecture beside it, which has what we can do better.

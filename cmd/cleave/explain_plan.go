@@ -115,12 +115,9 @@ func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool
 	if err := errors.Join(fromErr, toErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
-	stops, steps, err := system.Ways(from, to)
+	stops, steps, err := ways(system, from, to)
 	if err != nil {
 		return lab.Plan{}, err
-	}
-	if !slices.ContainsFunc(stops, func(v lab.Variant) bool { return v.Deployment == to.Deployment }) {
-		return lab.Plan{}, fmt.Errorf("no way of %s leads from the deployment %s to %s: give both ends one", info.Name, from.Deployment, to.Deployment)
 	}
 	if f.oneOrder {
 		steps = slices.DeleteFunc(steps, func(s lab.PathStep) bool { return s.Order > 1 })

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestExplainLeadsToAnotherDeployment: a system whose ways stay in one has the deployment turned,
+// the container apart from its network: last in the order that is shown, before what is tuned,
+// and first in the other one.
+func TestExplainLeadsToAnotherDeployment(t *testing.T) {
+	bridge := "deployment=docker-bridge"
+	for _, c := range []struct {
+		name string
+		args []string
+		want [2]string // what is turned in both orders
+		end  string
+	}{
+		{name: "nothing else", args: []string{"--from", "sync", "--to", "sync " + bridge},
+			want: [2]string{"process docker-host docker-bridge"}, end: "sync-docker-bridge"},
+		{name: "in one order", args: []string{"--one-order", "--to", "sync " + bridge},
+			want: [2]string{"coordination data placement process docker-host docker-bridge"}, end: "sync-docker-bridge"},
+		{name: "in two", args: []string{"--to", "sync " + bridge},
+			want: [2]string{"coordination data placement process docker-host docker-bridge",
+				"process docker-host docker-bridge coordination placement data"}, end: "sync-docker-bridge"},
+		{name: "what is tuned comes after it", args: []string{"--one-order", "--from", "sync", "--to", "sync batching=on deployment=docker-host"},
+			want: [2]string{"process docker-host batching"}, end: ""},
+		{name: "on to the tuned variant", args: []string{"--one-order", "--tuned", "--from", "sync", "--to", "sync " + bridge},
+			want: [2]string{"process docker-host docker-bridge binding batching"}, end: "sync-tuned-docker-bridge"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := planned(t, append([]string{"explain", "shop"}, c.args...)...).Study
+			var turned [2][]string
+			at := map[int]lab.Variant{}
+			for _, step := range s.Steps {
+				before, known := s.Variant(step.Before)
+				after, alsoKnown := s.Variant(step.Variant)
+				if last, begun := at[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name || !begun && before.Name != s.Baseline {
+					t.Fatalf("%+v leads from no stop, or to none", step)
+				}
+				at[step.Order] = after
+				turned[step.Order-1] = append(turned[step.Order-1], turnedBy(step, before, after)...)
+			}
+			for i, want := range c.want {
+				if got := strings.Join(slices.Compact(turned[i]), " "); got != want {
+					t.Errorf("order %d turns %q, want %q", i+1, got, want)
+				}
+			}
+			if c.end != "" && at[1].Name != c.end {
+				t.Errorf("it ends at %s, want %s", at[1].Name, c.end)
+			}
+			if len(at) == 2 && at[1].Name != at[2].Name {
+				t.Errorf("the orders end at %s and at %s", at[1].Name, at[2].Name)
+			}
+		})
+	}
+}
+
+// turnedBy is what a step turns: deployments by their names, else the knobs.
+func turnedBy(step lab.PathStep, before, after lab.Variant) []string {
+	if step.Knob() == "deployment" {
+		return []string{before.Deployment, after.Deployment}
+	}
+	if before.Deployment != after.Deployment {
+		return []string{fmt.Sprintf("%s together with the deployment", step.Knob())}
+	}
+	var all []string
+	for _, c := range step.Changes {
+		all = append(all, c.Knob)
+	}
+	return all
+}
