@@ -2,8 +2,10 @@ package leftovers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -34,6 +36,15 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 		}
 	}
 	return found, err
+}
+
+// silentDocker says that there was a daemon, which does not answer now: what is in Docker is not
+// known then. "": there is one, or none was.
+func silentDocker() string {
+	if _, err := engine.Open(); errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Sprintf("Docker: %v: what a cleave may have left there is found when the daemon runs again", err)
+	}
+	return ""
 }
 
 // removeDocker removes a container, network, image or volume.

@@ -72,6 +72,9 @@ func Find(root string) (Found, error) {
 		all, problems = append(all, some...), append(problems, err)
 	}
 	var found Found
+	if silent := silentDocker(); silent != "" {
+		found.Unclear = append(found.Unclear, silent)
+	}
 	opened, err := openRoot(root)
 	if err == nil {
 		defer func() { _ = opened.Close() }() // only read

@@ -306,6 +306,24 @@ func TestContainersAreNotWaitedFor(t *testing.T) {
 	}
 }
 
+// TestADockerThatIsSilent is no Docker in which nothing is left.
+func TestADockerThatIsSilent(t *testing.T) {
+	dir, err := os.MkdirTemp("", "cleave-silent-") // short: a socket is in it
+	must(t, err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	if _, unclear := find(t, newRoot(t)); strings.Contains(unclear, "Docker") {
+		t.Errorf("where no daemon was: %s", unclear)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "sock"), Net: "unix"})
+	must(t, err)
+	listener.SetUnlinkOnClose(false) // as a daemon that was killed leaves it
+	must(t, listener.Close())
+	if _, unclear := find(t, newRoot(t)); !strings.Contains(unclear, "is found when the daemon runs again") {
+		t.Errorf("where one was: %q", unclear)
+	}
+}
+
 func TestASweeperHasNoMoreToDoThanItsConductorHad(t *testing.T) {
 	root := newRoot(t)
 	scratch := &Scratch{Dir: filepath.Join(root, deadLabel(t, ""))}
