@@ -12,7 +12,8 @@ func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 	if err := CheckRoot(root); err == nil || !strings.Contains(err.Error(), filepath.Dir(root)) || !strings.Contains(err.Error(), "not there: make it") {
 		t.Errorf("%v, want the folder named, and what to do", err)
 	}
-	if found, err := Find(root); err != nil || len(found.Unclear) > 0 {
+	// Processes of other tests, in namespaces of their own, may be unclear.
+	if found, err := Find(root); err != nil || strings.Contains(strings.Join(found.Unclear, "\n"), filepath.Dir(root)) {
 		t.Errorf("what is not there holds %v, %v", found, err)
 	}
 }
