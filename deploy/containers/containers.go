@@ -4,7 +4,7 @@
 //
 // It speaks to no daemon and no cluster.
 //
-// Entry points: Part, Environment, WriteImage.
+// Entry points: Part, Trial.Given, WriteImage.
 package containers
 
 import (
@@ -144,21 +144,31 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	return all
 }
 
-// WriteEnvironment leaves the environment of a unit of ours in a file of its own in the
-// unit's volume, and returns its path. Where the unit waits for its conductor, at the
-// address control, it holds the token that is returned, too.
-func (t Trial) WriteEnvironment(spec lab.UnitSpec, control string) (path, token string, err error) {
+// Given is the environment that a container has itself. Of a foreign unit that is all; a unit of
+// ours finds its own in a file of its volume, so that no description of the container shows it,
+// but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
+// address control, the file holds the token that is returned, too.
+func (t Trial) Given(spec lab.UnitSpec, control string) (environment map[string]string, token string, err error) {
 	all := t.Environment(spec)
+	if spec.Foreign {
+		return all, "", nil
+	}
+	path := filepath.Join(supervise.Volume(t.Dir, spec), spec.Name+".environment")
+	environment = map[string]string{lab.EnvironmentVariable: path}
+	for _, name := range []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"} {
+		if value, set := all[name]; set {
+			environment[name] = value
+		}
+	}
 	if control != "" {
 		token = rand.Text()
 		all[lab.ControlVariable], all[lab.TokenVariable] = control, token
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
-	path = filepath.Join(supervise.Volume(t.Dir, spec), spec.Name+".environment")
-	return path, token, os.WriteFile(path, text, 0o600)
+	return environment, token, os.WriteFile(path, text, 0o600)
 }
 
 // Command is what the container of a unit runs.

@@ -1,6 +1,9 @@
 package containers
 
 import (
+	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,5 +53,32 @@ func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 	rest.Units[0].Node = "load"
 	if err := CheckBeside(rest); err == nil || !strings.Contains(err.Error(), "unit generator is placed on load") {
 		t.Errorf("on a node: %v", err)
+	}
+}
+
+// TestGiven: a description of a container shows nothing of what a unit of ours is told but where
+// that is, and what Go's runtime reads before the unit can.
+func TestGiven(t *testing.T) {
+	trial := Trial{Label: "label", Dir: t.TempDir(), Endpoints: map[string]lab.Endpoint{}}
+	spec := lab.UnitSpec{Name: "worker", Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}}
+	if err := MakeVolume(trial.Dir, spec, trial.Endpoints); err != nil {
+		t.Fatal(err)
+	}
+	given, token, err := trial.Given(spec, "198.18.0.9:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := given[lab.EnvironmentVariable]
+	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off", "GOMAXPROCS": "1"}; !maps.Equal(given, want) {
+		t.Errorf("the container has %v, want %v", given, want)
+	}
+	text, err := os.ReadFile(path)
+	var all map[string]string
+	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil || token == "" || all[lab.TokenVariable] != token || all["PASSWORD"] != "secret" || all["GOGC"] != "off" {
+		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
+	}
+	spec.Foreign = true
+	if given, token, err = trial.Given(spec, ""); err != nil || token != "" || given["PASSWORD"] != "secret" {
+		t.Errorf("a foreign unit has %v and the token %q (%v)", given, token, err)
 	}
 }

@@ -156,21 +156,17 @@ func (c *container) description() (made engine.Container, token string, err erro
 	if made.Cmd, err = d.trial().Command(spec); err != nil {
 		return made, "", err
 	}
-	if spec.Foreign {
-		if spec.Image == "" {
-			made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
-		}
-		for name, value := range d.trial().Environment(spec) {
-			made.Env = append(made.Env, name+"="+value)
-		}
-		return made, "", nil
+	if spec.Foreign && spec.Image == "" {
+		made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
 	}
 	control := d.control[spec.Name]
 	if c.Prepares {
 		control = ""
 	}
-	path, token, err := d.trial().WriteEnvironment(spec, control)
-	made.Env = []string{lab.EnvironmentVariable + "=" + path}
+	environment, token, err := d.trial().Given(spec, control)
+	for name, value := range environment {
+		made.Env = append(made.Env, name+"="+value)
+	}
 	return made, token, err
 }
 

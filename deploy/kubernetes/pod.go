@@ -227,22 +227,16 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	if err != nil {
 		return made, "", err
 	}
-	if spec.Foreign {
-		if !images.IsUnit(spec) {
-			runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
-		}
-		environment := d.shared().Environment(spec)
-		for _, name := range slices.Sorted(maps.Keys(environment)) {
-			runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
-		}
-	} else {
-		control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
-		if p.Prepares {
-			control = ""
-		}
-		var path string
-		path, token, err = d.shared().WriteEnvironment(spec, control)
-		runs.Env = []api.Variable{{Name: lab.EnvironmentVariable, Value: path}}
+	if spec.Foreign && !images.IsUnit(spec) {
+		runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+	}
+	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
+	if p.Prepares {
+		control = ""
+	}
+	environment, token, err := d.shared().Given(spec, control)
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
 	}
 	for i, word := range runs.Command {
 		runs.Command[i] = literal(word)

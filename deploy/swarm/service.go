@@ -269,25 +269,19 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 	} else if container.Command, err = containers.Bound(spec, command); err != nil {
 		return container, err
 	}
-	if spec.Foreign {
-		if !images.IsUnit(spec) {
-			container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
-		}
-		for name, value := range d.trial.Environment(spec) {
-			container.Env = append(container.Env, name+"="+value)
-		}
-	} else {
-		control := ""
-		if !s.Prepares {
-			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
-		}
-		var path string
-		if path, s.token, err = d.trial.WriteEnvironment(spec, control); err != nil {
-			return container, err
-		}
-		container.Env = []string{lab.EnvironmentVariable + "=" + path}
+	if spec.Foreign && !images.IsUnit(spec) {
+		container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
 	}
-	return container, nil
+	control := ""
+	if !s.Prepares {
+		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
+	}
+	environment, token, err := d.trial.Given(spec, control)
+	for name, value := range environment {
+		container.Env = append(container.Env, name+"="+value)
+	}
+	s.token = token
+	return container, err
 }
 
 // name is unlike that of any other service. Swarm has names of up to 63 letters.

@@ -179,17 +179,15 @@ func (s *service) orders() ([]byte, error) {
 	if orders.Run, err = trial.Command(spec); err != nil {
 		return nil, err
 	}
-	environment := trial.Environment(spec)
-	if !spec.Foreign {
-		control, path := "", ""
-		if !s.prepares {
-			control = net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))
-		}
-		if path, s.token, err = trial.WriteEnvironment(spec, control); err != nil {
-			return nil, err
-		}
-		environment = map[string]string{lab.EnvironmentVariable: path}
+	control := ""
+	if !s.prepares {
+		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))
 	}
+	environment, token, err := trial.Given(spec, control)
+	if err != nil {
+		return nil, err
+	}
+	s.token = token
 	delete(environment, "CLEAVE_RUN") // by which processes are found that end with their conductor, on this host
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		orders.Env = append(orders.Env, name+"="+environment[name])
