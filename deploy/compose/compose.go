@@ -79,8 +79,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	services, rest := part(layout)
 	running := &deployment{
-		Lives:   supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
-		project: &project{tool: tool, services: services, label: d.label, dir: dir},
+		deployer: d,
+		Lives:    supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		project:  &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
 	if running.engine, err = engine.Open(); err != nil {
 		return nil, err
@@ -91,6 +92,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			err = errors.Join(err, running.Stop())
 		}
 	}()
+	if err := running.prepare(ctx, layout.Prepare); err != nil {
+		return nil, err
+	}
+	rest.Prepare = nil
 	if err := running.project.up(ctx); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,12 +22,14 @@ import (
 // deployment is a running layout.
 type deployment struct {
 	*supervise.Lives[*container]
+	deployer *Deployer
 	project  *project
 	engine   *engine.Client
 	watching context.Context // ends with Stop
 	unwatch  context.CancelFunc
 
-	processes lab.Deployment // nil until they run
+	prepared  map[string]string // logs of what prepared the trial
+	processes lab.Deployment    // nil until they run
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -35,6 +40,24 @@ const (
 	labelService = "com.docker.compose.service"
 	labelNumber  = "com.docker.compose.container-number"
 )
+
+// prepare runs commands to their ends, in a folder of their own. They come before the services,
+// which shall find what those leave.
+func (d *deployment) prepare(ctx context.Context, commands []lab.UnitSpec) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	dir := filepath.Join(d.project.dir, "prepared")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("prepare the trial: %w", err)
+	}
+	ended, err := d.deployer.processes.Deploy(ctx, lab.Layout{Prepare: commands}, dir)
+	if err != nil {
+		return err
+	}
+	d.prepared = ended.Logs()
+	return ended.Stop()
+}
 
 // takeIn makes units of the containers that are there, and fails where one has ended badly by
 // now or none runs.
@@ -110,7 +133,11 @@ func (d *deployment) Units() []lab.Unit {
 func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.processes.Endpoint(unit) }
 
 // Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
+func (d *deployment) Logs() map[string]string {
+	logs := d.LogsWith(d.processes)
+	maps.Copy(logs, d.prepared)
+	return logs
+}
 
 // stopGrace is how long a container has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second

@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,16 +16,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMain lets the test program be the janitor of units that are processes.
+// TestMain lets the test program be the janitor of units that are processes, and a keeper.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "janitor" {
-		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if len(os.Args) < 3 || os.Args[1] != "janitor" && os.Args[1] != "keeper" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	var err error
+	if os.Args[1] == "janitor" {
+		err = process.Janitor(os.Stdin, os.Args[2])
+	} else {
+		var kept process.Kept
+		if kept, err = process.KeeperArguments(os.Args[2:]); err == nil {
+			err = process.Keep(os.Stdin, os.Stdout, kept)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // fixture is a deployer with Docker behind it, and an image that has the suite's program.
@@ -50,7 +60,7 @@ func newFixture(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	f := fixture{New(process.New(program, []string{own, "janitor"}, nil, label), label), label, "cleave-compose-test:1"}
+	f := fixture{New(process.New(program, []string{own, "janitor"}, []string{own, "keeper"}, label), label), label, "cleave-compose-test:1"}
 	dockertest.Image(t, f.image, program)
 	return f
 }
@@ -153,6 +163,30 @@ volumes: {data: {}}
 	logs := d.Logs()
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 || !strings.HasPrefix(logs["web"], "boxed listens") {
 		t.Errorf("logs %q, want what init did and two lives of web-2", logs)
+	}
+}
+
+// TestIntegrationWhatPreparesComesFirst: a service finds what a command has left, which found no
+// service; and where the command fails there is none.
+func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
+	f := newFixture(t)
+	folder := t.TempDir()
+	layout := f.layout(t, fmt.Sprintf("services: {web: {image: IMAGE, command: [boxed, /data, ':80'], volumes: [%q]}}", folder+":/data"), "web")
+	reset := `docker ps --all --quiet --filter label=cleave.run=` + f.label + ` | tee "$1/seen"; echo reset`
+	layout.Prepare = []lab.UnitSpec{{Name: "reset", Role: "reset", Program: "sh", Args: []string{"-c", reset, "reset", folder}, Env: []string{"DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}}}
+	d := f.deploy(t, layout)
+	if seen, err := os.ReadFile(filepath.Join(folder, "seen")); err != nil || len(seen) > 0 {
+		t.Errorf("the command has seen the containers %q (%v), want none", seen, err)
+	}
+	if logs := d.Logs(); logs["reset"] != "reset\n" || len(f.left(t)) == 0 {
+		t.Errorf("logs %q, want that of reset; in Docker are %v", logs, f.left(t))
+	}
+	if err := d.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	layout.Prepare[0].Args = []string{"-c", "echo no disk; exit 3"}
+	if _, err := f.Deploy(t.Context(), layout, deploytest.Folder(t)); err == nil || !strings.HasPrefix(err.Error(), "prepare the trial: reset (sh) ") || !strings.HasSuffix(err.Error(), "no disk") {
+		t.Errorf("Deploy: %v, want why the command has failed, and nothing else", err)
 	}
 }
 

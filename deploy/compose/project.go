@@ -20,6 +20,7 @@ type project struct {
 	services []lab.UnitSpec // all of the same file, at least one
 	label    string
 	dir      string // of the trial
+	begun    bool   // there may be something of it
 }
 
 // name is unlike that of any other trial.
@@ -39,11 +40,15 @@ func (p *project) up(ctx context.Context) error {
 			return fmt.Errorf("write the compose file: %w", err)
 		}
 	}
+	p.begun = true
 	return p.run(ctx, "up", "-d")
 }
 
 // down removes everything that the project made.
 func (p *project) down() error {
+	if !p.begun {
+		return nil
+	}
 	err := p.run(context.Background(), "down", "--volumes", "--remove-orphans", "--timeout", fmt.Sprint(stopGrace.Seconds()))
 	left, findErr := leftovers.Docker(func(label string) bool { return label == p.label })
 	err = errors.Join(err, findErr)
