@@ -43,8 +43,8 @@ func BenchmarkPath(b *testing.B) {
 							return nil
 						}}
 					b.ResetTimer()
-					stopRelay := beside(b, event.NewRelay(outbox, publishing).Run, complaining(b))
-					stopSubscriber := beside(b, subscriber.Run, complaining(b))
+					stopRelay := beside(b, event.NewRelay(outbox, publishing).Run, failing(b))
+					stopSubscriber := beside(b, subscriber.Run, failing(b))
 					<-done
 					b.StopTimer()
 					b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
@@ -81,8 +81,8 @@ func oneByOne(b *testing.B, from, to *database.DB, publishing, consuming broker.
 			came <- struct{}{}
 			return nil
 		}}
-	beside(b, event.NewRelay(outbox, publishing).Run, complaining(b))
-	beside(b, subscriber.Run, complaining(b))
+	beside(b, event.NewRelay(outbox, publishing).Run, failing(b))
+	beside(b, subscriber.Run, failing(b))
 	run := time.Now().UnixNano()
 	for i := 0; b.Loop(); i++ {
 		must(b, outbox.Add(context.Background(), message(fmt.Sprintf("%d-%09d", run, i), "key")))

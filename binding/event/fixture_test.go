@@ -69,12 +69,12 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 // beside runs work until the test ends, or stop is called.
-func beside(t testing.TB, run func(ctx context.Context, complain func(error)), complain func(error)) (stop func()) {
+func beside(t testing.TB, run func(ctx context.Context, logError func(error)), logError func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		run(ctx, complain)
+		run(ctx, logError)
 	}()
 	stop = func() {
 		cancel()
@@ -84,8 +84,8 @@ func beside(t testing.TB, run func(ctx context.Context, complain func(error)), c
 	return stop
 }
 
-func complaining(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
-func silent(error)                         {}
+func failing(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
+func silent(error)                     {}
 
 func message(id, key string) broker.Message {
 	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id), Headers: map[string]string{"from": "test"}}

@@ -27,7 +27,7 @@ func TestWhatIsRolledBackIsNotTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, outbox.Add(t.Context(), message("kept", "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
-		beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+		beside(t, event.NewRelay(outbox, w).Run, failing(t))
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		if got := w.ids(); !slices.Equal(got, []string{"kept"}) {
 			t.Errorf("told %v", got)
@@ -55,7 +55,7 @@ func TestLateCommitIsTold(t *testing.T) {
 			t.Skip("SQLite has one writer at a time: positions become visible in order")
 		}
 		outbox := event.NewOutbox(db, "a", topology())
-		beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+		beside(t, event.NewRelay(outbox, w).Run, failing(t))
 		must(t, db.Do(t.Context(), func(ctx context.Context) error {
 			must(t, outbox.Add(ctx, message("early position", "k1")))
 			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // another transaction
@@ -104,7 +104,7 @@ func TestRelayDiesBeforeItForgets(t *testing.T) {
 	t.Cleanup(func() { close(over) })
 	<-dying
 	second := &wire{}
-	beside(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, complaining(t))
+	beside(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, failing(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if want := []string{"1", "2"}; !slices.Equal(first.ids(), want) || !slices.Equal(second.ids(), want) {
 		t.Errorf("told %v, then %v", first.ids(), second.ids())
@@ -121,12 +121,12 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	// Process a lives, but its relay has not come to it.
 	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)", int64(1)<<60)
 	must(t, err)
-	beside(t, event.NewRelay(b, w).Run, complaining(t))
+	beside(t, event.NewRelay(b, w).Run, failing(t))
 	eventually(t, "what waits for nothing is told", func() bool { return len(w.ids()) > 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2"}) {
 		t.Errorf("b told %v", got)
 	}
-	beside(t, event.NewRelay(a, w).Run, complaining(t))
+	beside(t, event.NewRelay(a, w).Run, failing(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2", "a1", "b1"}) {
 		t.Errorf("told %v", got)
@@ -140,7 +140,7 @@ func TestDeadOwnersMessagesAreToldByOthers(t *testing.T) {
 		must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
 		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
 		must(t, err)
-		beside(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, complaining(t))
+		beside(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, failing(t))
 		eventually(t, "it is told", func() bool { return len(w.ids()) == 1 })
 	})
 }
@@ -152,7 +152,7 @@ func TestTwoProcessesTellEverythingInOrder(t *testing.T) {
 		db, w := tabled(t, open(t)), &wire{}
 		outboxes := []*event.Outbox{event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())}
 		for _, outbox := range outboxes {
-			beside(t, event.NewRelay(outbox, w).Run, complaining(t))
+			beside(t, event.NewRelay(outbox, w).Run, failing(t))
 		}
 		const all, keys = 600, 3
 		for n := range all {

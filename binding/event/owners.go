@@ -19,7 +19,7 @@ func (r *Relay) keepAlive(ctx context.Context) {
 				r.outbox.notify()
 			}
 		}
-		r.complain(err)
+		r.logError(err)
 		select {
 		case <-ctx.Done():
 			return

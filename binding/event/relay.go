@@ -47,7 +47,7 @@ type Relay struct {
 
 	outbox   *Outbox
 	broker   Publisher
-	complain func(error)
+	logError func(error)
 
 	told map[int64]struct{} // rows in the outbox still, or until the next read
 	// partly are the messages, by their index, that were told of other rows.
@@ -64,16 +64,16 @@ func NewRelay(outbox *Outbox, to Publisher) *Relay {
 	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, partly: map[int64]map[int]bool{}, full: make(chan struct{}, 1)}
 }
 
-// Run tells messages until the context ends. complain hears of what fails; it is
+// Run tells messages until the context ends. logError hears of what fails; it is
 // tried again.
-func (r *Relay) Run(ctx context.Context, complain func(error)) {
-	r.complain = func(err error) {
+func (r *Relay) Run(ctx context.Context, logError func(error)) {
+	r.logError = func(err error) {
 		if err != nil && ctx.Err() == nil {
-			complain(err)
+			logError(err)
 		}
 	}
 	if r.outbox.owner == "" {
-		complain(errNoOwner)
+		logError(errNoOwner)
 		return
 	}
 	var beside sync.WaitGroup
@@ -86,7 +86,7 @@ func (r *Relay) Run(ctx context.Context, complain func(error)) {
 		more, blocked, err := r.tell(ctx)
 		switch {
 		case err != nil:
-			r.complain(err)
+			r.logError(err)
 			failing.pause(ctx)
 		case more:
 			failing = waiting{}
@@ -234,7 +234,7 @@ func (r *Relay) keepForgetting(ctx context.Context) {
 		case <-tick.C:
 		case <-r.full:
 		}
-		r.complain(r.forgetTold(ctx))
+		r.logError(r.forgetTold(ctx))
 	}
 }
 

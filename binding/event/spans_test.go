@@ -37,8 +37,8 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 			}
 			relay := event.NewRelay(outbox, c)
 			relay.Tracer = made
-			stopRelay := beside(t, relay.Run, complaining(t))
-			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox), Tracer: made}.Run, complaining(t))
+			stopRelay := beside(t, relay.Run, failing(t))
+			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox), Tracer: made}.Run, failing(t))
 			eventually(t, "all messages have their effect", func() bool { return count(t, db, "effects") == 6 })
 			stop()
 			stopRelay()

@@ -61,8 +61,8 @@ const (
 )
 
 // Run handles messages until the context ends; what is being handled then is
-// finished. complain hears of what fails; it is tried again.
-func (s Subscriber) Run(ctx context.Context, complain func(error)) {
+// finished. logError hears of what fails; it is tried again.
+func (s Subscriber) Run(ctx context.Context, logError func(error)) {
 	if s.Keep == 0 {
 		s.Keep = defaultKeep
 	}
@@ -72,7 +72,7 @@ func (s Subscriber) Run(ctx context.Context, complain func(error)) {
 	if s.Batch == 0 {
 		s.Batch = s.Prefetch
 	}
-	w := worker{Subscriber: s, complain: complain}
+	w := worker{Subscriber: s, logError: logError}
 	if s.Database != nil {
 		w.inbox = NewInbox(s.Database)
 		var beside sync.WaitGroup
@@ -85,7 +85,7 @@ func (s Subscriber) Run(ctx context.Context, complain func(error)) {
 	var failing waiting
 	for ctx.Err() == nil {
 		if err := s.Source.Consume(ctx, subscription, w.take); err != nil && ctx.Err() == nil {
-			complain(fmt.Errorf("subscriber of %s: %w", s.Queue, err))
+			logError(fmt.Errorf("subscriber of %s: %w", s.Queue, err))
 			failing.pause(ctx)
 		}
 	}
@@ -95,7 +95,7 @@ func (s Subscriber) Run(ctx context.Context, complain func(error)) {
 type worker struct {
 	Subscriber
 	inbox    *Inbox
-	complain func(error)
+	logError func(error)
 }
 
 // take is a broker.Handler. It returns nil once the messages had their effect, now
@@ -116,11 +116,11 @@ func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 		err = fmt.Errorf("subscriber of %s: %d messages from %s on: %w", w.Queue, len(messages), messages[0].ID, err)
 		if !heals(err) {
 			if len(messages) == 1 {
-				w.complain(err)
+				w.logError(err)
 			}
 			return err
 		}
-		w.complain(err)
+		w.logError(err)
 		if failing.pause(ctx); ctx.Err() != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (w worker) keepPruning(ctx context.Context) {
 			return
 		case <-tick.C:
 			if _, err := w.inbox.Prune(ctx, w.Queue, time.Now().Add(-w.Keep)); err != nil && ctx.Err() == nil {
-				w.complain(err)
+				w.logError(err)
 			}
 		}
 	}

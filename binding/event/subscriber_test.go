@@ -193,7 +193,7 @@ func TestPathUnderFaults(t *testing.T) {
 			from, to := file(t), file(t)
 			c := client(t, config)
 			outbox := event.NewOutbox(from, "a", topology())
-			beside(t, event.NewRelay(outbox, twice{c}).Run, complaining(t))
+			beside(t, event.NewRelay(outbox, twice{c}).Run, failing(t))
 			poisoned := func(ctx context.Context, messages []broker.Message) error {
 				for _, m := range messages {
 					if m.ID == "00250" {
@@ -254,7 +254,7 @@ func TestCompetingConsumers(t *testing.T) {
 		for range 2 {
 			beside(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue, Handle: effect(to)}.Run, silent)
 		}
-		beside(t, event.NewRelay(outbox, twice{c}).Run, complaining(t))
+		beside(t, event.NewRelay(outbox, twice{c}).Run, failing(t))
 		const all = 400
 		var senders sync.WaitGroup
 		for sender := range 4 {

@@ -227,7 +227,7 @@ func (c *conn) run(take func(frame) error) error {
 				err = c.dispatch(f, take)
 			}
 			if err != nil {
-				return c.complain(err)
+				return c.reject(err)
 			}
 			if taken == 0 {
 				break
@@ -245,8 +245,8 @@ func (c *conn) run(take func(frame) error) error {
 	}
 }
 
-// complain tells the peer what it did wrong.
-func (c *conn) complain(err error) error {
+// reject tells the peer what it did wrong.
+func (c *conn) reject(err error) error {
 	var mistake *protocolError
 	if errors.As(err, &mistake) {
 		c.mu.Lock()

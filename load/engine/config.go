@@ -65,26 +65,26 @@ type Users struct {
 // check names all mistakes and fills what follows from the rest.
 func (c *Config) check() error {
 	var mistakes []error
-	complain := func(wrong bool, format string, args ...any) {
+	refuse := func(wrong bool, format string, args ...any) {
 		if wrong {
 			mistakes = append(mistakes, fmt.Errorf(format, args...))
 		}
 	}
-	complain((c.Open == nil) == (c.Users == nil), "engine: give either an open loop or users")
+	refuse((c.Open == nil) == (c.Users == nil), "engine: give either an open loop or users")
 	if c.Users != nil {
 		c.Connections = c.Users.Number
-		complain(c.Users.Think < 0 || c.Users.RampUp < 0, "engine: think time and ramp-up must not be negative")
+		refuse(c.Users.Think < 0 || c.Users.RampUp < 0, "engine: think time and ramp-up must not be negative")
 	}
-	complain(c.Connections < 1 || c.Connections > MaxConnections,
+	refuse(c.Connections < 1 || c.Connections > MaxConnections,
 		"engine: %d connections or users: use 1 to %d", c.Connections, MaxConnections)
-	complain(c.Duration <= 0, "engine: duration %v is not above zero", c.Duration)
-	complain(c.Timeout <= 0, "engine: timeout %v is not above zero", c.Timeout)
-	complain(c.Grace < 0, "engine: grace %v is negative", c.Grace)
-	complain(!(c.MaxRate >= 0), "engine: a highest rate of %g/s is negative", c.MaxRate)
-	complain(!c.Until.IsZero() && !time.Now().Before(c.Until), "engine: the load must not go on after %s, which is over",
+	refuse(c.Duration <= 0, "engine: duration %v is not above zero", c.Duration)
+	refuse(c.Timeout <= 0, "engine: timeout %v is not above zero", c.Timeout)
+	refuse(c.Grace < 0, "engine: grace %v is negative", c.Grace)
+	refuse(!(c.MaxRate >= 0), "engine: a highest rate of %g/s is negative", c.MaxRate)
+	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "engine: the load must not go on after %s, which is over",
 		c.Until.Format(time.RFC3339))
-	complain(c.Player == nil, "engine: no player of a scenario")
-	complain(c.Recorder == nil, "engine: no recorder")
+	refuse(c.Player == nil, "engine: no player of a scenario")
+	refuse(c.Recorder == nil, "engine: no recorder")
 	if c.Grace == 0 {
 		c.Grace = c.Timeout
 	}

@@ -93,24 +93,24 @@ func (c *Config) Notes() []string {
 // check names all mistakes and fills what follows from the rest.
 func (c *Config) check() error {
 	var mistakes []error
-	complain := func(wrong bool, format string, args ...any) {
+	refuse := func(wrong bool, format string, args ...any) {
 		if wrong {
 			mistakes = append(mistakes, fmt.Errorf("stream: "+format, args...))
 		}
 	}
 	u, err := url.Parse(c.URL)
-	complain(err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https",
+	refuse(err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https",
 		"URL %q: write for example https://shop.example:8443", c.URL)
-	complain(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
-	complain((c.Open == nil) == (c.Users == nil), "give either an open loop or users")
-	complain(c.Users != nil && (c.Users.Think < 0 || c.Users.RampUp < 0), "think time and ramp-up must not be negative")
-	complain(c.Player == nil, "no scenario")
-	complain(c.Recorder == nil, "no recorder")
-	complain(c.Duration <= 0, "duration %v is not above zero", c.Duration)
-	complain(c.Timeout <= 0, "timeout %v is not above zero", c.Timeout)
-	complain(c.Grace < 0, "grace %v is negative", c.Grace)
-	complain(!(c.MaxRate >= 0), "highest rate %g is negative", c.MaxRate)
-	complain(!c.Until.IsZero() && !time.Now().Before(c.Until), "the load must not go on after %s, which is over", c.Until.Format(time.RFC3339))
+	refuse(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
+	refuse((c.Open == nil) == (c.Users == nil), "give either an open loop or users")
+	refuse(c.Users != nil && (c.Users.Think < 0 || c.Users.RampUp < 0), "think time and ramp-up must not be negative")
+	refuse(c.Player == nil, "no scenario")
+	refuse(c.Recorder == nil, "no recorder")
+	refuse(c.Duration <= 0, "duration %v is not above zero", c.Duration)
+	refuse(c.Timeout <= 0, "timeout %v is not above zero", c.Timeout)
+	refuse(c.Grace < 0, "grace %v is negative", c.Grace)
+	refuse(!(c.MaxRate >= 0), "highest rate %g is negative", c.MaxRate)
+	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "the load must not go on after %s, which is over", c.Until.Format(time.RFC3339))
 	if c.Grace == 0 {
 		c.Grace = c.Timeout
 	}

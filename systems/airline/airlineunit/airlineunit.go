@@ -99,13 +99,13 @@ type client interface {
 }
 
 // Open joins a unit; what it stores is loaded then. Failures of the airline itself are
-// complained of.
-func Open(ctx context.Context, s Settings, complain func(error)) (*Unit, error) {
+// logged.
+func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) {
 	opened, err := openStore(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, Complain: complain}}
+	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
 		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
@@ -191,7 +191,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	forCalls, others := calls.Fork(listener)
 	served := make(chan error, 1)
 	go func() {
-		served <- rpc.Serve(ctx, forCalls, calls.NewServer(asked, u.parts.Complain), drain)
+		served <- rpc.Serve(ctx, forCalls, calls.NewServer(asked, u.parts.LogError), drain)
 		end()
 	}()
 	err := web.Serve(ctx, others, u.Handler())

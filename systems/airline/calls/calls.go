@@ -25,13 +25,13 @@ const (
 )
 
 // faults are the failures that cross; refusals that belong to a call are answers.
-type faults struct{ complain func(error) }
+type faults struct{ logError func(error) }
 
 // Encode implements rpc.Faults.
 func (f faults) Encode(err error) rpc.Fault {
 	problem := airline.ProblemOf(err)
 	if problem.Kind == airline.Internal {
-		f.complain(problem)
+		f.logError(problem)
 	}
 	return rpc.Fault{Kind: string(problem.Kind), Detail: problem.Detail}
 }
@@ -52,9 +52,9 @@ type Parts struct {
 	Flights     service.FlightFinder
 }
 
-// NewServer answers other units. Failures of the airline itself are complained of.
-func NewServer(parts Parts, complain func(error)) *grpcgo.Server {
-	s := grpcgo.NewServer(maxMessage, faults{complain})
+// NewServer answers other units. Failures of the airline itself are logged.
+func NewServer(parts Parts, logError func(error)) *grpcgo.Server {
+	s := grpcgo.NewServer(maxMessage, faults{logError})
 	if parts.Sessions != nil {
 		airlinepb.RegisterAuthServer(s, auth{sessions: parts.Sessions})
 	}

@@ -52,7 +52,7 @@ func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
 }
 
 // serve answers calls and HTTP at an address until the returned function is called.
-func serve(t *testing.T, address string, complain func(error)) (at string, stop func()) {
+func serve(t *testing.T, address string, logError func(error)) (at string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -62,7 +62,7 @@ func serve(t *testing.T, address string, complain func(error)) (at string, stop 
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, complain), time.Second); err != nil {
+		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError), time.Second); err != nil {
 			t.Error(err)
 		}
 	})

@@ -196,7 +196,7 @@ func (h *handler) allBookings(c *call) error {
 	c.w.Header().Set("Content-Type", "application/x-ndjson")
 	encoder := json.NewEncoder(c.w)
 	if err := h.Bookings.Each(c, func(b airline.Booking) error { return encoder.Encode(b) }); err != nil {
-		h.Complain(fmt.Errorf("send all bookings: %w", err))
+		h.LogError(fmt.Errorf("send all bookings: %w", err))
 		panic(http.ErrAbortHandler)
 	}
 	return nil

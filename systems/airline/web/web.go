@@ -45,8 +45,8 @@ type Parts struct {
 	Sessions service.Sessions
 	// Asked tells that other units ask this one, below /internal.
 	Asked bool
-	// Complain is told of failures of the airline itself.
-	Complain func(error)
+	// LogError is told of failures of the airline itself.
+	LogError func(error)
 }
 
 // call is one request, checked up to its session.
@@ -247,10 +247,10 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	problem := airline.ProblemOf(err)
 	status, title := meaning(problem.Kind)
 	if problem.Kind == airline.Internal {
-		h.Complain(problem)
+		h.LogError(problem)
 	}
 	if err := writeJSON(w, status, "application/problem+json", document{typePrefix + string(problem.Kind), title, status, problem.Detail}); err != nil {
-		h.Complain(err)
+		h.LogError(err)
 	}
 }
 

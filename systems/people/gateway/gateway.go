@@ -45,8 +45,8 @@ type Backend struct {
 	Healthy func(ctx context.Context) error
 	// InFlight is how many requests may be open at once; more are refused.
 	InFlight int
-	// Complain is told of failures of the system itself.
-	Complain func(error)
+	// LogError is told of failures of the system itself.
+	LogError func(error)
 }
 
 type gateway struct {

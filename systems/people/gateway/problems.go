@@ -68,7 +68,7 @@ func (g *gateway) refusal(err error) answer {
 	problem := people.ProblemOf(err)
 	status, title := meaningOf(problem.Kind)
 	if status == http.StatusInternalServerError {
-		g.Complain(problem)
+		g.LogError(problem)
 	}
 	body, _ := json.Marshal(document{TypeOf(problem.Kind), title, status, problem.Detail}) // texts cannot fail
 	a := answer{status: status, mediaType: problemType, body: body}

@@ -56,7 +56,7 @@ func startAt(t *testing.T, name string, knobs map[string]string, database, folde
 	t.Cleanup(func() { stop(); serving.Wait() })
 	for i := len(design.Units) - 1; i >= 0; i-- {
 		unit := design.Units[i].Name
-		u, err := Open(ctx, design, unit, Place{Database: s.database, Key: key, Complain: s.complain,
+		u, err := Open(ctx, design, unit, Place{Database: s.database, Key: key, LogError: s.logError,
 			Peer: func(name string) (string, error) { return addresses[name], nil }})
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func startAt(t *testing.T, name string, knobs map[string]string, database, folde
 	return s
 }
 
-func (s *system) complain(err error) {
+func (s *system) logError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintln(&s.complaints, err)
@@ -198,7 +198,7 @@ func createsAndFetches(t *testing.T, s *system) {
 }
 
 // holdsNothingReadable looks for what is secret in all files of the database, and in what
-// was complained of.
+// was logged.
 func (s *system) holdsNothingReadable(t *testing.T) {
 	t.Helper()
 	files := 0

@@ -110,8 +110,8 @@ type Place struct {
 	Key      []byte
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
-	// Complain is told what fails inside; nil: standard error is.
-	Complain func(error)
+	// LogError is told what fails inside; nil: standard error is.
+	LogError func(error)
 }
 
 // Unit is a unit that is joined.
@@ -123,7 +123,7 @@ type Unit struct {
 	own      *records.Records
 	clients  map[string]rpc.Client // by unit
 	calls    map[string]records.Keeper
-	complain func(error)
+	logError func(error)
 }
 
 // Open joins a unit of a design.
@@ -132,9 +132,9 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if i < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
-	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]rpc.Client{}, calls: map[string]records.Keeper{}, complain: place.Complain}
-	if u.complain == nil {
-		u.complain = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
+	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]rpc.Client{}, calls: map[string]records.Keeper{}, logError: place.LogError}
+	if u.logError == nil {
+		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
 	defer func() {
 		if err != nil {
@@ -209,7 +209,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 			serve = gateway.ServeLean
 		}
 		return serve(ctx, listener, gateway.Backend{
-			Keeper: u.keeper, Healthy: u.healthy, InFlight: u.design.InFlight, Complain: u.complain})
+			Keeper: u.keeper, Healthy: u.healthy, InFlight: u.design.InFlight, LogError: u.logError})
 	}
 	var server interface {
 		grpc.ServiceRegistrar

@@ -152,7 +152,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			design, err := architecture.New(c.architecture, nil)
 			must(t, err)
-			around := eventParts{complain: func(error) {}}
+			around := eventParts{logError: func(error) {}}
 			if c.documents != nil {
 				around.documents, around.broker = c.documents(t), natsBroker(t)
 			}

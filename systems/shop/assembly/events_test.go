@@ -27,7 +27,7 @@ type eventParts struct {
 	// complaints.
 	wrap     func(broker.Client) broker.Client
 	wrapDocs func(document.Store) document.Store
-	complain func(error)
+	logError func(error)
 }
 
 // surroundings are those of one unit: as processes, units share no clients.

@@ -131,7 +131,7 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 			must(t, err)
 			target := c.broker(t)
 			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
-				wrap: func(c broker.Client) broker.Client { return chaos{c} }, complain: func(error) {}}
+				wrap: func(c broker.Client) broker.Client { return chaos{c} }, logError: func(error) {}}
 			running, public := start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }, around)
 			poison(t, target.config, design)
 			clients := &customers{base: public}

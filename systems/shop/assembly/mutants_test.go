@@ -135,7 +135,7 @@ func TestEventMutantsAreCaught(t *testing.T) {
 				design, err := architecture.New(of, nil)
 				must(t, err)
 				around := m.around
-				around.broker, around.documents, around.complain = natsBroker(t), sqliteDocuments(t), func(error) {}
+				around.broker, around.documents, around.logError = natsBroker(t), sqliteDocuments(t), func(error) {}
 				running, public := start(t, design, func(t testing.TB) database.Config {
 					return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
 				}, around)

@@ -66,7 +66,7 @@ type Hosted struct {
 	// Offers registers each component that the unit hosts with a binding.
 	Offers []func(grpc.ServiceRegistrar)
 	// Background is work that goes on beside the requests until the context ends.
-	Background []func(ctx context.Context, complain func(error))
+	Background []func(ctx context.Context, logError func(error))
 }
 
 // Host joins the components that a unit hosts with stand-ins for all others.

@@ -111,7 +111,7 @@ func start(t *testing.T, design architecture.Design, open func(t testing.TB) dat
 			t.Fatal(err)
 		}
 		s.serve(t, unit, hosted)
-		background(t, hosted, around.complain)
+		background(t, hosted, around.logError)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
 			public = s.publish(t, hosted)
 		}
@@ -209,9 +209,9 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 
 // background runs what goes on beside the requests. Nobody complains in a test
 // that breaks nothing, unless of a host that is too slow.
-func background(t *testing.T, hosted assembly.Hosted, complain func(error)) {
-	if complain == nil {
-		complain = func(err error) {
+func background(t *testing.T, hosted assembly.Hosted, logError func(error)) {
+	if logError == nil {
+		logError = func(err error) {
 			if !shop.IsKind(err, shop.DeadlineExceeded) {
 				t.Errorf("in the background: %v", err)
 			}
@@ -220,7 +220,7 @@ func background(t *testing.T, hosted assembly.Hosted, complain func(error)) {
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for _, work := range hosted.Background {
-		all.Go(func() { work(ctx, complain) })
+		all.Go(func() { work(ctx, logError) })
 	}
 	t.Cleanup(func() {
 		stop()

@@ -148,8 +148,8 @@ type unit struct {
 }
 
 // Run is one unit of a design until ctx ends; then it finishes the requests in
-// flight. complain is told what goes wrong beside requests.
-func Run(ctx context.Context, design architecture.Design, kind, instance string, place Place, complain func(error)) (report Report, err error) {
+// flight. logError is told what goes wrong beside requests.
+func Run(ctx context.Context, design architecture.Design, kind, instance string, place Place, logError func(error)) (report Report, err error) {
 	u, err := newUnit(design, kind, instance, place)
 	if err != nil {
 		return report, err
@@ -170,7 +170,7 @@ func Run(ctx context.Context, design architecture.Design, kind, instance string,
 	defer stop()
 	var background sync.WaitGroup
 	for _, work := range hosted.Background {
-		background.Go(func() { work(beside, complain) })
+		background.Go(func() { work(beside, logError) })
 	}
 	err = u.serve(ctx, hosted)
 	if err == nil && ctx.Err() == nil {

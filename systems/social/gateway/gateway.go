@@ -55,8 +55,8 @@ type Backend struct {
 	Parts *parts.All
 	// Healthy returns nil when a request would find all it needs.
 	Healthy func(ctx context.Context) error
-	// Complain is told of failures of the system itself.
-	Complain func(error)
+	// LogError is told of failures of the system itself.
+	LogError func(error)
 }
 
 type gateway struct {
@@ -220,7 +220,7 @@ func (g *gateway) refuse(w http.ResponseWriter, err error) {
 	status, known := statuses()[problem.Kind]
 	if !known {
 		status = http.StatusInternalServerError
-		g.Complain(err)
+		g.LogError(err)
 	}
 	body, _ := json.Marshal(map[string]any{ // texts and a number cannot fail
 		"type": "urn:cleave:social:" + string(problem.Kind), "title": http.StatusText(status), "status": status, "detail": problem.Detail,

@@ -45,7 +45,7 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Complain: func(err error) { t.Logf("complains: %v", err) }}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", LogError: func(err error) { t.Logf("logs: %v", err) }}
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}

@@ -77,12 +77,12 @@ func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	subscriber := event.Subscriber{Source: u.broker, Queue: timelines.Queue, Handle: u.parts.HomeTimelines.(*timelines.Home).Take}
 	var beside sync.WaitGroup
-	beside.Go(func() { subscriber.Run(taking, u.place.Complain) })
+	beside.Go(func() { subscriber.Run(taking, u.place.LogError) })
 	return func() {
 		limited, cancel := context.WithTimeout(taking, drain)
 		defer cancel()
 		if err := u.settled(limited); err != nil {
-			u.place.Complain(err)
+			u.place.LogError(err)
 		}
 		stop()
 		beside.Wait()

@@ -106,8 +106,8 @@ type Place struct {
 	Documents, Cache, Broker string // addresses
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
-	// Complain is told what fails inside; nil: standard error is.
-	Complain func(error)
+	// LogError is told what fails inside; nil: standard error is.
+	LogError func(error)
 }
 
 // Unit is a unit that is joined.
@@ -128,8 +128,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if i < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
-	if place.Complain == nil {
-		place.Complain = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
+	if place.LogError == nil {
+		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
 	u = &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{}, stores: map[string]document.Store{}, clients: map[string]rpc.Client{}}
 	defer func() {
@@ -219,7 +219,7 @@ func (u *Unit) Parts() *parts.All { return u.parts }
 
 // Handler is the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
-	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, Complain: u.place.Complain})
+	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, LogError: u.place.LogError})
 	if u.broker == nil {
 		return public
 	}

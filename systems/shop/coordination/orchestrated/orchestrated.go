@@ -261,9 +261,9 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 	return err
 }
 
-// Run recovers abandoned sagas until the context ends. complain is told what
+// Run recovers abandoned sagas until the context ends. logError is told what
 // fails; it is tried again.
-func (c *Coordinator) Run(ctx context.Context, complain func(error)) {
+func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	ticker := time.NewTicker(lease / 5)
 	defer ticker.Stop()
 	for {
@@ -272,7 +272,7 @@ func (c *Coordinator) Run(ctx context.Context, complain func(error)) {
 			return
 		case <-ticker.C:
 			if _, err := c.Recover(ctx); err != nil && ctx.Err() == nil {
-				complain(err)
+				logError(err)
 			}
 		}
 	}
