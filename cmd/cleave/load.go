@@ -72,7 +72,7 @@ type loadRun struct {
 	spec  trial.Spec
 	limit objective.Objective
 	trial *trial.Trial
-	crew  *agent.Crew // nil: this process sends the load
+	group *agent.Group // nil: this process sends the load
 }
 
 // load plays what the arguments say.
@@ -159,7 +159,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 		return nil, err
 	}
 	job := agent.Job{Schema: agent.Schema, Spec: run.spec, Allow: flags.allowed}
-	run.crew = &agent.Crew{Commands: commands, Job: job, Elsewhere: len(flags.agent) > 0}
+	run.group = &agent.Group{Commands: commands, Job: job, Elsewhere: len(flags.agent) > 0}
 	return run, nil
 }
 
@@ -172,7 +172,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	hooks, err := r.flags.outputs.open(r.crew != nil)
+	hooks, err := r.flags.outputs.open(r.group != nil)
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
@@ -188,8 +188,8 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 
 // send plays one load, here or by agents.
 func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, error) {
-	if r.crew != nil {
-		return r.crew.Play(ctx, agent.Listeners{Second: hooks.Second, Row: hooks.Row})
+	if r.group != nil {
+		return r.group.Play(ctx, agent.Listeners{Second: hooks.Second, Row: hooks.Row})
 	}
 	return r.trial.Play(ctx, hooks)
 }
@@ -220,12 +220,12 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			return trial.Outcome{}, err
 		}
 	}
-	if r.crew != nil {
+	if r.group != nil {
 		quest.Play = func(ctx context.Context, load scenario.Load, seed uint64) (trial.Outcome, error) {
-			crew := *r.crew
-			crew.Job.Spec.Load = load
-			crew.Job.Spec.Scenario.Seed = seed
-			return crew.Play(ctx, agent.Listeners{})
+			group := *r.group
+			group.Job.Spec.Load = load
+			group.Job.Spec.Scenario.Seed = seed
+			return group.Play(ctx, agent.Listeners{})
 		}
 	}
 	return r.trial.Search(ctx, quest)
@@ -249,8 +249,8 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	fmt.Fprintf(r.story, "%d users get %.4g/s done: the search begins at %g/s\n", r.spec.Load.Users, outcome.Summary.AchievedRate, rate)
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals}, rate)
 	r.trial, err = r.spec.Prepare(ctx)
-	if r.crew != nil {
-		r.crew.Job.Spec.Load = r.spec.Load
+	if r.group != nil {
+		r.group.Job.Spec.Load = r.spec.Load
 	}
 	return err
 }

@@ -10,6 +10,6 @@
 // stop. A stop that comes early breaks the load off. The end of its standard
 // input means that nobody wants the load any more: it ends at once.
 //
-// Entry points: Serve is an agent; Crew.Play leads several; ReadReport reads what
+// Entry points: Serve is an agent; Group.Play leads several; ReadReport reads what
 // one handed in. How a load is played is package trial's.
 package agent

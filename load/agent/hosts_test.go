@@ -77,11 +77,11 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 
 	job := jobFor(t, server.URL)
 	agents := [][]string{program(t, "agent"), append(there, program(t, "agent")...)}
-	if _, err := (Crew{Commands: agents, Job: job}).Play(t.Context(), Listeners{}); err == nil || !strings.Contains(err.Error(), "no load on") {
+	if _, err := (Group{Commands: agents, Job: job}).Play(t.Context(), Listeners{}); err == nil || !strings.Contains(err.Error(), "no load on") {
 		t.Errorf("error %v, want that nobody permitted the load", err)
 	}
 	job.Made = []netip.Prefix{netip.MustParsePrefix(address + "/30").Masked()}
-	o, err := Crew{Commands: agents, Job: job}.Play(t.Context(), Listeners{})
+	o, err := Group{Commands: agents, Job: job}.Play(t.Context(), Listeners{})
 	if err != nil {
 		t.Fatal(err)
 	}

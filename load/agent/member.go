@@ -36,13 +36,13 @@ type member struct {
 	second  func(trial.Second)
 	rows    *gatheredRows
 	listed  int64           // rows that it has handed in
-	crew    context.Context // ends when another agent has failed
+	group   context.Context // ends when another agent has failed
 }
 
 // start starts an agent. It is in a process group of its own, so that an interrupt
 // typed at the terminal reaches its leader only.
-func start(crew context.Context, number int, command []string) (*member, error) {
-	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)), events: make(chan lab.Event), crew: crew}
+func start(group context.Context, number int, command []string) (*member, error) {
+	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)), events: make(chan lab.Event), group: group}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	a.process.Stderr = &a.words
@@ -78,7 +78,7 @@ func (a *member) listen(out io.Reader) {
 		}
 		select {
 		case a.events <- event:
-		case <-a.crew.Done(): // nobody listens any more
+		case <-a.group.Done(): // nobody listens any more
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Durat
 			}
 		case <-ctx.Done():
 			return lab.Event{}, ctx.Err()
-		case <-a.crew.Done():
-			return lab.Event{}, context.Cause(a.crew)
+		case <-a.group.Done():
+			return lab.Event{}, context.Cause(a.group)
 		case <-patience.C:
 			return lab.Event{}, a.failed(fmt.Errorf("it is not %s after %v", kind, limit))
 		}

@@ -73,7 +73,7 @@ func TestListsOfAgentsAreWhole(t *testing.T) {
 			seen.Store(0)
 			rows := gathered{}
 			agent := program(t, "agent")
-			o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(), Listeners{Row: rows.gather})
+			o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(), Listeners{Row: rows.gather})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,8 +118,8 @@ func TestAgentsWithoutTheirRowsFailTheLoad(t *testing.T) {
 		"forgets its rows": {"agent 2 (", "and handed in a list of 0", "use the same version"},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			crew := Crew{Commands: [][]string{program(t, "agent"), program(t, kind)}, Job: jobFor(t, url)}
-			o, err := crew.Play(t.Context(), Listeners{Row: gathered{}.gather})
+			group := Group{Commands: [][]string{program(t, "agent"), program(t, kind)}, Job: jobFor(t, url)}
+			o, err := group.Play(t.Context(), Listeners{Row: gathered{}.gather})
 			if err == nil || o.Results != nil {
 				t.Fatalf("error %v, results %v", err, o.Results)
 			}
@@ -149,7 +149,7 @@ func TestStoppedAgentsHandInTheirRows(t *testing.T) {
 	defer cancel()
 	rows := gathered{}
 	agent := program(t, "agent")
-	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Row: rows.gather, Second: func(trial.Second) error {
+	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Row: rows.gather, Second: func(trial.Second) error {
 		cancel()
 		return nil
 	}})
@@ -166,7 +166,7 @@ func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
 	url, _ := counted(t)
 	full := errors.New("no space left")
 	calls := 0
-	o, err := Crew{Commands: [][]string{program(t, "agent")}, Job: jobFor(t, url)}.Play(t.Context(), Listeners{Row: func(record.Row) error {
+	o, err := Group{Commands: [][]string{program(t, "agent")}, Job: jobFor(t, url)}.Play(t.Context(), Listeners{Row: func(record.Row) error {
 		calls++
 		return full
 	}})

@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Crew is what the lead unit of an architecture can do with its workers. The
+// Workers are what the lead unit of an architecture has them do. The
 // methods are called once each, in this order.
-type Crew interface {
+type Workers interface {
 	// Gather returns when every worker is there and waits for the start signal.
 	Gather() error
 	// KickOff sends every worker the signal upon which it begins to ping.
@@ -25,10 +25,10 @@ type Crew interface {
 	Account(startNs, endNs int64) Account
 }
 
-// PlayUnit plays the part of the unit that has a job: the lead's with the crew that is made
+// PlayUnit plays the part of the unit that has a job: the lead's with the workers that are made
 // for it, or a worker's.
 func PlayUnit(
-	channel *unit.Channel, argument string, newCrew func(UnitJob) (Crew, error), runWorker func(UnitJob) (Account, error),
+	channel *unit.Channel, argument string, newWorkers func(UnitJob) (Workers, error), runWorker func(UnitJob) (Account, error),
 ) error {
 	var job UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -41,11 +41,11 @@ func PlayUnit(
 		}
 		return channel.Report(account)
 	}
-	crew, err := newCrew(job)
+	workers, err := newWorkers(job)
 	if err != nil {
 		return err
 	}
-	return Lead(channel, crew)
+	return Lead(channel, workers)
 }
 
 // StopsAtOnce is how many workers are told to end at a time, where each answers. That one
@@ -56,8 +56,8 @@ const StopsAtOnce = 32
 // Lead plays the lead unit's part of a trial over the control channel. The two
 // clock readings, just before the first start signal and just after the last
 // finish, are the same in every architecture.
-func Lead(channel *unit.Channel, crew Crew) error {
-	if err := crew.Gather(); err != nil {
+func Lead(channel *unit.Channel, workers Workers) error {
+	if err := workers.Gather(); err != nil {
 		return err
 	}
 	if err := channel.Ready(); err != nil {
@@ -67,9 +67,9 @@ func Lead(channel *unit.Channel, crew Crew) error {
 		return err
 	}
 	startNs := Clock()
-	err := crew.KickOff()
+	err := workers.KickOff()
 	if err == nil {
-		err = crew.AwaitFinish()
+		err = workers.AwaitFinish()
 	}
 	endNs := Clock()
 	if err != nil {
@@ -81,8 +81,8 @@ func Lead(channel *unit.Channel, crew Crew) error {
 	if err := channel.Await(lab.CommandStop); err != nil {
 		return err
 	}
-	if err := crew.Dismiss(); err != nil {
+	if err := workers.Dismiss(); err != nil {
 		return err
 	}
-	return channel.Report(crew.Account(startNs, endNs))
+	return channel.Report(workers.Account(startNs, endNs))
 }

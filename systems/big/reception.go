@@ -3,7 +3,7 @@ package big
 import "sync"
 
 // Reception is the Roll of a core that serves its workers concurrently, with
-// what the methods of Crew wait for. All its methods may be called at any time.
+// what the methods of Workers wait for. All its methods may be called at any time.
 type Reception struct {
 	mu         sync.Mutex // guards roll
 	roll       *Roll

@@ -24,7 +24,7 @@ import (
 
 // Architecture is what a package under test offers.
 type Architecture struct {
-	NewCore   func(big.UnitJob) (big.Crew, error)
+	NewCore   func(big.UnitJob) (big.Workers, error)
 	RunWorker func(big.UnitJob) (big.Account, error)
 }
 
@@ -54,11 +54,11 @@ func runUnit(channel *unit.Channel, architectures map[string]Architecture) error
 		return fmt.Errorf("this test binary has no architecture %q", job.Architecture)
 	}
 	if job.Role == big.RoleCore {
-		crew, err := architecture.NewCore(job)
+		workers, err := architecture.NewCore(job)
 		if err != nil {
 			return err
 		}
-		return big.Lead(channel, crew)
+		return big.Lead(channel, workers)
 	}
 	account, err := architecture.RunWorker(job)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 
 // Run plays the unit's part in the Big benchmark.
 func Run(channel *unit.Channel, argument string) error {
-	return big.PlayUnit(channel, argument, crewOf, runWorker)
+	return big.PlayUnit(channel, argument, workersOf, runWorker)
 }
 
-// crewOf joins the lead unit with its architecture.
-func crewOf(job big.UnitJob) (big.Crew, error) {
+// workersOf joins the lead unit with its architecture.
+func workersOf(job big.UnitJob) (big.Workers, error) {
 	switch job.Architecture {
 	case big.Threads:
-		return threads.NewCrew(job), nil
+		return threads.NewWorkers(job), nil
 	case big.ThreadsFast:
-		return threadsfast.NewCrew(job), nil
+		return threadsfast.NewWorkers(job), nil
 	case big.HTTP:
 		return httpservice.NewCore(job)
 	case big.HTTPLean:

@@ -27,7 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// core is the crew of the trial as the core process sees it.
+// core has the workers of the trial as the core process sees them.
 type core struct {
 	pb.UnimplementedCoreServer
 	job       big.UnitJob
@@ -43,7 +43,7 @@ type member struct {
 }
 
 // NewCore serves registrations at the core's address.
-func NewCore(job big.UnitJob) (big.Crew, error) {
+func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := unit.Address()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *core) Finish(context.Context, *pb.FinishRequest) (*pb.FinishResponse, e
 	return &pb.FinishResponse{}, nil
 }
 
-// Gather implements big.Crew. The core connects to the workers when it sends
+// Gather implements big.Workers. The core connects to the workers when it sends
 // them the kick-off, as in the architecture http.
 func (c *core) Gather() error {
 	if err := c.reception.AwaitAll(); err != nil {
@@ -99,7 +99,7 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Crew: it sends every worker its neighbourhood, upon
+// KickOff implements big.Workers: it sends every worker its neighbourhood, upon
 // which the worker begins.
 func (c *core) KickOff() error {
 	for _, members := range c.workers {
@@ -116,10 +116,10 @@ func (c *core) KickOff() error {
 	return nil
 }
 
-// AwaitFinish implements big.Crew.
+// AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
-// Dismiss implements big.Crew.
+// Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
 	stops.SetLimit(big.StopsAtOnce)
@@ -141,7 +141,7 @@ func (c *core) Dismiss() error {
 	return nil
 }
 
-// Account implements big.Crew.
+// Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	return c.reception.Account(startNs, endNs)
 }

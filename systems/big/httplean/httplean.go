@@ -25,7 +25,7 @@ import (
 )
 
 // NewCore returns the core of the architecture http.
-func NewCore(job big.UnitJob) (big.Crew, error) { return httpservice.NewCore(job) }
+func NewCore(job big.UnitJob) (big.Workers, error) { return httpservice.NewCore(job) }
 
 // limits bound what a peer may send: a start message has up to 24 bytes per
 // neighbour.

@@ -27,7 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// core is the crew of the trial as the core process sees it.
+// core has the workers of the trial as the core process sees them.
 type core struct {
 	job       big.UnitJob
 	server    *http.Server
@@ -36,7 +36,7 @@ type core struct {
 }
 
 // NewCore serves registrations at the core's address.
-func NewCore(job big.UnitJob) (big.Crew, error) {
+func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := unit.Address()
 	if err != nil {
 		return nil, err
@@ -77,10 +77,10 @@ func isAddress(text string) bool {
 
 func (c *core) finish(http.ResponseWriter, *http.Request) { c.reception.Finish() }
 
-// Gather implements big.Crew.
+// Gather implements big.Workers.
 func (c *core) Gather() error { return c.reception.AwaitAll() }
 
-// KickOff implements big.Crew: it sends every worker its neighbourhood, upon
+// KickOff implements big.Workers: it sends every worker its neighbourhood, upon
 // which the worker begins.
 func (c *core) KickOff() error {
 	for number := range c.job.Neighbourhoods {
@@ -94,10 +94,10 @@ func (c *core) KickOff() error {
 	return nil
 }
 
-// AwaitFinish implements big.Crew.
+// AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
 
-// Dismiss implements big.Crew.
+// Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
 	stops.SetLimit(big.StopsAtOnce)
@@ -113,7 +113,7 @@ func (c *core) Dismiss() error {
 	return shutdown(c.server)
 }
 
-// Account implements big.Crew.
+// Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	return c.reception.Account(startNs, endNs)
 }

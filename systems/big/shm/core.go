@@ -17,7 +17,7 @@ type core struct {
 
 // NewCore returns the core of a job, on the shared memory that the process has
 // inherited.
-func NewCore(job big.UnitJob) (big.Crew, error) {
+func NewCore(job big.UnitJob) (big.Workers, error) {
 	board, err := inheritBoard(job.Job)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func newCore(b *board, job big.UnitJob) (*core, error) {
 	return &core{board: b, gang: gang(job), inboxes: inboxes}, nil
 }
 
-// Gather implements big.Crew.
+// Gather implements big.Workers.
 func (c *core) Gather() error {
 	if err := c.board.await(&c.board.roll.registered); err != nil {
 		return fmt.Errorf("await registration of the workers: %w", err)
@@ -41,7 +41,7 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Crew.
+// KickOff implements big.Workers.
 func (c *core) KickOff() error {
 	if err := c.tellAll(kickOff); err != nil || !c.gang {
 		return err
@@ -88,7 +88,7 @@ func (c *core) drawCircles() (firsts []int) {
 	return firsts
 }
 
-// AwaitFinish implements big.Crew.
+// AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error {
 	if err := c.board.await(&c.board.roll.finished); err != nil {
 		return fmt.Errorf("await the workers' finish: %w", err)
@@ -96,7 +96,7 @@ func (c *core) AwaitFinish() error {
 	return nil
 }
 
-// Dismiss implements big.Crew. All gates are lifted first, since a worker at a
+// Dismiss implements big.Workers. All gates are lifted first, since a worker at a
 // closed gate does not look into its inbox.
 func (c *core) Dismiss() error {
 	for number := range c.board.districts {
@@ -107,7 +107,7 @@ func (c *core) Dismiss() error {
 	return c.tellAll(dismissal)
 }
 
-// Account implements big.Crew.
+// Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	account := big.NewAccount()
 	account.Core = &big.CoreAccount{

@@ -11,7 +11,7 @@ import (
 
 func TestWholeTrials(t *testing.T) {
 	for _, trial := range bigtest.Sizes(big.Threads) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.RunCrew(t, NewCrew, trial) })
+		t.Run(trial.Name(), func(t *testing.T) { bigtest.RunWorkers(t, NewWorkers, trial) })
 	}
 }
 
@@ -71,8 +71,8 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
-func TestCrewReportsBrokenRule(t *testing.T) {
-	c := NewCrew(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2, Pings: 5})).(*crew)
+func TestWorkersReportABrokenRule(t *testing.T) {
+	c := NewWorkers(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2, Pings: 5})).(*workers)
 	if err := c.Gather(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,5 +24,5 @@
 // It is not a loop over a neighbourhood: that would be several times as fast
 // again, but a simulation of message passing with nothing synchronised.
 //
-// Entry point: NewCrew.
+// Entry point: NewWorkers.
 package threadsfast

@@ -18,7 +18,7 @@ func TestWholeTrials(t *testing.T) {
 		for _, trial := range bigtest.Sizes(big.ThreadsFast) {
 			t.Run(fmt.Sprintf("%s on %d", trial.Name(), processors), func(t *testing.T) {
 				onProcessors(t, processors)
-				bigtest.RunCrew(t, NewCrew, trial)
+				bigtest.RunWorkers(t, NewWorkers, trial)
 			})
 		}
 	}
@@ -33,45 +33,45 @@ func onProcessors(t *testing.T, processors int) {
 func TestNothingIsAllocatedPerRoundTrip(t *testing.T) {
 	const pings = 20_000
 	trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 5, Pings: pings}
-	crew := NewCrew(bigtest.Job(t, trial))
-	if err := crew.Gather(); err != nil {
+	workers := NewWorkers(bigtest.Job(t, trial))
+	if err := workers.Gather(); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := crew.KickOff(); err != nil {
+	if err := workers.KickOff(); err != nil {
 		t.Fatal(err)
 	}
-	if err := crew.AwaitFinish(); err != nil {
+	if err := workers.AwaitFinish(); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
 	if allocated := after.Mallocs - before.Mallocs; allocated > pings/10 {
 		t.Errorf("%d allocations for %d round trips", allocated, 10*pings)
 	}
-	if err := crew.Dismiss(); err != nil {
+	if err := workers.Dismiss(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestCrewReportsBrokenRule(t *testing.T) {
+func TestWorkersReportABrokenRule(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		put  func(c *crew) (wasIdle bool)
+		put  func(c *workers) (wasIdle bool)
 		want string
 	}{
-		{"pong without a ping", func(c *crew) bool {
+		{"pong without a ping", func(c *workers) bool {
 			c.messages[firstPlace].from = firstPlace + 1
 			return c.workers[firstPlace].inbox.putPong()
 		}, "awaited -1"},
-		{"ping of a stranger", func(c *crew) bool {
+		{"ping of a stranger", func(c *workers) bool {
 			c.messages[firstPlace+2].from = firstPlace + 2
 			return c.workers[firstPlace].inbox.putPing(c.messages, firstPlace+2)
 		}, "got a ping from 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 2, Pings: 5}
-			c := NewCrew(bigtest.Job(t, trial)).(*crew)
+			c := NewWorkers(bigtest.Job(t, trial)).(*workers)
 			if err := c.Gather(); err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ const (
 	opReady = "ready" // worker to core: all connections stand
 )
 
-// core is the crew of the trial as the core process sees it. Its loop runs while
+// core has the workers of the trial as the core process sees them. Its loop runs while
 // a method waits.
 type core struct {
 	job      big.UnitJob
@@ -47,7 +47,7 @@ type member struct {
 }
 
 // NewCore listens for registrations.
-func NewCore(job big.UnitJob) (big.Crew, error) {
+func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := udsservice.CoreAddress()
 	if err != nil {
 		return nil, err
@@ -66,16 +66,16 @@ func NewCore(job big.UnitJob) (big.Crew, error) {
 	return c, nil
 }
 
-// Gather implements big.Crew: it returns when all connections stand.
+// Gather implements big.Workers: it returns when all connections stand.
 func (c *core) Gather() error { return c.loop.Run() }
 
-// KickOff implements big.Crew with a pong to every worker.
+// KickOff implements big.Workers with a pong to every worker.
 func (c *core) KickOff() error { return c.sendAll(udsservice.OpPong, c.address) }
 
-// AwaitFinish implements big.Crew.
+// AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error { return c.loop.Run() }
 
-// Dismiss implements big.Crew.
+// Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	c.dismiss = true
 	if err := c.sendAll(udsservice.OpStop, nil); err != nil {
@@ -84,7 +84,7 @@ func (c *core) Dismiss() error {
 	return c.loop.Close()
 }
 
-// Account implements big.Crew.
+// Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	return c.roll.Account(startNs, endNs)
 }

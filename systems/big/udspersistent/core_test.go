@@ -22,7 +22,7 @@ func TestCoreRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("CLEAVE_DIR", dir)
-			crew, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
+			workers, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,10 +36,10 @@ func TestCoreRefuses(t *testing.T) {
 			if err := conn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := crew.Gather(); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := workers.Gather(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
-			if err := crew.(*core).loop.Close(); err != nil {
+			if err := workers.(*core).loop.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// core is the crew of the trial as the core process sees it.
+// core has the workers of the trial as the core process sees them.
 type core struct {
 	job      big.UnitJob
 	address  string
@@ -30,7 +30,7 @@ type core struct {
 }
 
 // NewCore listens for registrations.
-func NewCore(job big.UnitJob) (big.Crew, error) {
+func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := CoreAddress()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func NewCore(job big.UnitJob) (big.Crew, error) {
 	return &core{job: job, address: address, listener: listener, roll: big.NewRoll(job.Job)}, nil
 }
 
-// Gather implements big.Crew: it awaits the registrations and then tells every
+// Gather implements big.Workers: it awaits the registrations and then tells every
 // worker its neighbourhood.
 func (c *core) Gather() error {
 	for complete := false; !complete; {
@@ -69,10 +69,10 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Crew with a pong to every worker.
+// KickOff implements big.Workers with a pong to every worker.
 func (c *core) KickOff() error { return c.sendAll(OpPong, c.address) }
 
-// AwaitFinish implements big.Crew.
+// AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error {
 	for last := false; !last; {
 		if _, err := c.expect(OpFinish); err != nil {
@@ -83,7 +83,7 @@ func (c *core) AwaitFinish() error {
 	return nil
 }
 
-// Dismiss implements big.Crew.
+// Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	if err := c.sendAll(OpStop, nil); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *core) Dismiss() error {
 	return c.listener.Close()
 }
 
-// Account implements big.Crew.
+// Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	return c.roll.Account(startNs, endNs)
 }

@@ -18,8 +18,8 @@ type worker struct {
 	_     [cacheLine - 16]byte
 }
 
-// crew is all workers of a job in this process.
-type crew struct {
+// workers are those of a job, all in this process.
+type workers struct {
 	workers    []worker  // by place
 	messages   []message // by place of the worker whose ping it is
 	processors []*processor
@@ -30,10 +30,10 @@ type crew struct {
 	ended      sync.WaitGroup
 }
 
-// NewCrew returns the workers of the job; nothing runs before Gather.
-func NewCrew(job big.UnitJob) big.Crew {
+// NewWorkers returns the workers of the job; nothing runs before Gather.
+func NewWorkers(job big.UnitJob) big.Workers {
 	total := job.Total()
-	c := &crew{
+	c := &workers{
 		workers:  make([]worker, int(firstPlace)+total),
 		messages: make([]message, int(firstPlace)+total),
 		finished: make(chan struct{}),
@@ -51,8 +51,8 @@ func NewCrew(job big.UnitJob) big.Crew {
 	return c
 }
 
-// Gather implements big.Crew: it starts the processors, which sit idle.
-func (c *crew) Gather() error {
+// Gather implements big.Workers: it starts the processors, which sit idle.
+func (c *workers) Gather() error {
 	for _, p := range c.processors {
 		c.bench.sleepers = append(c.bench.sleepers, p)
 		c.ended.Go(func() {
@@ -65,10 +65,10 @@ func (c *crew) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Crew. Workers are dealt out to the processors in turn:
+// KickOff implements big.Workers. Workers are dealt out to the processors in turn:
 // neighbours get together by themselves, because a message wakes its receiver
 // on the processor of the sender.
-func (c *crew) KickOff() error {
+func (c *workers) KickOff() error {
 	for at := firstPlace; int(at) < len(c.workers); at++ {
 		c.messages[at].from = kickOff
 		if c.workers[at].inbox.putPong() {
@@ -79,8 +79,8 @@ func (c *crew) KickOff() error {
 	return nil
 }
 
-// serve runs workers until the crew is dismissed or a rule is broken.
-func (c *crew) serve(p *processor) error {
+// serve runs workers until they are dismissed or a rule is broken.
+func (c *workers) serve(p *processor) error {
 	for {
 		if p.queue.length() == 0 {
 			if !c.bench.sit(p) {
@@ -99,7 +99,7 @@ func (c *crew) serve(p *processor) error {
 
 // run lets a worker handle what is in its mailbox, in the study's order: the
 // pong, then the pings.
-func (c *crew) run(p *processor, self place) error {
+func (c *workers) run(p *processor, self place) error {
 	w := &c.workers[self]
 	back, at := w.inbox.takeAll()
 	if back {
@@ -127,7 +127,7 @@ func (c *crew) run(p *processor, self place) error {
 
 // pingNext takes the pong that has come and sends the worker's message out
 // again, unless the limit is reached.
-func (c *crew) pingNext(p *processor, w *worker, self place) error {
+func (c *workers) pingNext(p *processor, w *worker, self place) error {
 	own := &c.messages[self]
 	if own.from != kickOff {
 		if err := w.rules.Pong(int(own.from - w.first)); err != nil {
@@ -148,22 +148,22 @@ func (c *crew) pingNext(p *processor, w *worker, self place) error {
 }
 
 // finish counts a worker that has reached its limit.
-func (c *crew) finish() {
+func (c *workers) finish() {
 	if c.unfinished.Add(-1) == 0 {
 		close(c.finished)
 	}
 }
 
-// AwaitFinish implements big.Crew.
-func (c *crew) AwaitFinish() error {
+// AwaitFinish implements big.Workers.
+func (c *workers) AwaitFinish() error {
 	if err := c.broken.Await(c.finished); err != nil {
 		return fmt.Errorf("workers on run queues: %w", err)
 	}
 	return nil
 }
 
-// Dismiss implements big.Crew.
-func (c *crew) Dismiss() error {
+// Dismiss implements big.Workers.
+func (c *workers) Dismiss() error {
 	c.bench.close()
 	c.ended.Wait()
 	select {
@@ -174,8 +174,8 @@ func (c *crew) Dismiss() error {
 	}
 }
 
-// Account implements big.Crew.
-func (c *crew) Account(startNs, endNs int64) big.Account {
+// Account implements big.Workers.
+func (c *workers) Account(startNs, endNs int64) big.Account {
 	var rules []*big.Worker
 	for at := firstPlace; int(at) < len(c.workers); at++ {
 		rules = append(rules, c.workers[at].rules)

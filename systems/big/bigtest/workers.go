@@ -23,25 +23,25 @@ func Job(tb testing.TB, trial Trial) big.UnitJob {
 	return job
 }
 
-// RunCrew plays a whole trial of an architecture whose workers all live in this
+// RunWorkers plays a whole trial of an architecture whose workers all live in this
 // process, and fails the test unless its audit is valid.
-func RunCrew(tb testing.TB, newCrew func(big.UnitJob) big.Crew, trial Trial) {
+func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial Trial) {
 	tb.Helper()
-	crew := newCrew(Job(tb, trial))
-	if err := crew.Gather(); err != nil {
+	workers := newWorkers(Job(tb, trial))
+	if err := workers.Gather(); err != nil {
 		tb.Fatal(err)
 	}
 	start := big.Clock()
-	for _, step := range []func() error{crew.KickOff, crew.AwaitFinish} {
+	for _, step := range []func() error{workers.KickOff, workers.AwaitFinish} {
 		if err := step(); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	end := big.Clock()
-	if err := crew.Dismiss(); err != nil {
+	if err := workers.Dismiss(); err != nil {
 		tb.Fatal(err)
 	}
-	account := crew.Account(start, end)
+	account := workers.Account(start, end)
 	data, err := json.Marshal(account)
 	if err != nil {
 		tb.Fatal(err)

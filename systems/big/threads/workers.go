@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// crew is all workers of a job in this process.
-type crew struct {
+// workers are those of a job, all in this process.
+type workers struct {
 	job      big.Job
 	workers  []*worker // by number; a neighbourhood is a run of job.Workers
 	finished sync.WaitGroup
@@ -16,17 +16,17 @@ type crew struct {
 	broken   big.Outcome // the first worker that broke off
 }
 
-// NewCrew returns the workers of the job; nothing runs before Gather.
-func NewCrew(job big.UnitJob) big.Crew {
-	c := &crew{job: job.Job, broken: big.NewOutcome()}
+// NewWorkers returns the workers of the job; nothing runs before Gather.
+func NewWorkers(job big.UnitJob) big.Workers {
+	c := &workers{job: job.Job, broken: big.NewOutcome()}
 	for number := range job.Total() {
 		c.workers = append(c.workers, newWorker(job.Job, number))
 	}
 	return c
 }
 
-// Gather implements big.Crew: it starts a goroutine per worker.
-func (c *crew) Gather() error {
+// Gather implements big.Workers: it starts a goroutine per worker.
+func (c *workers) Gather() error {
 	c.finished.Add(len(c.workers))
 	for number, w := range c.workers {
 		first := number - c.job.Index(number)
@@ -40,16 +40,16 @@ func (c *crew) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Crew: a pong to every worker, as in the study.
-func (c *crew) KickOff() error {
+// KickOff implements big.Workers: a pong to every worker, as in the study.
+func (c *workers) KickOff() error {
 	for _, w := range c.workers {
 		w.pong <- kickOff
 	}
 	return nil
 }
 
-// AwaitFinish implements big.Crew.
-func (c *crew) AwaitFinish() error {
+// AwaitFinish implements big.Workers.
+func (c *workers) AwaitFinish() error {
 	done := make(chan struct{})
 	go func() {
 		c.finished.Wait()
@@ -61,9 +61,9 @@ func (c *crew) AwaitFinish() error {
 	return nil
 }
 
-// Dismiss implements big.Crew. All workers have finished, so no ping is on its
+// Dismiss implements big.Workers. All workers have finished, so no ping is on its
 // way and nobody sends into the channels that are closed here.
-func (c *crew) Dismiss() error {
+func (c *workers) Dismiss() error {
 	for _, w := range c.workers {
 		close(w.ping)
 	}
@@ -76,8 +76,8 @@ func (c *crew) Dismiss() error {
 	}
 }
 
-// Account implements big.Crew.
-func (c *crew) Account(startNs, endNs int64) big.Account {
+// Account implements big.Workers.
+func (c *workers) Account(startNs, endNs int64) big.Account {
 	rules := make([]*big.Worker, 0, len(c.workers))
 	for _, w := range c.workers {
 		rules = append(rules, w.rules)

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// Crew are the agents that share a load.
-type Crew struct {
+// Group is the agents that share a load.
+type Group struct {
 	// Commands start the agents, one each: a program and its arguments, no shell.
 	Commands [][]string
 	// Job is the whole job; every agent gets its part of the spec.
@@ -45,7 +45,7 @@ type Listeners struct {
 // rows fails the load, with its name and last words. When the context ends early
 // the agents are stopped and the outcome holds what was done until then. No agent
 // is left behind.
-func (c Crew) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
+func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
 	whole, err := c.Job.Spec.Check()
 	if err != nil {
 		return trial.Outcome{}, err
@@ -71,7 +71,7 @@ func (c Crew) Play(ctx context.Context, listeners Listeners) (trial.Outcome, err
 }
 
 // lead leads agents that are ready through the load.
-func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, listeners Listeners) (trial.Outcome, error) {
+func (c Group) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, listeners Listeners) (trial.Outcome, error) {
 	seconds := trial.NewSeconds(len(agents), listeners.Second)
 	rows := &gatheredRows{row: listeners.Row}
 	for i, a := range agents {
@@ -102,7 +102,7 @@ func (c Crew) lead(ctx context.Context, whole *trial.Trial, agents []*member, gi
 }
 
 // hire starts the agents and gives each its part of the job.
-func (c Crew) hire(ctx context.Context) ([]*member, error) {
+func (c Group) hire(ctx context.Context) ([]*member, error) {
 	var agents []*member
 	whole := c.Job
 	if c.Elsewhere {

@@ -93,7 +93,7 @@ func TestAgentsShareOneLoad(t *testing.T) {
 			seen.Store(0)
 			agent := program(t, "agent")
 			var streamed int64
-			o, err := Crew{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), Listeners{Second: func(s trial.Second) error {
+			o, err := Group{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), Listeners{Second: func(s trial.Second) error {
 				streamed += s.Results.Sent(record.All)
 				return nil
 			}})
@@ -204,7 +204,7 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old, []string{"agent 1 (a)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Crew{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{})
+			_, err := Group{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -225,7 +225,7 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	agent := program(t, "agent")
-	o, err := Crew{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Second: func(trial.Second) error {
+	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Second: func(trial.Second) error {
 		cancel()
 		return nil
 	}})
