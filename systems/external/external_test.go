@@ -250,7 +250,8 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ text, says string }{
 		"empty":           {"", "the file is empty"},
-		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7", `line 4: there is no key "ports" in a system file`},
+		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7", `:4: a system file has no key "ports" (did you mean "port"?)`},
+		"key of ready":    {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nready: {paht: /}", `:4: ready has no key "paht" (did you mean "path"?)`},
 		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7", "port is the one that an image listens on"},
 		"image's port":    {"schema: cleave-system/1\nname: x\nimage: nginx", "port is missing: which one does nginx listen on?"},
 		"high port":       {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 65536", "port is 65536"},

@@ -1,12 +1,12 @@
 package external
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,14 +112,13 @@ func Parse(path string, data []byte) (Definition, error) {
 	whole := yamlfile.Reader{File: path, Format: yamlfile.Format{
 		Kind: "system", Schema: Schema, MaxBytes: MaxFile, MaxDepth: maxDepth, MaxNodes: maxNodes,
 	}}
-	whole.Root(data)
+	root := whole.Root(data)
+	checkKeys(&whole, root, reflect.TypeFor[file](), "a system file")
 	if err := whole.Problems.OrNil(); err != nil {
 		return Definition{}, err
 	}
 	var f file
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&f); err != nil {
+	if err := root.Decode(&f); err != nil {
 		return Definition{}, inWords(path, err)
 	}
 	folder, err := filepath.Abs(filepath.Dir(path))
@@ -133,8 +132,25 @@ func Parse(path string, data []byte) (Definition, error) {
 	return d, errors.Join(mistakes...)
 }
 
-// unknownKey is how the YAML library speaks of a key that a structure lacks.
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+// checkKeys finds the keys that a structure, or one in it, has not.
+func checkKeys(r *yamlfile.Reader, node *yaml.Node, into reflect.Type, what string) {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return // the library says what is wrong with it
+	}
+	inner := map[string]reflect.Type{}
+	for i := range into.NumField() {
+		inner[into.Field(i).Tag.Get("yaml")] = into.Field(i).Type
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		switch field, known := inner[key.Value]; {
+		case !known:
+			r.UnknownKey(key, what, slices.Sorted(maps.Keys(inner)))
+		case field.Kind() == reflect.Struct:
+			checkKeys(r, value, field, key.Value)
+		}
+	}
+}
 
 // inWords names the file in every mistake that the YAML library found.
 func inWords(path string, err error) error {
@@ -144,7 +160,7 @@ func inWords(path string, err error) error {
 	}
 	var mistakes []error
 	for _, text := range several.Errors {
-		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, unknownKey.ReplaceAllString(text, `there is no key "$1" in a system file`)))
+		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, text))
 	}
 	return errors.Join(mistakes...)
 }
