@@ -12,12 +12,14 @@ import (
 // deployment, though their ends are in two, has the deployment turned for it: last, so that it
 // shows what the new one costs at the end of the way, and in the other orders first.
 func ways(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
-	if from.Deployment != to.Deployment && from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs) {
+	same := from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs)
+	if same && from.Deployment != to.Deployment {
 		from.Name = from.Architecture
 		return deployed([]lab.Variant{from}, nil, to.Deployment)
 	}
 	stops, steps, err := system.Ways(from, to)
-	if err != nil || slices.ContainsFunc(stops, func(v lab.Variant) bool { return v.Deployment == to.Deployment }) {
+	arrived := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
+	if err != nil || slices.ContainsFunc(stops, arrived) {
 		return stops, steps, err
 	}
 	return deployed(stops, steps, to.Deployment)

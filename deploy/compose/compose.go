@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -80,7 +79,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	services, rest := part(layout)
 	running := &deployment{
 		deployer: d,
-		Lives:    supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		Lives:    supervise.NewLives[*container](supervise.New(layout, supervise.HandedOver(dir))),
 		project:  &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
 	if running.engine, err = engine.Open(); err != nil {

@@ -65,7 +65,8 @@ func (c *container) await() {
 
 func (c *container) kill(ctx context.Context) (proof string, err error) {
 	d, ports := c.deployment, listening(c.hostPID)
-	if err := d.Kill(ctx, c.Unit, func(ctx context.Context) error { return d.engine.Kill(ctx, c.id) }); err != nil {
+	kill := func(ctx context.Context) error { return d.engine.Kill(ctx, c.id) }
+	if err := d.Kill(ctx, c.Unit, kill); err != nil {
 		return "", err
 	}
 	state, err := d.engine.Inspect(ctx, c.id)

@@ -198,7 +198,8 @@ func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
 	<-c.followed
-	code, outOfMemory, err := d.engine.Wait(d.watching, c.name) // an error: the daemon has ended, or somebody has removed it
+	// An error: the daemon has ended, or somebody has removed it.
+	code, outOfMemory, err := d.engine.Wait(d.watching, c.name)
 	d.JudgeEnd(c.Unit, supervise.HowEnded(c.Spec, code, outOfMemory, err))
 }
 

@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -134,8 +133,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	running := &deployment{
-		Lives:    supervise.NewLives[*container](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
-		deployer: d, engine: client, images: images, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{},
+		Lives:    supervise.NewLives[*container](supervise.New(layout, supervise.HandedOver(dir))),
+		deployer: d, engine: client, images: images, lead: layout.Lead, dir: dir,
+		endpoints: map[string]lab.Endpoint{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -152,7 +152,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach}
+	how := supervise.Starter{
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
+	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
@@ -207,8 +209,8 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	if err := c.start(ctx); err != nil {
 		return err
 	}
-	err := c.AwaitPrepared(ctx, d.reach(spec.Name), visit, func(ctx context.Context) error { return d.engine.Stop(ctx, c.name, stopGrace) })
-	if err != nil {
+	stop := func(ctx context.Context) error { return d.engine.Stop(ctx, c.name, stopGrace) }
+	if err := c.AwaitPrepared(ctx, d.reach(spec.Name), visit, stop); err != nil {
 		return err
 	}
 	return c.remove(ctx)

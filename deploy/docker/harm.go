@@ -85,7 +85,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 
 func (c *container) kill(ctx context.Context) (proof string, err error) {
 	d := c.deployment
-	return "the container has ended", d.Kill(ctx, c.Unit, func(ctx context.Context) error { return d.engine.Kill(ctx, c.name) })
+	kill := func(ctx context.Context) error { return d.engine.Kill(ctx, c.name) }
+	return "the container has ended", d.Kill(ctx, c.Unit, kill)
 }
 
 // cut takes the container off the trial's network. Who listens must not be reached then.
@@ -140,5 +141,6 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 
 // awaitListening waits until the unit accepts connections, where it listens at all.
 func (c *container) awaitListening(ctx context.Context) error {
-	return c.AwaitListening(ctx, c.deployment.endpoints[c.Spec.Name].Bind, upPatience) // a relay would accept at once
+	itself := c.deployment.endpoints[c.Spec.Name].Bind // a relay would accept at once
+	return c.AwaitListening(ctx, itself, upPatience)
 }

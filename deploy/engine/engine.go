@@ -51,9 +51,9 @@ func Open() (*Client, error) {
 // Unanswered says what to do about this host's daemon, which somebody needs and which does not
 // answer.
 func Unanswered(needs string, err error) error {
-	if strings.Contains(err.Error(), "permission denied") { // our words for it, and those of the docker command
-		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, for example with: usermod -aG docker USER, "+
-			"and log in again: who is in it has the powers of root", needs, err)
+	if strings.Contains(err.Error(), "permission denied") { // in our words, and those of the docker command
+		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, for example with: "+
+			"usermod -aG docker USER, and log in again: who is in it has the powers of root", needs, err)
 	}
 	return fmt.Errorf("%s Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", needs, err)
 }

@@ -62,11 +62,12 @@ func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { r
 const newsPatience = 5 * time.Second
 
 func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
-	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
+	supervisor := supervise.New(layout, supervise.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
-		trial: strings.ToLower(filepath.Base(dir)), told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{},
+		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
+		lead: layout.Lead, dir: dir, trial: strings.ToLower(filepath.Base(dir)),
+		told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	made.doors = supervisor.NewDoors(made.enter)

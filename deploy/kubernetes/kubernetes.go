@@ -181,8 +181,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	how := supervise.Starter{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, Started: running.started,
-		SetsUp: d.users != nil, // in the server's own pod
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
+		Started: running.started, SetsUp: d.users != nil, // in the server's own pod
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 // known then. "": there is one, or none was.
 func silentDocker() string {
 	if _, err := engine.Open(); errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Sprintf("Docker: %v: what a cleave may have left there is found when the daemon runs again", err)
+		return fmt.Sprintf("Docker: %v: what a cleave has left there is found when the daemon runs again", err)
 	}
 	return ""
 }

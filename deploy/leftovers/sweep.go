@@ -57,7 +57,8 @@ func Sweep(in io.Reader, dir string) error {
 		}
 	}
 	if string(said) != released {
-		_ = removeFromDocker(label) // what serves in a container is a process, too, and ends by nothing else; looked at again below
+		// What serves in a container is a process, too, and ends by nothing else. Looked at again below.
+		_ = removeFromDocker(label)
 	}
 	err = endProcesses(label, dir)
 	if string(said) != released { // else the deployers have done it

@@ -40,7 +40,8 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		return nil, nil, err
 	}
 	return &Afar{d, &deployment{
-		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), group: group, launcher: launch.NewLauncher(), ports: reserved,
+		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), group: group,
+		launcher: launch.NewLauncher(), ports: reserved,
 		limits: map[string]*cgroup.Group{},
 	}}, reserved.Numbers, nil
 }

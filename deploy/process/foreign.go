@@ -87,7 +87,9 @@ func CheckBinds(spec lab.UnitSpec) error {
 
 // prepare runs a command of the layout, one of our own or a foreign one, to its
 // end; where there is a visit to be made, until that has succeeded.
-func (d *Deployer) prepare(ctx context.Context, running *deployment, spec lab.UnitSpec, visit supervise.Visit) error {
+func (d *Deployer) prepare(
+	ctx context.Context, running *deployment, spec lab.UnitSpec, visit supervise.Visit,
+) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err

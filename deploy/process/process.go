@@ -64,7 +64,7 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	return d.Join(ctx, layout, dir, supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)), nil)
+	return d.Join(ctx, layout, dir, supervise.New(layout, supervise.HandedOver(dir)), nil)
 }
 
 // Join is Deploy for a layout that is a part of another: its units come under the
@@ -92,7 +92,8 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Lives: supervise.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays, network: network, links: links, group: group, launcher: launch.NewLauncher(),
+		Lives: supervise.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays,
+		network: network, links: links, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }

@@ -63,7 +63,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := d.sendAll(ctx, running.hosts, placed); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running.Lives = supervise.NewLives[*unit](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder)))
+	running.Lives = supervise.NewLives[*unit](supervise.New(layout, supervise.HandedOver(dir)))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -72,7 +72,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach}
+	how := supervise.Starter{
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
+	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, units), layout.Prepare); err != nil {
 		return nil, err
 	}
@@ -142,7 +144,8 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {
 		return err
 	}
-	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, func(ctx context.Context) error { return u.host.call(ctx, "Release", u.life, none()) })
+	release := func(ctx context.Context) error { return u.host.call(ctx, "Release", u.life, none()) }
+	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, release)
 }
 
 // reach is where this host reaches a unit.

@@ -120,7 +120,9 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case !f.Kind.Ends():
 		return "", fmt.Errorf("processes of hosts that are not ours cannot have the fault %q", f.Kind)
 	default:
-		err = d.Kill(ctx, u.Unit, func(ctx context.Context) error { return u.host.call(ctx, "Kill", u.life, &proof) })
+		err = d.Kill(ctx, u.Unit, func(ctx context.Context) error {
+			return u.host.call(ctx, "Kill", u.life, &proof)
+		})
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s unit %s on host %s: %w", f.Kind, f.Target, u.host.name, err)
@@ -145,5 +147,7 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return err
 	}
 	address := d.reach(f.Target)
-	return again.AwaitUsable(ctx, address, func(ctx context.Context) error { return again.AwaitListening(ctx, address, upPatience) })
+	return again.AwaitUsable(ctx, address, func(ctx context.Context) error {
+		return again.AwaitListening(ctx, address, upPatience)
+	})
 }

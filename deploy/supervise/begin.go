@@ -59,7 +59,8 @@ const serversAtOnce = 16
 
 // startServers starts the servers among units and returns when all can be used.
 func (s *Supervisor) startServers(ctx context.Context, how Starter, units []lab.UnitSpec) error {
-	servers := slices.DeleteFunc(slices.Clone(units), func(spec lab.UnitSpec) bool { return spec.Server == nil })
+	others := func(spec lab.UnitSpec) bool { return spec.Server == nil }
+	servers := slices.DeleteFunc(slices.Clone(units), others)
 	return SideBySide(ctx, serversAtOnce, servers, func(ctx context.Context, spec lab.UnitSpec) error {
 		if err := s.startServer(ctx, how, spec); err != nil {
 			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
@@ -129,7 +130,9 @@ func (u *Unit) AwaitUsable(ctx context.Context, address string, listens func(con
 
 // AwaitPrepared waits until a command has done its part, and ended: by itself, or, where there
 // is a visit to be made, since release ends it when that has succeeded.
-func (u *Unit) AwaitPrepared(ctx context.Context, address string, visit Visit, release func(context.Context) error) error {
+func (u *Unit) AwaitPrepared(
+	ctx context.Context, address string, visit Visit, release func(context.Context) error,
+) error {
 	if visit != nil {
 		if err := AwaitVisit(ctx, u, address, visit); err != nil {
 			return err

@@ -14,6 +14,9 @@ import (
 // HandedOverFolder is the folder, below that of the trial, of what units hand over.
 const HandedOverFolder = "handed-over"
 
+// HandedOver is that folder.
+func HandedOver(dir string) string { return filepath.Join(dir, HandedOverFolder) }
+
 // Volume is the folder that a unit gets, below that of the trial.
 func Volume(dir string, spec lab.UnitSpec) string {
 	if spec.Volume == "" {

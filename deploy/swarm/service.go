@@ -333,7 +333,8 @@ func (s *service) await() {
 	defer close(s.Ended)
 	d := s.deployment
 	<-s.followed
-	code, outOfMemory, err := s.node.Engine.Wait(d.watching, s.container) // an error: the daemon has ended, or somebody has removed it
+	// An error: the daemon has ended, or somebody has removed it.
+	code, outOfMemory, err := s.node.Engine.Wait(d.watching, s.container)
 	d.JudgeEnd(s.Unit, supervise.HowEnded(s.Spec, code, outOfMemory, err))
 }
 

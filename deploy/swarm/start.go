@@ -27,8 +27,8 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	err := s.AwaitPrepared(ctx, d.dialOf(spec.Name), visit, func(ctx context.Context) error { return s.node.Engine.Stop(ctx, s.container, stopGrace) })
-	if err != nil {
+	stop := func(ctx context.Context) error { return s.node.Engine.Stop(ctx, s.container, stopGrace) }
+	if err := s.AwaitPrepared(ctx, d.dialOf(spec.Name), visit, stop); err != nil {
 		return err
 	}
 	return s.remove(ctx)

@@ -233,7 +233,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{
-		Lives:    supervise.NewLives[*service](supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))),
+		Lives:    supervise.NewLives[*service](supervise.New(layout, supervise.HandedOver(dir))),
 		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
 		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
