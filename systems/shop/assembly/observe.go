@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
 
@@ -150,4 +154,28 @@ func (c counted) SyscallConn() (syscall.RawConn, error) {
 		return nil, fmt.Errorf("connection %T has no descriptor: %w", c.Conn, errors.ErrUnsupported)
 	}
 	return raw.SyscallConn()
+}
+
+// tracer makes the spans of the unit; nil where no orders are traced.
+func (u *unit) tracer() trace.TracerProvider {
+	if u.spans == nil {
+		return nil // and not an interface of a nil pointer
+	}
+	return u.spans
+}
+
+// traced begins the traces of orders at the front.
+func (u *unit) traced(handler http.Handler) http.Handler {
+	if u.spans == nil {
+		return handler
+	}
+	return api.Traced(handler, u.spans)
+}
+
+// writeSpans leaves the spans of the unit in the directory of the trial.
+func (u *unit) writeSpans() error {
+	if u.spans == nil {
+		return nil
+	}
+	return u.spans.Write(u.place.Dir, u.instance)
 }
