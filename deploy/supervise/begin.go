@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -141,10 +142,11 @@ func (u *Unit) AwaitPrepared(
 			return err
 		}
 	}
+	runs := cmp.Or(u.Spec.Program, u.Spec.Image, u.Spec.Own)
 	select {
 	case <-u.Ended:
 	case <-ctx.Done():
-		return fmt.Errorf("%s (%s): %w", u.Spec.Name, u.Spec.Program, context.Cause(ctx))
+		return fmt.Errorf("%s (%s): %w", u.Spec.Name, runs, context.Cause(ctx))
 	}
 	how := u.failure
 	if u.outcome != nil {
@@ -153,5 +155,5 @@ func (u *Unit) AwaitPrepared(
 	if u.Unkept != nil || visit != nil || how == "" {
 		return u.Unkept
 	}
-	return fmt.Errorf("%s (%s) %s%s", u.Spec.Name, u.Spec.Program, how, u.Log.LastWords())
+	return fmt.Errorf("%s (%s) %s%s", u.Spec.Name, runs, how, u.Log.LastWords())
 }

@@ -138,7 +138,8 @@ func TestAwaitPrepared(t *testing.T) {
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
-	if err := NewUnit(lab.UnitSpec{Name: "seed", Program: "fill"}).AwaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (fill): interrupted" {
-		t.Errorf("a command that goes on: %v", err)
+	ours := NewUnit(lab.UnitSpec{Name: "seed", Own: "shop"})
+	if err := ours.AwaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
+		t.Errorf("a command of ours that goes on: %v", err)
 	}
 }
