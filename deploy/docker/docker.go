@@ -152,7 +152,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{
+	how := supervise.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {

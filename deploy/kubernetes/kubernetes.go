@@ -180,7 +180,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{
+	how := supervise.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 		Started: running.started, SetsUp: d.users != nil, // in the server's own pod
 	}

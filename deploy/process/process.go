@@ -120,7 +120,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if memory != nil {
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
-	return running.Begin(ctx, supervise.Starter{
+	return running.Begin(ctx, supervise.Steps{
 		AtOnce: 1, // that is fastest: the launcher has one thread
 		Start:  func(_ context.Context, spec lab.UnitSpec) error { return d.startUnit(spec, memory, running) },
 		Prepare: func(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {

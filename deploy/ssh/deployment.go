@@ -72,7 +72,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{
+	how := supervise.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, units), layout.Prepare); err != nil {

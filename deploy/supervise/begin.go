@@ -12,8 +12,8 @@ import (
 // Visit does a client's part at an address; an error says that it could not.
 type Visit = func(ctx context.Context, address string) error
 
-// Starter is what a deployer does when a trial begins; in which order, Begin knows.
-type Starter struct {
+// Steps are what a deployer does when a trial begins; in which order, Begin knows.
+type Steps struct {
 	// AtOnce is how many units are started at the same time.
 	AtOnce int
 	// Start starts a unit and takes it in.
@@ -32,7 +32,7 @@ type Starter struct {
 
 // Begin starts the units of a layout in the order that all deployers have: servers, until each
 // can be used; commands that prepare; the other units, stage by stage.
-func (s *Supervisor) Begin(ctx context.Context, how Starter, units, prepare []lab.UnitSpec) error {
+func (s *Supervisor) Begin(ctx context.Context, how Steps, units, prepare []lab.UnitSpec) error {
 	if err := s.startServers(ctx, how, units); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Supervisor) Begin(ctx context.Context, how Starter, units, prepare []la
 const serversAtOnce = 16
 
 // startServers starts the servers among units and returns when all can be used.
-func (s *Supervisor) startServers(ctx context.Context, how Starter, units []lab.UnitSpec) error {
+func (s *Supervisor) startServers(ctx context.Context, how Steps, units []lab.UnitSpec) error {
 	others := func(spec lab.UnitSpec) bool { return spec.Server == nil }
 	servers := slices.DeleteFunc(slices.Clone(units), others)
 	return SideBySide(ctx, serversAtOnce, servers, func(ctx context.Context, spec lab.UnitSpec) error {
@@ -70,7 +70,7 @@ func (s *Supervisor) startServers(ctx context.Context, how Starter, units []lab.
 	})
 }
 
-func (s *Supervisor) startServer(ctx context.Context, how Starter, spec lab.UnitSpec) error {
+func (s *Supervisor) startServer(ctx context.Context, how Steps, spec lab.UnitSpec) error {
 	for _, setup := range spec.Server.Setup {
 		if how.SetsUp {
 			break
@@ -88,7 +88,7 @@ func (s *Supervisor) startServer(ctx context.Context, how Starter, spec lab.Unit
 }
 
 // startStage starts units side by side, and waits until those that say when they are ready are.
-func (s *Supervisor) startStage(ctx context.Context, how Starter, stage []lab.UnitSpec) error {
+func (s *Supervisor) startStage(ctx context.Context, how Steps, stage []lab.UnitSpec) error {
 	if err := SideBySide(ctx, how.AtOnce, stage, how.Start); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Supervisor) startStage(ctx context.Context, how Starter, stage []lab.Un
 	return nil
 }
 
-func (s *Supervisor) awaitReady(ctx context.Context, how Starter, spec lab.UnitSpec) error {
+func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpec) error {
 	if ready := readyOf(spec); ready != nil {
 		return AwaitVisit(ctx, s.Named(spec.Name), how.Reach(spec.Name), ready)
 	}

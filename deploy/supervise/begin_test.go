@@ -31,11 +31,11 @@ func (b *begun) note(what string) error {
 	return nil
 }
 
-func (b *begun) starter() Starter {
+func (b *begun) steps() Steps {
 	names := func(of string) func(context.Context, []lab.UnitSpec) error {
 		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
 	}
-	return Starter{
+	return Steps{
 		AtOnce: 1,
 		Start: func(_ context.Context, spec lab.UnitSpec) error {
 			b.Add(&life{NewUnit(spec)})
@@ -70,7 +70,7 @@ func TestBegin(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &begun{Lives: NewLives[*life](New(lab.Layout{Units: units}, t.TempDir())), refuse: c.refuse}
-			how := b.starter()
+			how := b.steps()
 			how.SetsUp = c.setsUp
 			err := b.Begin(t.Context(), how, units, prepare)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {

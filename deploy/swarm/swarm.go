@@ -254,7 +254,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Starter{
+	how := supervise.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.dialOf,
 		Started: running.reachPublished, Followed: running.awaitKnown,
 	}
