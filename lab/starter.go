@@ -4,14 +4,18 @@ package lab
 // nothing of the conductor's host. They come as a file, JSON compressed by gzip, in which
 // secrets may be.
 type StarterOrders struct {
-	Volume string        // the folder that is the unit's own
-	Files  []StarterFile // what is in it to begin with
-	User   int           // who runs the programs, and owns the volume
-	Setups [][]string    // programs that run before, one after another
-	Run    []string      // the unit's program
-	Env    []string      // of all of them
-	Dir    string        // where they begin
+	Volume string         // the folder that is the unit's own; "": it is ready
+	Files  []StarterFile  // what is in it to begin with
+	User   int            // who runs the programs, and owns the volume; 0: who runs the starter
+	Setups [][]string     // programs that run before, one after another
+	Run    []string       // the unit's program
+	Env    []string       // of all of them; none: that of the starter
+	Dir    string         // where they begin; "": where the starter does
+	Faults *StarterFaults // nil: the unit has none
 }
+
+// StarterFaults is where a starter hears from the conductor, and what proves who that is.
+type StarterFaults struct{ Address, Token string }
 
 // StarterFile is a file of a volume, or a folder.
 type StarterFile struct {
@@ -39,6 +43,19 @@ const (
 // StarterOutOfMemory is the exit status of a starter whose program the kernel has ended at the
 // limit of the container's memory.
 const StarterOutOfMemory = 247
+
+// What a conductor wants of a starter whose unit has faults, after a line with the token: that
+// all processes of the unit end, that its program starts anew, that all processes stop or go on,
+// or that something listens at a port. The starter answers with a line when it is so:
+// StarterDone and what it has seen of that, or what went wrong.
+const (
+	StarterEnd      = "end"
+	StarterStart    = "start"
+	StarterStop     = "stop"
+	StarterContinue = "continue"
+	StarterListens  = "listens "
+	StarterDone     = "done: "
+)
 
 // What callers ask a door for, after a line with the token: to be connected to HOST:PORT, or
 // how many addresses a name has there. The door answers with a line: DoorOpen, the number, or

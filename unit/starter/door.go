@@ -36,10 +36,11 @@ func Door(address, tokenFile string) error {
 	if err != nil {
 		return err
 	}
-	return answer(listener, string(token))
+	return answer(listener, func(caller net.Conn) error { return admit(caller, string(token)) })
 }
 
-func answer(listener net.Listener, token string) error {
+// answer has callers served, and tells them what went wrong, until nobody can call any more.
+func answer(listener net.Listener, serve func(net.Conn) error) error {
 	for {
 		caller, err := listener.Accept()
 		if err != nil {
@@ -47,24 +48,30 @@ func answer(listener net.Listener, token string) error {
 		}
 		go func() {
 			defer func() { _ = caller.Close() }() // all has been said
-			if err := admit(caller, token); err != nil {
+			if err := serve(caller); err != nil {
 				_, _ = fmt.Fprintln(caller, err) // it may be gone
 			}
 		}()
 	}
 }
 
-// admit does what one caller wants.
-func admit(caller net.Conn, token string) error {
+// greet returns what a caller wants that knows the token, and what follows.
+func greet(caller net.Conn, token string) (wanted string, from *bufio.Reader, err error) {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
-		return err
+		return "", nil, err
 	}
-	from := bufio.NewReaderSize(caller, longestLine)
+	from = bufio.NewReaderSize(caller, longestLine)
 	said, err := line(from)
 	if err != nil || subtle.ConstantTimeCompare([]byte(said), []byte(token)) != 1 {
-		return errors.New("that is not the token")
+		return "", nil, errors.New("that is not the token")
 	}
-	wanted, err := line(from)
+	wanted, err = line(from)
+	return wanted, from, err
+}
+
+// admit does what one caller wants.
+func admit(caller net.Conn, token string) error {
+	wanted, from, err := greet(caller, token)
 	if err != nil {
 		return err
 	}

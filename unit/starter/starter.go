@@ -2,7 +2,9 @@
 // conductor's host: it fills the unit's volume, gives it to a user who may do nothing else,
 // runs what prepares a server, and then the unit's program as that user. It passes on what it
 // is told by signals, and tells by its exit status when the kernel ended the program for want
-// of memory. As a door it lets the conductor in to the network of the units.
+// of memory. Where the unit shall have faults it ends, starts, stops and continues its processes,
+// as the conductor wants it: for that nothing outside the container is needed. As a door it lets
+// the conductor in to the network of the units.
 //
 // Entry points: Run, Door.
 package starter
@@ -29,20 +31,28 @@ import (
 // Run does what the orders in a file say and returns the exit status of the unit's program.
 func Run(path string) (status int, err error) {
 	orders, err := read(path)
-	if err == nil {
+	if err == nil && orders.Volume != "" {
 		err = fill(orders)
 	}
 	if err != nil {
 		return 1, err
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
+	c := &container{orders: orders, signals: make(chan os.Signal, 1), children: make(chan os.Signal, 1)}
+	signal.Notify(c.signals, unix.SIGTERM, unix.SIGINT)
+	signal.Notify(c.children, unix.SIGCHLD)
+	defer signal.Stop(c.signals)
+	defer signal.Stop(c.children)
 	for _, setup := range orders.Setups {
-		if status, err := play(orders, setup, signals); err != nil || status != 0 {
+		if status, err := c.play(setup); err != nil || status != 0 {
 			return max(status, 1), errors.Join(fmt.Errorf("prepare with %s: exit status %d", setup[0], status), err)
 		}
 	}
-	return play(orders, orders.Run, signals)
+	if orders.Faults != nil {
+		if c.wanted, err = hear(*orders.Faults); err != nil {
+			return 1, fmt.Errorf("make ready for faults: %w", err)
+		}
+	}
+	return c.play(orders.Run)
 }
 
 // read reads orders.
@@ -81,41 +91,75 @@ func fill(orders lab.StarterOrders) error {
 	return give(orders.Volume) // the last: from now on it is not ours
 }
 
-// play runs a program to its end. Orphans that others leave are ended here, too.
-func play(orders lab.StarterOrders, words []string, signals <-chan os.Signal) (status int, err error) {
-	command := exec.Command(words[0], words[1:]...)
-	command.Env, command.Dir, command.Stdout, command.Stderr = orders.Env, orders.Dir, os.Stdout, os.Stderr
-	user := uint32(orders.User)
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
-	if err := command.Start(); err != nil {
+// container is what the starter is the first process of.
+type container struct {
+	orders   lab.StarterOrders
+	program  int            // the process that runs; 0: a fault has ended it
+	signals  chan os.Signal // for it
+	children chan os.Signal // that processes have ended
+	wanted   <-chan request // by the conductor; nil: nothing
+}
+
+// play runs a program to its end, which is not that of a life that a fault ends.
+func (c *container) play(words []string) (status int, err error) {
+	if err := c.start(words); err != nil {
 		return 1, err
 	}
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		for {
-			select {
-			case told := <-signals:
-				_ = command.Process.Signal(told) // it may have ended
-			case <-ended:
-				return
+	for {
+		select {
+		case <-c.children:
+			if status, over := c.reap(); over {
+				return status, nil
 			}
+		case told := <-c.signals:
+			if c.program == 0 {
+				return signalled + int(told.(unix.Signal)), nil
+			}
+			_ = unix.Kill(c.program, told.(unix.Signal)) // it may have ended
+		case r := <-c.wanted:
+			if status, over := c.reap(); over { // which was no fault
+				return status, nil
+			}
+			seen, err := c.do(r.what)
+			r.done <- outcome{seen, err}
 		}
-	}()
+	}
+}
+
+// start starts a program.
+func (c *container) start(words []string) error {
+	command := exec.Command(words[0], words[1:]...)
+	command.Env, command.Dir, command.Stdout, command.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr
+	if user := uint32(c.orders.User); user != 0 {
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	c.program = command.Process.Pid
+	return command.Process.Release() // it is waited for among all others
+}
+
+// signalled and the number of the signal are the exit status of what one has ended, as shells have it.
+const signalled = 128
+
+// reap takes in the ends of processes, those of orphans that others leave, too. Where the program
+// is among them it says how that has ended.
+func (c *container) reap() (status int, over bool) {
 	for {
 		var how unix.WaitStatus
-		one, err := unix.Wait4(-1, &how, 0, nil)
+		one, err := unix.Wait4(-1, &how, unix.WNOHANG, nil)
 		switch {
-		case errors.Is(err, unix.EINTR) || err == nil && one != command.Process.Pid:
-		case err != nil:
-			return 1, err
+		case errors.Is(err, unix.EINTR):
+		case err != nil || one == 0: // there is none, or none that has ended
+			return status, over
+		case one != c.program:
 		case how.Signaled() && how.Signal() == unix.SIGKILL && outOfMemory():
-			return lab.StarterOutOfMemory, nil
+			status, over = lab.StarterOutOfMemory, true
 		case how.Signaled():
-			const signalled = 128 // as shells have it
-			return signalled + int(how.Signal()), nil
+			status, over = signalled+int(how.Signal()), true
 		default:
-			return how.ExitStatus(), nil
+			status, over = how.ExitStatus(), true
 		}
 	}
 }

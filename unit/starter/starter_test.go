@@ -103,7 +103,9 @@ func TestDoor(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	go func() { _ = answer(door, "token") }() // until it is closed
+	go func() { // until it is closed
+		_ = answer(door, func(caller net.Conn) error { return admit(caller, "token") })
+	}()
 	go func() {
 		for {
 			caller, err := unit.Accept()

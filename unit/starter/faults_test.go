@@ -1,0 +1,226 @@
+package starter
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The parts of the test program that a container of the tests has, as its first argument.
+const (
+	partFirst   = "first"   // the starter, with its orders
+	partProgram = "program" // the unit's, with the address that it listens on
+)
+
+// TestMain lets the test program be what runs in a container.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 3 || os.Args[1] != partFirst && os.Args[1] != partProgram {
+		os.Exit(m.Run())
+	}
+	status, err := 1, error(nil)
+	if os.Args[1] == partFirst {
+		if err = unix.Mount("proc", "/proc", "proc", 0, ""); err == nil {
+			status, err = Run(os.Args[2])
+		}
+	} else {
+		err = serve(os.Args[2])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
+}
+
+// serve is a program that has a child with a session of its own and tells callers which life of it
+// this is; a caller who says something ends it.
+func serve(address string) error {
+	lives, err := os.OpenFile("lives", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := lives.WriteString("|"); err != nil {
+		return err
+	}
+	if err := exec.Command("setsid", "sleep", "1000").Start(); err != nil {
+		return err
+	}
+	text, err := os.ReadFile("lives")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("life %d\n", len(text))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	for {
+		caller, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(caller, "%d\n", len(text)); err != nil {
+			return err
+		}
+		if said, _ := io.ReadAll(caller); len(said) > 0 {
+			os.Exit(3)
+		}
+		_ = caller.Close()
+	}
+}
+
+// contained is a starter in a container, as far as processes go.
+type contained struct {
+	*exec.Cmd
+	log           *strings.Builder
+	unit, starter string // addresses
+}
+
+// contain starts one whose unit can have faults.
+func contain(t *testing.T) contained {
+	t.Helper()
+	dir := volume(t)
+	ports, err := launch.ReservePorts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ports.Close)
+	c := contained{log: &strings.Builder{}, unit: launch.Loopback(ports.Numbers[0]), starter: launch.Loopback(ports.Numbers[1])}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	program := filepath.Join(dir, "program") // where nobody may go
+	if err = errors.Join(err, os.WriteFile(program, text, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	c.Cmd = exec.CommandContext(ctx, self, partFirst, ordered(t, lab.StarterOrders{
+		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin"}, Run: []string{program, partProgram, c.unit},
+		Faults: &lab.StarterFaults{Address: c.starter, Token: "token"},
+	}))
+	c.Stdout, c.Stderr = c.log, c.log
+	c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // it may have ended
+		_ = c.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) != lab.StarterDone+"it listens\n"; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the program does not listen: %s", c.log)
+		}
+		time.Sleep(lookAgain)
+	}
+	return c
+}
+
+func (c contained) port() string { return c.unit[strings.LastIndex(c.unit, ":")+1:] }
+
+// tell is what the starter answers to a caller.
+func (c contained) tell(token, what string) string {
+	connection, err := net.Dial("tcp", c.starter)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = connection.Close() }() // the answer is in
+	_, _ = io.WriteString(connection, token+"\n"+what+"\n")
+	answer, _ := io.ReadAll(connection)
+	return string(answer)
+}
+
+// life is what the program says; "": nothing.
+func (c contained) life() string {
+	connection, err := net.DialTimeout("tcp", c.unit, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = connection.Close() }() // the answer is in
+	_ = connection.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	text, _ := bufio.NewReader(connection).ReadString('\n')
+	return strings.TrimSpace(text)
+}
+
+// TestFaults: all processes of a container end, start, stop and go on for who knows the token, and
+// the container ends with its program where that is no fault.
+func TestFaults(t *testing.T) {
+	c := contain(t)
+	for _, step := range []struct{ token, what, says, life string }{
+		{"tokem", lab.StarterEnd, "that is not the token", "1"},
+		{"token", "dance", `"dance" is nothing that a starter does`, "1"},
+		{"token", lab.StarterStart, "the unit's program runs, and was not ended", "1"},
+		{"token", lab.StarterListens + "none", `"none" is no port`, "1"},
+		{"token", lab.StarterListens + "1", "nothing listens at port 1 for 5s", "1"},
+		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2", ""},
+		{"token", lab.StarterContinue, "done: processes of its container that go on: 2", "1"},
+		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
+		{"token", lab.StarterEnd, "the unit's processes were ended before", ""},
+		{"token", lab.StarterStart, "done: its program runs again", "2"},
+		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2", ""},
+		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
+		{"token", lab.StarterStart, "done: its program runs again", "3"},
+	} {
+		if said := c.tell(step.token, step.what); said != step.says+"\n" {
+			t.Errorf("%s: it says %q, want %q", step.what, said, step.says)
+		}
+		if step.what == lab.StarterStart && step.life != "1" {
+			c.tell("token", lab.StarterListens+c.port())
+		}
+		if life := c.life(); life != step.life {
+			t.Errorf("after %s the program says %q, want %q", step.what, life, step.life)
+		}
+	}
+	connection, err := net.Dial("tcp", c.unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(connection, "that is all\n")
+	_ = connection.(*net.TCPConn).CloseWrite()
+	_ = c.Wait()
+	if status := c.ProcessState.ExitCode(); status != 3 {
+		t.Errorf("exit status %d of the container, want that of its program", status)
+	}
+	if log := c.log.String(); log != "life 1\nlife 2\nlife 3\n" {
+		t.Errorf("the log is %q", log)
+	}
+}
+
+// TestStopBetweenLives: a container whose unit a fault has ended ends when it is told to.
+func TestStopBetweenLives(t *testing.T) {
+	c := contain(t)
+	if said := c.tell("token", lab.StarterEnd); !strings.HasPrefix(said, lab.StarterDone) {
+		t.Fatalf("it says %q", said)
+	}
+	if err := c.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if status := c.ProcessState.ExitCode(); status != signalled+int(unix.SIGTERM) {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// TestFaultsOfOthers: a starter that is not alone with its unit harms nobody.
+func TestFaultsOfOthers(t *testing.T) {
+	_, err := Run(ordered(t, lab.StarterOrders{Run: []string{"/bin/true"}, Faults: &lab.StarterFaults{Address: "127.0.0.1:0"}}))
+	if err == nil || !strings.Contains(err.Error(), "has to be the first of its container") {
+		t.Errorf("it says %v", err)
+	}
+}
