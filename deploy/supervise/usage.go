@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type selfMeter struct{ units *Supervisor }
 
 // Watch implements lab.Meter.
 func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
-	metering := &selfMetering{ctx: ctx, asks: m.units, units: units}
+	metering := &selfMetering{ctx: ctx, asks: m.units, units: units, former: map[string]former{}}
 	said, err := metering.read()
 	metering.watched = selfMark{time.Now(), said}
 	return metering, err
@@ -44,6 +45,14 @@ type selfMetering struct {
 	watched selfMark
 	mu      sync.Mutex
 	marks   []selfMark
+	former  map[string]former // lives that were ended between the marks, by unit
+	notes   []string
+}
+
+// former is what a unit's lives before the present one have used between the marks.
+type former struct {
+	used  lab.Usage
+	began *lab.UsageAnswer // of the present one
 }
 
 type selfMark struct {
@@ -98,13 +107,49 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 	}
 }
 
-// Suspend implements lab.Metering.
+// Suspend implements lab.Metering: what a unit has used until now, nobody says afterwards.
 func (m *selfMetering) Suspend(unit string) error {
-	return fmt.Errorf("unit %s cannot be killed and metered: what it says of itself ends with it", unit)
+	return m.meanwhile(unit, func(i int, said *lab.UsageAnswer) {
+		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}}
+		m.notes = append(m.notes, fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
+			"what it used between its answer and its end is in no figure", unit, time.Since(m.watched.at).Seconds()))
+	})
 }
 
-// Resume implements lab.Metering.
-func (m *selfMetering) Resume(unit lab.Unit) error { return m.Suspend(unit.Name) }
+// Resume implements lab.Metering. All that the new life has used counts.
+func (m *selfMetering) Resume(unit lab.Unit) error {
+	return m.meanwhile(unit.Name, func(_ int, said *lab.UsageAnswer) {
+		m.former[unit.Name].began.MemoryBytes = said.MemoryBytes
+	})
+}
+
+// used is what a unit has used since the first mark, in all its lives.
+func (m *selfMetering) used(i int, said *lab.UsageAnswer) lab.Usage {
+	before, ended := m.former[m.units[i].Name]
+	if !ended {
+		return between(m.marks[0].said[i], said)
+	}
+	return lives(before.used, between(before.began, said))
+}
+
+// meanwhile asks a unit between the two marks. One that cannot tell is left out.
+func (m *selfMetering) meanwhile(unit string, note func(i int, said *lab.UsageAnswer)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.units, func(u lab.Unit) bool { return u.Name == unit })
+	if i < 0 || len(m.marks) != 1 {
+		return fmt.Errorf("unit %s is not metered at this moment", unit)
+	}
+	u := m.asks.Named(unit)
+	if u == nil || u.Spec.Foreign {
+		return nil
+	}
+	said, err := u.askUsage(m.ctx)
+	if err == nil {
+		note(i, said)
+	}
+	return err
+}
 
 // Stop implements lab.Metering.
 func (m *selfMetering) Stop() (lab.Metered, error) {
@@ -117,14 +162,14 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		"memory at the marks only"
 	result := lab.Metered{
 		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
-		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(),
+		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(), Notes: m.notes,
 	}
 	idle := m.marks[0].at.Sub(m.watched.at)
 	if idle >= lab.ShortestIdle {
 		result.IdleSeconds = idle.Seconds()
 	}
 	for i, unit := range m.units {
-		used := between(m.marks[0].said[i], m.marks[1].said[i])
+		used := m.used(i, m.marks[1].said[i])
 		if result.IdleSeconds > 0 {
 			used.IdleCores = between(m.watched.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
 		}
@@ -150,6 +195,15 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 		MeanMemoryBytes: (open.MemoryBytes + closing.MemoryBytes) / 2, PeakResidentBytes: closing.LargestBytes,
 		ReadBytes: closing.ReadBytes - open.ReadBytes, WrittenBytes: closing.WrittenBytes - open.WrittenBytes,
 	}
+}
+
+// lives is what a unit has used in two lives, one after the other.
+func lives(former, present lab.Usage) lab.Usage {
+	both := Plus(former, present)
+	both.Units, both.Threads, both.MeanMemoryBytes = 1, present.Threads, present.MeanMemoryBytes
+	both.PeakMemoryBytes = max(former.PeakMemoryBytes, present.PeakMemoryBytes)
+	both.PeakResidentBytes = max(former.PeakResidentBytes, present.PeakResidentBytes)
+	return both
 }
 
 // Plus adds up the use of units. The memory of all is that of the marks, where each was

@@ -1,6 +1,9 @@
 package supervise
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -23,4 +26,52 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores, used.IdleSeconds, used.Roles["core"].IdleCores, want)
 		}
 	}
+}
+
+// TestUnitsThatAreKilledSayWhatTheyUsedBefore: the figures are those of all lives.
+func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
+	said := func(cpu time.Duration, memory int64) *lab.UsageAnswer {
+		return &lab.UsageAnswer{CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory, Threads: 5}
+	}
+	begun := time.Now()
+	m := selfMetering{asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}}, former: map[string]former{}}
+	if err := m.Suspend("core"); err == nil {
+		t.Error("a unit was suspended before the first mark")
+	}
+	m.watched = selfMark{begun, []*lab.UsageAnswer{said(time.Second, 1)}}
+	m.marks = []selfMark{{begun, []*lab.UsageAnswer{said(time.Second, 100)}}}
+	core := NewUnit(lab.UnitSpec{Name: "core"})
+	m.asks.Add(core)
+	m.ctx = t.Context()
+	for _, life := range []struct{ end, begin *lab.UsageAnswer }{
+		{said(3*time.Second, 500), said(time.Second/4, 50)}, {said(time.Second, 200), said(time.Second/4, 60)},
+	} {
+		core.Commands = answering{core, life.end}
+		err := m.Suspend("core")
+		core.Commands = answering{core, life.begin}
+		if err = errors.Join(err, m.Resume(m.units[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{said(time.Second/2, 80)}})
+	used, err := m.Stop()
+	if err != nil || len(used.Notes) != 2 {
+		t.Fatalf("%v, notes %q", err, used.Notes)
+	}
+	want := lab.Usage{Units: 1, CPUSeconds: 3.5, Threads: 5, PeakMemoryBytes: 500, MeanMemoryBytes: 70, PeakResidentBytes: 500}
+	if got := used.Units[0].Usage; !reflect.DeepEqual(got, want) || !reflect.DeepEqual(used.Total, want) {
+		t.Errorf("it used %+v, in total %+v, want %+v", got, used.Total, want)
+	}
+}
+
+// answering is a control connection over which a unit says at once what it has used.
+type answering struct {
+	unit *Unit
+	said *lab.UsageAnswer
+}
+
+func (a answering) Write(command []byte) (int, error) {
+	data, err := json.Marshal(a.said)
+	a.unit.usage <- data
+	return len(command), err
 }
