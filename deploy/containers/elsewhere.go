@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -43,8 +44,8 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 		return refuse("shall be called at a port of its node, and those of %s are not ours to take", e.Name)
 	case len(spec.Cores) > 0:
 		return refuse("asks for the processors %v, and %s", spec.Cores, e.Cores)
-	case len(spec.Faults) > 0:
-		return refuse("shall have the faults %v, for which Cleave needs powers on the nodes of %s that it does not have", spec.Faults, e.Name)
+	case slices.ContainsFunc(spec.Faults, func(f lab.FaultKind) bool { return !slices.Contains(supervise.StarterFaults(), f) }):
+		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that it does not have", spec.Faults, e.Name)
 	case spec.Node != "" && len(e.Nodes) > 0 && !slices.Contains(e.Nodes, spec.Node):
 		return fmt.Errorf("unit %s names the node %s, and %s has %s", spec.Name, spec.Node, e.Name, e.NoNode)
 	}

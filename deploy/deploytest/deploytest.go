@@ -31,13 +31,18 @@ const patience = 3 * time.Minute
 
 // Program builds the unit program of the suite and returns its path. It is linked
 // statically, as images want it.
-func Program(t *testing.T) string {
+func Program(t *testing.T) string { return built(t, "unit", "deploy/deploytest/unit") }
+
+// Starter builds the first process of containers on nodes of the user's and returns its path.
+func Starter(t *testing.T) string { return built(t, lab.StarterProgram, "cmd/unit/starter") }
+
+func built(t *testing.T, name, from string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "unit")
-	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/deploy/deploytest/unit")
+	path := filepath.Join(t.TempDir(), name)
+	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/"+from)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the unit program: %v: %s", err, text)
+		t.Fatalf("build %s: %v: %s", from, err, text)
 	}
 	return path
 }
@@ -286,7 +291,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	if !slices.Contains(s.Faults(), lab.FaultKill) {
 		s.skip(t, "nothing can be killed in this deployment")
 	}
-	d := s.deploy(t, layout("front", "stock"))
+	d := s.deploy(t, layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
 	defer stop(t, d)
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
@@ -297,9 +302,8 @@ func killedAndRestarted(t *testing.T, s suite) {
 	}
 	parts := d.(lab.Harmer)
 	harm(t, parts, "stock", lab.FaultKill)
-	if connection, err := net.DialTimeout("tcp", before.Dial, time.Second); err == nil {
-		_ = connection.Close()
-		t.Error("a unit that was killed still listens")
+	if text := answers(before); text != "" {
+		t.Errorf("a unit that was killed says %q", text)
 	}
 	if _, err := parts.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultKill}); err == nil {
 		t.Error("a unit was killed twice")

@@ -1,6 +1,7 @@
 package deploytest
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -47,9 +48,9 @@ func answers(endpoint lab.Endpoint) string {
 	return string(buffer[:n])
 }
 
-func pausedUnit(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock", "stock:1") }
+func pausedUnit(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock") }
 
-func pausedServer(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store", "store:3") }
+func pausedServer(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store") }
 
 func cutOff(t *testing.T, s suite) {
 	if !slices.Contains(s.Faults(), lab.FaultCut) {
@@ -60,7 +61,7 @@ func cutOff(t *testing.T, s suite) {
 		}
 		return
 	}
-	withFault(t, s, lab.FaultCut, "stock", "stock:1")
+	withFault(t, s, lab.FaultCut, "stock")
 }
 
 // slowed slows a unit: what is sent to it comes later, and to others as before.
@@ -142,11 +143,15 @@ func filled(t *testing.T, s suite) {
 
 // withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile
 // it says nothing, and the trial has not failed.
-func withFault(t *testing.T, s suite, kind lab.FaultKind, unit, says string) {
+func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	t.Helper()
-	l := withStore(lives(3))
+	says := unit + ":1"
+	l, life := s.withStore(func(life int) int { return life })
+	if unit == "store" {
+		says = fmt.Sprintf("store:%d", life)
+	}
 	l.Units = append(l.Units, layout("stock").Units[1])
-	d := s.deploy(t, l)
+	d := s.deploy(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	defer stop(t, d)
 	job(t, d)
 	endpoint, err := d.Endpoint(unit)

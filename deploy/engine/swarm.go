@@ -156,6 +156,7 @@ type ServiceContainer struct {
 	CapabilityAdd   []string     `json:",omitempty"`
 	CapabilityDrop  []string     `json:",omitempty"`
 	Secrets         []SecretFile `json:",omitempty"`
+	Init            *bool        `json:",omitempty"` // whether Docker's own is the first process; nil: as the daemon has it
 }
 
 // SecretFile is a secret as a file of a task's container.

@@ -2,8 +2,9 @@
 // nothing of this host on its nodes: images come from a registry, volumes are the services'
 // own, programs of the conductor's, such as the load generator, are services, too, and a
 // starter (package unit/starter) does in each container what this host's folders and powers do
-// elsewhere. The conductor speaks to one manager, and reaches units through doors, of which
-// every node has one. What needs a node's own powers is refused.
+// elsewhere: it ends, stops and starts the processes of units that shall have faults, too. The
+// conductor speaks to one manager, and reaches units through doors, of which every node has one.
+// What needs a node's own powers is refused.
 //
 // All that is made carries the conductor's label and a name that begins with it. Nothing else
 // is changed.
@@ -65,9 +66,6 @@ func (d *Deployer) AskBefore(admit func(context.Context) error) { d.swarm.admit 
 
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Swarm }
-
-// Faults implements lab.Deployer.
-func (d *Deployer) Faults() []lab.FaultKind { return nil }
 
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error {

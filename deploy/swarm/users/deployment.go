@@ -36,9 +36,12 @@ type deployment struct {
 	stopErr   error
 }
 
-// firstPort is the first that a unit listens on, which has an address of its own. Before it is
-// that at which it waits for its conductor.
-const firstPort = doorPort + 1
+// firstPort is the first that a unit listens on, which has an address of its own. Before it are
+// that at which it waits for its conductor, and that of its starter.
+const (
+	firstPort   = doorPort + 1
+	starterPort = doorPort - 1
+)
 
 // assign gives every unit its addresses in the network of the units.
 func (d *deployment) assign(specs []lab.UnitSpec) {
@@ -68,6 +71,13 @@ func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) e
 		}
 	}
 	return nil
+}
+
+// named is nil where no unit has the name.
+func (d *deployment) named(unit string) *service {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.services[unit]
 }
 
 // startAll starts units and waits until those that say when they are ready are.
@@ -115,10 +125,19 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
 
 // newService notes a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	s := &service{Unit: supervise.NewUnit(spec), deployment: d}
+	s := d.newLife(spec, &hosted{starter: supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
+		return d.home.through(ctx, net.JoinHostPort(spec.Name, strconv.Itoa(starterPort)))
+	})})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, s)
+	return s
+}
+
+// newLife begins a life of a unit in what the swarm has of it.
+func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
+	s := &service{Unit: supervise.NewUnit(spec), hosted: of, deployment: d}
+	s.lives, s.over = context.WithCancel(d.watching)
 	return s
 }
 
@@ -149,9 +168,7 @@ func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	trial.Endpoints = maps.Clone(trial.Endpoints)
 	for name, endpoint := range trial.Endpoints {
 		unit, port, err := net.SplitHostPort(endpoint.Dial)
-		d.mu.Lock()
-		s := d.services[unit]
-		d.mu.Unlock()
+		s := d.named(unit)
 		if err != nil || s == nil {
 			continue
 		}
@@ -193,9 +210,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
-	d.mu.Lock()
-	s := d.services[unit]
-	d.mu.Unlock()
+	s := d.named(unit)
 	if s == nil {
 		return ""
 	}
@@ -233,17 +248,6 @@ func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d
 // Daemons implements lab.Hosted.
 func (d *deployment) Daemons() ([]lab.Unit, string) {
 	return nil, "the swarm is the user's, of whose nodes nothing is read"
-}
-
-// Harm implements lab.Harmer.
-func (d *deployment) Harm(_ context.Context, f lab.Fault) (proof string, err error) {
-	return "", fmt.Errorf("%s %q: it needs powers on the nodes of %s that Cleave does not have", f.Kind, f.Target, d.home.swarm.Name)
-}
-
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	_, err := d.Harm(ctx, f)
-	return err
 }
 
 // Stop implements lab.Deployment.

@@ -1,11 +1,8 @@
 package users
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -38,15 +36,23 @@ const (
 // service is the life of a unit.
 type service struct {
 	*supervise.Unit
+	*hosted
 	deployment *deployment
-	prepares   bool   // it is a command that runs before the units
-	id, secret string // as the swarm knows them; "" until they are made
+	prepares   bool            // it is a command that runs before the units
+	lives      context.Context // until a fault ends it, or the deployment
+	over       context.CancelFunc
+	outcome    error // how it ended; read after Ended is closed
+}
+
+// hosted is what the swarm has of a unit, in all its lives.
+type hosted struct {
+	id, secret string // "" until they are made
 	name       string
 	task       string // its ID
 	token      string
+	starter    *supervise.Starter
 	reading    sync.Mutex
-	read       int   // bytes of its log until now
-	outcome    error // how it ended; read after Ended is closed
+	read       int // bytes of its log until now
 }
 
 // start runs the service and connects to its unit.
@@ -64,6 +70,12 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
 	}
+	return s.connect(ctx)
+}
+
+// connect connects to the unit of a service that runs.
+func (s *service) connect(ctx context.Context) error {
+	d := s.deployment
 	if s.Spec.Foreign || s.prepares {
 		go s.await()
 		return nil
@@ -151,7 +163,7 @@ func (s *service) description() engine.Service {
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: engine.ServiceContainer{
 				Image: d.deployer.images[d.deployer.programOf(spec)], Labels: d.home.labels(), ReadOnly: true,
-				Command:        []string{"/" + lab.StarterProgram, lab.StarterRuns},
+				Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
 				Mounts:         []engine.Mount{{Type: "tmpfs", Target: "/tmp"}, {Type: "volume", Target: supervise.Volume(d.trial.Dir, spec)}},
 				Secrets:        []engine.SecretFile{engine.Secret(s.secret, s.name, lab.StarterOrdersFile, "0")},
 				CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"}, StopGracePeriod: grace,
@@ -174,14 +186,14 @@ func (s *service) description() engine.Service {
 func (s *service) orders() ([]byte, error) {
 	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
 	volume := supervise.Volume(trial.Dir, spec)
-	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume}
+	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume, Faults: s.starter.Orders(anyone(starterPort))}
 	var err error
 	if orders.Run, err = trial.Command(spec); err != nil {
 		return nil, err
 	}
 	control := ""
 	if !s.prepares {
-		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))
+		control = anyone(doorPort)
 	}
 	environment, token, err := trial.Given(spec, control)
 	if err != nil {
@@ -220,19 +232,11 @@ func (s *service) orders() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packed(orders)
+	return containers.Packed(orders, maxSecret)
 }
 
-// packed is what a secret of Swarm can hold.
-func packed(orders lab.StarterOrders) ([]byte, error) {
-	var into bytes.Buffer
-	writer := gzip.NewWriter(&into)
-	err := errors.Join(json.NewEncoder(writer).Encode(orders), writer.Close())
-	if err == nil && into.Len() > maxSecret {
-		err = fmt.Errorf("its files have %d bytes when they are compressed, and a secret of Swarm holds %d: give it less to begin with, such as fewer operations", into.Len(), maxSecret)
-	}
-	return into.Bytes(), err
-}
+// anyone is what is bound to where everybody in the network of the units may call.
+func anyone(port int) string { return net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) }
 
 // awaitTask waits until the program runs, or has run. It fails where it never will.
 func (s *service) awaitTask(ctx context.Context) error {
@@ -287,7 +291,7 @@ func (s *service) await() {
 	defer close(s.Ended)
 	d := s.deployment
 	var err error
-	if s.outcome, err = s.awaitEnd(d.watching); err != nil { // the deployment has ended
+	if s.outcome, err = s.awaitEnd(s.lives); err != nil { // by a fault, or with the deployment
 		return
 	}
 	s.readLog(d.watching)

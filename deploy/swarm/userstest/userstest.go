@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,21 +67,9 @@ func New(t *testing.T) *Swarm {
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: starter(t)}
+	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: deploytest.Starter(t)}
 	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket, "CLEAVE_REGISTRY": "http://" + s.Registry + "/team/cleave"}
 	return s
-}
-
-// starter builds the program.
-func starter(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "starter")
-	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/cmd/unit/starter")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the starter: %v: %s", err, text)
-	}
-	return path
 }
 
 // Furnish makes things of the user's, some of them with names and labels like ours.

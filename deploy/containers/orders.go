@@ -1,0 +1,23 @@
+package containers
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Packed are the orders of a starter as it reads them, at most so many bytes, which a secret holds.
+func Packed(orders lab.StarterOrders, most int) ([]byte, error) {
+	var into bytes.Buffer
+	writer := gzip.NewWriter(&into)
+	err := errors.Join(json.NewEncoder(writer).Encode(orders), writer.Close())
+	if err == nil && into.Len() > most {
+		err = fmt.Errorf("its files have %d bytes when they are compressed, and a secret holds %d: "+
+			"give it less to begin with, such as fewer operations", into.Len(), most)
+	}
+	return into.Bytes(), err
+}
