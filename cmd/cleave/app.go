@@ -154,6 +154,9 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if users != nil {
+		users.Starter = filepath.Join(units, lab.StarterProgram)
+	}
 	hosts, err := usersHosts()
 	if err != nil {
 		return nil, err

@@ -85,6 +85,8 @@ const (
 	// controlPort is the port at which a unit of ours waits for its conductor. A pod has an
 	// address, and so all ports, of its own.
 	controlPort = 8080
+	// starterPort is that of the starter of a unit that shall have faults on a cluster of the user's.
+	starterPort = 8079
 	// firstPort is the first that units listen on.
 	firstPort = 8081
 	// anyAddress is what a unit binds to: what its pod's address will be, nobody knows.

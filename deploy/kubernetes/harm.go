@@ -16,7 +16,7 @@ import (
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
 	if d.users != nil {
-		return nil // they need powers on nodes
+		return supervise.StarterFaults()
 	}
 	return []lab.FaultKind{
 		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill, lab.FaultUpdate,
@@ -27,7 +27,7 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // pods on all nodes reach, and volumes, which all nodes see.
 func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
 	if d.deployer.users != nil {
-		return nil // it can have no faults
+		return nil // such faults cannot be there
 	}
 	if d.relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	p := d.Named(f.Target)
 	switch {
 	case p != nil && d.deployer.users != nil:
-		return "", fmt.Errorf("%s unit %s: on %s Cleave has no powers over nodes and their containers", f.Kind, f.Target, d.deployer.users.Context)
+		return d.harmForeign(ctx, p, f)
 	case p == nil && d.cluster.Named(f.Target) != nil:
 		return d.harmNode(ctx, f)
 	case p == nil:
@@ -84,6 +84,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return d.healNode(ctx, f)
 	case p == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
+	case d.deployer.users != nil:
+		return d.healForeign(ctx, p, f)
 	case f.Kind == lab.FaultPause:
 		return p.node.Resume(ctx, p.container)
 	case f.Kind == lab.FaultUpdate:

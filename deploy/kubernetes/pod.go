@@ -47,10 +47,22 @@ type pod struct {
 	paused     bool // it was, once
 	scaled     bool // the cluster has made it
 	removed    bool
+
+	token   string             // of its unit
+	starter *supervise.Starter // nil: it has none, or no faults
+	lives   context.Context    // until a starter ends it, or the deployment
+	over    context.CancelFunc
 }
 
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
-	return &pod{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	p := &pod{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	p.lives, p.over = context.WithCancel(d.watching)
+	if d.deployer.users != nil {
+		p.starter = supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
+			return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, starterPort)
+		})
+	}
+	return p
 }
 
 // start runs the pod and connects to its unit.
@@ -69,15 +81,20 @@ func (p *pod) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not up after %v", patience))
 	defer cancel()
-	token, err := p.run(ctx)
-	if err != nil {
+	var err error
+	if p.token, err = p.run(ctx); err != nil {
 		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
 	}
+	return p.connect(ctx)
+}
+
+// connect connects to the unit of a pod that runs.
+func (p *pod) connect(ctx context.Context) error {
 	if p.Spec.Foreign || p.Prepares {
 		go p.await()
 		return nil
 	}
-	return p.control(ctx, token)
+	return p.control(ctx, p.token)
 }
 
 // control connects to the unit in a pod that runs.
@@ -274,13 +291,13 @@ func resources(limits lab.Limits) api.Resources {
 func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
-	state, err := d.told.await(d.watching, p.name, func(pod api.Pod, gone bool) (bool, error) {
+	state, err := d.told.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		if d.deployer.users != nil && lost(pod) {
 			return true, nil
 		}
 		return gone || ended(pod) != nil, nil
 	})
-	if err != nil { // the deployment has ended
+	if err != nil { // it has ended by a fault, or with the deployment
 		return
 	}
 	away := d.deployer.users != nil && lost(state)
@@ -293,7 +310,7 @@ func (p *pod) await() {
 	case how == nil:
 		err = errors.New("somebody has removed its pod")
 	default:
-		err = supervise.HowEnded(p.Spec, how.ExitCode, how.Reason == "OOMKilled", nil)
+		err = supervise.HowEnded(p.Spec, how.ExitCode, how.Reason == "OOMKilled" || how.ExitCode == lab.StarterOutOfMemory, nil)
 	}
 	d.JudgeEnd(p.Unit, err)
 }

@@ -33,6 +33,7 @@ const (
 type Users struct {
 	API     *api.Client
 	Context string // of the kubeconfig
+	Starter string // path of the program of that name, which units have that shall have faults
 
 	admit    func(context.Context) error // asked before every trial; nil: nobody
 	images   *registry.Repository        // nil: none is named
@@ -75,7 +76,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 func (u *Users) preflight(programs string, layout lab.Layout) error {
 	problems := []error{
 		containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)), containers.CheckStatic(u.Starter),
 	}
 	if u.images == nil {
 		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name one (--registry HOST/PATH)", u.Context))
@@ -236,9 +237,9 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 	}
 }
 
-// push puts the image of a program into the registry.
+// push puts the image of a program into the registry, with the starter beside it.
 func (u *Users) push(ctx context.Context, program string) (string, error) {
-	name, config, layer, err := containers.Pushed(program)
+	name, config, layer, err := containers.Pushed(program, u.Starter)
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,7 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	users.Starter = f.Starter
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

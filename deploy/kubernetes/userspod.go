@@ -79,6 +79,9 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
+	if err := p.withStarter(runs, files.Data); err != nil {
+		return err
+	}
 	return d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("secrets"), files, nil)
 }
 

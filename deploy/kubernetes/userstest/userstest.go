@@ -27,6 +27,7 @@ type Cluster struct {
 	Label     string            // of the test as a conductor
 	Registry  string            // host:port
 	Variables map[string]string // that name the cluster
+	Starter   string            // path of the program
 	dir       string
 }
 
@@ -62,7 +63,7 @@ func New(t *testing.T) *Cluster {
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), dir: dir}
+	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: deploytest.Starter(t), dir: dir}
 	f.awaitComplete(t)
 	for _, node := range c.Nodes { // which trust it without TLS
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
