@@ -50,9 +50,12 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 	}{
 		{"a server of this host in a pod", "check shop --architecture monolith,sync --operations 300 --backing mariadb --deploy kubernetes", nil, exitFine,
 			[]string{"monolith      valid", "sync          valid"}},
+		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb --deploy kubernetes --fault kill:every-unit --fault restart:database", nil, exitFine,
+			[]string{"sync          valid", "7 of 7"}},
 		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
 			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
-		{"a fault", "check shop --architecture sync --deploy kubernetes --fault kill:inventory", nil, exitBadPlan, []string{"cannot do it"}},
+		{"a fault that needs powers on nodes", "check shop --architecture sync --deploy kubernetes --fault cut:inventory", nil, exitBadPlan,
+			[]string{"cannot do it; it can: [kill restart pause]"}},
 		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil, exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
 		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
 		{"who may do nothing", "check shop --architecture sync --deploy kubernetes", guest, exitMissingPart,

@@ -25,8 +25,11 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 	}{
 		{"a server of this host in a service", "check shop --architecture sync --operations 300 --backing mariadb --deploy swarm", nil, exitFine,
 			[]string{"sync          valid"}},
+		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb --deploy swarm --fault kill:every-unit --fault restart:database", nil, exitFine,
+			[]string{"sync          valid", "7 of 7"}},
 		{"files of this host", "check shop --architecture sync --deploy swarm", nil, exitMissingPart, []string{"a folder of this host", "such as postgres"}},
-		{"a fault", "check shop --architecture sync --deploy swarm --fault kill:inventory", nil, exitBadPlan, []string{"cannot do it"}},
+		{"a fault that needs powers on nodes", "check shop --architecture sync --deploy swarm --fault cut:inventory", nil, exitBadPlan,
+			[]string{"cannot do it; it can: [kill restart pause]"}},
 		{"a registry that is none", "check shop --architecture sync --deploy swarm --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
 		{"a worker", "check shop --architecture sync --deploy swarm", map[string]string{swarmusers.SwarmVariable: f.Nodes[1].Socket}, exitMissingPart,
 			[]string{"is a worker of a swarm: name a manager"}},

@@ -27,7 +27,8 @@ func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
 	const key = "orders"
 	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: p.starter.Orders(address)}, maxSecret)
 	runs.Command = []string{"/" + lab.StarterProgram, lab.StarterRuns}
-	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true})
+	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
+	runs.VolumeMounts = append(runs.VolumeMounts, given)
 	return err
 }
 

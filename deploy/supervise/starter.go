@@ -62,13 +62,14 @@ func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error
 	case done:
 		return seen, nil
 	case said == "":
-		return "", fmt.Errorf("the first process of its container does not say whether it did %s: %w", what, errors.Join(err, context.Cause(ctx)))
+		return "", fmt.Errorf("the first process of its container does not say whether it did %s: %w",
+			what, errors.Join(err, context.Cause(ctx)))
 	}
 	return "", errors.New(said)
 }
 
 // Harm does a fault to a unit. over is called when its life has ended by it.
-func (s *Starter) Harm(ctx context.Context, units *Supervisor, u *Unit, kind lab.FaultKind, over func()) (proof string, err error) {
+func (s *Starter) Harm(ctx context.Context, units *Supervisor, u *Unit, kind lab.FaultKind, over func()) (string, error) {
 	switch {
 	case s == nil:
 		return "", errors.New("it was not made ready for faults when it was started")
@@ -78,7 +79,8 @@ func (s *Starter) Harm(ctx context.Context, units *Supervisor, u *Unit, kind lab
 	if err := units.Doom(u); err != nil {
 		return "", err
 	}
-	if proof, err = s.Tell(ctx, lab.StarterEnd); err != nil {
+	proof, err := s.Tell(ctx, lab.StarterEnd)
+	if err != nil {
 		return "", err
 	}
 	over()
@@ -88,7 +90,8 @@ func (s *Starter) Harm(ctx context.Context, units *Supervisor, u *Unit, kind lab
 // Again begins another life of a unit whose processes it has ended, and returns when that can be
 // used. connect does what its deployer does in each life, bind is where the unit listens ("": it
 // does not), and reach where this host finds it.
-func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Context) error, bind string, reach func(unit string) string) error {
+func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Context) error,
+	bind string, reach func(unit string) string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not ready after %v", readyPatience))
 	defer cancel()
 	if _, err := s.Tell(ctx, lab.StarterStart); err != nil {
