@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// Linker is what a deployer is that can make its hosts itself.
+type Linker interface {
+	// LinksHosts says why the links of its hosts are not its to change; nil: they are.
+	LinksHosts() error
+}
+
 // Linked is what a deployment is that can make the links of its hosts what a layout wants.
 type Linked interface {
 	// Links says of every such link how probes have found it, by host.
@@ -27,11 +33,14 @@ func (v Variant) link(l *Layout) error {
 	return nil
 }
 
-// linkedBy says why the links of hosts cannot be what the variant wants; nil: they can.
-func (v Variant) linkedBy() error {
-	if len(v.Hosts) == 0 || v.Deployment == Process {
+// linkedBy is nil where the links of a deployer's hosts are its to change.
+func (v Variant) linkedBy(d Deployer) error {
+	if len(v.Hosts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or leave them out",
-		strings.Join(slices.Sorted(maps.Keys(v.Hosts)), ", "), v.Deployment, Process)
+	if linker, is := d.(Linker); is {
+		return linker.LinksHosts()
+	}
+	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or the private %s or %s, or leave them out",
+		strings.Join(slices.Sorted(maps.Keys(v.Hosts)), ", "), v.Deployment, Process, Swarm, Kubernetes)
 }

@@ -46,7 +46,7 @@ type Variant struct {
 
 // SupportedBy is nil where a deployer can do what the variant asks of its platform: add replicas by
 // itself, change the links of hosts.
-func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy()) }
+func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy(d)) }
 
 // RunsAt reports whether the study measures the variant at the named point.
 func (v Variant) RunsAt(point string) bool {

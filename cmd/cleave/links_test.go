@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,22 +31,17 @@ load: {duration: 1s}
 design: {blocks: 1, noise_floor: [], max_repeats: 0}
 `
 
-// TestHostsOfAStudyHaveLinks that are proven before the trial, kept in its record and printed; the
-// generator is on a host of its own.
-func TestHostsOfAStudyHaveLinks(t *testing.T) {
-	if err := hosts.Missing(); err != nil {
-		t.Skip(err)
-	}
+// playLinked runs a study of a shop behind a slow link, and returns its trial.
+func playLinked(t *testing.T, study, deployment string, says ...string) lab.Trial {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(linkedShop), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(study), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", "docker-host")
-	refused.Dir = dir
-	expectSaid(t, refused, exitBadPlan, []string{"hosts: the links of host-1, load are not ours to change with the deployment docker-host"})
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--full", "--no-gates") // what is tested holds on a busy host, too
+	// What is tested holds on a busy host, too.
+	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", deployment, "--full", "--no-gates")
 	command.Dir = dir
-	expectSaid(t, command, exitFine, []string{"1 of 1 planned trials counted", "Link of host-1 of far: 20ms later, at most 0.5 MB/s.", "Link of load of far: at most 1 MB/s."})
+	expectSaid(t, command, exitFine, append(says, "1 of 1 planned trials counted", "Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
 	paths, err := filepath.Glob(filepath.Join(dir, "results", "linked", "latest", "trials", "*", "trial.json"))
 	if err != nil || len(paths) != 1 {
 		t.Fatalf("trials %q, %v", paths, err)
@@ -58,8 +54,57 @@ func TestHostsOfAStudyHaveLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := trial.Measures["service_time_p50"]
-	if !strings.Contains(trial.Links["load"], " from it") || !strings.Contains(trial.Links["host-1"], "1 bytes took 2") || took < 0.02 {
+	if took := trial.Measures["service_time_p50"]; !strings.Contains(trial.Links["host-1"], "1 bytes took 2") || took < 0.02 {
 		t.Errorf("links %q, and half of the answers took less than %v s", trial.Links, took)
+	}
+	return trial
+}
+
+// TestHostsOfAStudyHaveLinks that are proven before the trial, kept in its record and printed; the
+// generator is on a host of its own.
+func TestHostsOfAStudyHaveLinks(t *testing.T) {
+	if err := hosts.Missing(); err != nil {
+		t.Skip(err)
+	}
+	trial := playLinked(t, linkedShop, lab.Process, "Link of load of far: at most 1 MB/s.")
+	if !strings.Contains(trial.Links["load"], " from it") {
+		t.Errorf("links %q", trial.Links)
+	}
+}
+
+// onlyTheShop is a study that leaves the generator on this host.
+func onlyTheShop() string {
+	return strings.NewReplacer(", generator: load", "", "\n  load: {rate: 1MB}", "").Replace(linkedShop)
+}
+
+func TestHostsOfAStudyHaveLinksOnSwarm(t *testing.T) {
+	needSwarm(t)
+	playLinked(t, onlyTheShop(), lab.Swarm)
+}
+
+func TestHostsOfAStudyHaveLinksOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	playLinked(t, onlyTheShop(), lab.Kubernetes)
+}
+
+// TestLinksAreRefused where they are not ours to change.
+func TestLinksAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ args, says string }{
+		"containers": {"--deploy docker-host",
+			"hosts: the links of host-1, load are not ours to change with the deployment docker-host: use process, or the private swarm or kubernetes"},
+		"hosts by SSH":       {"--deploy ssh --hosts 127.0.0.1", "not ours to change with the deployment ssh"},
+		"a cluster of yours": {"--deploy kubernetes --context theirs", "the links of the nodes of theirs are not ours to change: use the private cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			config := "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}"
+			err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(linkedShop), 0o644)
+			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"run", "linked.yaml"}, strings.Fields(c.args)...)...)
+			command.Dir, command.Env = dir, append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "config"))
+			expectSaid(t, command, exitBadPlan, []string{c.says})
+		})
 	}
 }

@@ -25,7 +25,7 @@ import (
 // Part splits a layout into what runs in containers, the servers apart, and the rest.
 func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
-	rest.Units, rest.Prepare = nil, nil
+	rest.Units, rest.Prepare, rest.Links = nil, nil, nil // which are the nodes' of the containers
 	for _, spec := range layout.Units {
 		switch {
 		case spec.Server != nil:

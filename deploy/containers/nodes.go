@@ -24,12 +24,51 @@ func Nodes(names []string, specs []lab.UnitSpec, places map[string]string) []lab
 	nodes := lab.Nodes(names, nodeFaults()...)
 	for i := range nodes {
 		for _, spec := range specs {
-			if spec.Node != "" && places[spec.Node] == nodes[i].Name {
+			if places[spec.Node] == nodes[i].Name {
 				nodes[i].Pinned = append(nodes[i].Pinned, spec.Name)
 			}
 		}
 	}
 	return nodes
+}
+
+// Places says which node of a cluster stands for a node that a layout names: the one of that
+// name, or else each for one. Where links are changed, units that name none ("") are together on
+// a node whose link is as it was, if there are such units, as on the conductor's host they would be.
+func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
+	places, free := map[string]string{}, slices.Clone(names)
+	take := func(name, node string) {
+		places[name] = node
+		free = slices.DeleteFunc(free, func(other string) bool { return other == node })
+	}
+	for _, spec := range specs {
+		if slices.Contains(free, spec.Node) {
+			take(spec.Node, spec.Node)
+		}
+	}
+	for _, spec := range specs {
+		if spec.Node == "" || places[spec.Node] != "" {
+			continue
+		}
+		if len(free) == 0 {
+			return nil, fmt.Errorf("unit %s is on %s, and the layout names more nodes than the %d that there are: %s", spec.Name, spec.Node, len(names), strings.Join(names, ", "))
+		}
+		take(spec.Node, free[0])
+	}
+	at := slices.IndexFunc(specs, func(spec lab.UnitSpec) bool { return spec.Node == "" })
+	if len(links) == 0 || at < 0 {
+		return places, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		if _, changed := links[name]; !changed {
+			free = append(free, places[name])
+		}
+	}
+	if len(free) == 0 {
+		return nil, fmt.Errorf("hosts: unit %s is on no node, and the links of all %d (%s) are changed: name one for it", specs[at].Name, len(names), strings.Join(names, ", "))
+	}
+	places[""] = free[0]
+	return places, nil
 }
 
 // longestCut is how long a node can be cut off: units that hear nothing of their conductor

@@ -40,6 +40,34 @@ func TestWhatMayBeDoneToNodes(t *testing.T) {
 	}
 }
 
+// TestPlaces: a node of the layout is that of its name, or another that nobody has, and where links
+// are changed units without a node have one whose link is not.
+func TestPlaces(t *testing.T) {
+	names, changed := []string{"a", "b"}, lab.Network{Rate: 1e6}
+	on := func(nodes ...string) (specs []lab.UnitSpec) {
+		for _, node := range nodes {
+			specs = append(specs, lab.UnitSpec{Name: "on-" + node, Node: node})
+		}
+		return specs
+	}
+	for name, c := range map[string]struct {
+		specs []lab.UnitSpec
+		links map[string]lab.Network
+		want  string
+	}{
+		"by name, or the next":   {on("x", "", "a", "x"), nil, "map[a:a x:b] <nil>"},
+		"one that nobody has":    {on("x", ""), map[string]lab.Network{"x": changed}, "map[:b x:a] <nil>"},
+		"one that is as it was":  {on("x", "y", ""), map[string]lab.Network{"x": changed}, "map[:b x:a y:b] <nil>"},
+		"everybody has a node":   {on("x", "y"), map[string]lab.Network{"x": changed, "y": changed}, "map[x:a y:b] <nil>"},
+		"no link is as it was":   {on("x", "y", ""), map[string]lab.Network{"x": changed, "y": changed}, "map[] hosts: unit on- is on no node, and the links of all 2 (a, b) are changed: name one for it"},
+		"more nodes than can be": {on("x", "y", "z"), nil, "map[] unit on-z is on z, and the layout names more nodes than the 2 that there are: a, b"},
+	} {
+		if places, err := Places(names, c.specs, c.links); fmt.Sprint(places, " ", err) != c.want {
+			t.Errorf("%s: %v %v, want %s", name, places, err, c.want)
+		}
+	}
+}
+
 // TestALossIsNoticedUntilItIsFound: what is said later is of the node that is back.
 func TestALossIsNoticedUntilItIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

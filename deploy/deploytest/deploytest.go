@@ -69,6 +69,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a server is paused", pausedServer},
 		{"cut off", cutOff},
 		{"slowed", slowed},
+		{"links of nodes", linked},
 		{"replicas are updated", updated},
 		{"a node is emptied", drained},
 		{"a node that cannot be emptied", pinned},

@@ -243,6 +243,14 @@ func (s *Set) RouteHere(ctx context.Context, i int, via *Host) error {
 	return ip(ctx, 0, "route replace", s.Range(i)+"0/24", "via", via.Address)
 }
 
+// RouteTo lets this host reach an address through one of the others; nil: as those of its range again.
+func (s *Set) RouteTo(ctx context.Context, address string, via *Host) error {
+	if via == nil {
+		return ip(ctx, 0, "route delete", address)
+	}
+	return ip(ctx, 0, "route replace", address, "via", via.Address)
+}
+
 // Route lets this host and all others reach a range through one of them.
 func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 	err := s.RouteHere(ctx, i, via)

@@ -33,13 +33,16 @@ const (
 const LeastRate = 10_000
 
 // Limit lets no more than a rate, in bytes per second, pass the link of the host in each
-// direction, frames with all that is around their bytes (tc-tbf).
+// direction, frames with all that is around their bytes (tc-tbf); with 0 all passes again.
 func (h *Host) Limit(ctx context.Context, rate float64) error {
 	h.rate = rate
-	words := fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate, burst(rate), queueSpan)
+	change, words := "qdisc replace dev", fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate, burst(rate), queueSpan)
+	if rate == 0 {
+		change, words = "qdisc delete dev", "root"
+	}
 	return errors.Join(
-		in(ctx, h.pid, "tc", "qdisc replace dev eth0", words),
-		in(ctx, h.set.middle, "tc", "qdisc replace dev", h.port, words),
+		in(ctx, h.pid, "tc", change, "eth0", words),
+		in(ctx, h.set.middle, "tc", change, h.port, words),
 	)
 }
 

@@ -1,8 +1,10 @@
 package hosts
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestALimitedLinkHoldsItsRate, also of a host that was killed, and a probe tells when it does
@@ -46,5 +48,18 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	}
 	if _, err := h.ProbeRate(t.Context()); err == nil || !strings.Contains(err.Error(), "does not hold its rate") {
 		t.Errorf("without a limit from the host: %v", err)
+	}
+	if err := errors.Join(h.Limit(t.Context(), 2e6), h.Limit(t.Context(), 0)); err != nil {
+		t.Fatal(err)
+	}
+	here, there, err := h.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bytes = 4e6 // which took 2 s at the rate
+	to, err := passes(here, there, bytes)
+	from, failed := passes(there, here, bytes)
+	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second || from > time.Second {
+		t.Errorf("with the limit lifted %d bytes took %v and %v (%v)", int(bytes), to, from, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -40,7 +41,7 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		return nil, nil, err
 	}
 	return &Afar{d, &deployment{
-		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), group: group,
+		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), links: links.Of(nil, nil), group: group,
 		launcher: launch.NewLauncher(), ports: reserved,
 		limits: map[string]*cgroup.Group{},
 	}}, reserved.Numbers, nil

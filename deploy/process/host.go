@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
@@ -42,7 +43,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), checkLinks(layout), checkDisk(layout))
+	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units), checkDisk(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {

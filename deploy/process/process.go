@@ -31,6 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
@@ -80,8 +81,8 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, network.close())
 	}
 	maps.Copy(endpoints, known)
-	links := wantedLinks(layout)
-	relays, err := relay.Before(links.relayed(layout.Units), endpoints, network.addressOf(""))
+	wanted := links.Of(layout.Links, layout.Units)
+	relays, err := relay.Before(wanted.Relayed(layout.Units), endpoints, network.addressOf(""))
 	if err != nil {
 		ports.Close()
 		return nil, errors.Join(err, network.close())
@@ -93,7 +94,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 	}
 	running := &deployment{
 		Lives: supervise.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays,
-		network: network, links: links, group: group, launcher: launch.NewLauncher(),
+		network: network, links: wanted, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, limits: map[string]*cgroup.Group{},
 	}
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
@@ -104,7 +105,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
-	if err := running.link(ctx); err != nil {
+	if err := running.links.Make(ctx, running.network.named, running.relays); err != nil {
 		return err
 	}
 	if err := volume.Prepare(layout.Units, running.volume); err != nil {
@@ -203,7 +204,7 @@ type deployment struct {
 	endpoints map[string]lab.Endpoint
 	relays    relay.Relays
 	network   *network
-	links     links
+	links     *links.Wanted
 	group     *group
 	launcher  *launch.Launcher
 	disk      *gluster.Volume // replicated; nil: none

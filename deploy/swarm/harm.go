@@ -43,7 +43,7 @@ func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(
 func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 	servers, contained, _ := containers.Part(layout)
 	placed := slices.Concat(servers, contained, layout.Prepare)
-	places, _ := placesOf(placed) // Preflight says why there can be none
+	places, _ := containers.Places(private.Names(), placed, layout.Links) // Preflight says why there can be none
 	return containers.Nodes(private.Names()[1:], placed, places)
 }
 

@@ -51,7 +51,7 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 			p.inside, p.outside = append(p.inside, port), append(p.outside, next)
 			next++
 			if name != "" {
-				d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", strconv.Itoa(port)), Dial: net.JoinHostPort(spec.Name, strconv.Itoa(port))}
+				d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", strconv.Itoa(port)), Dial: inOverlay(spec.Name, port)}
 			}
 		}
 		d.ports[spec.Name] = p
@@ -97,7 +97,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 // start runs the service and connects to its unit.
 func (s *service) start(ctx context.Context) error {
 	d := s.deployment
-	if err := containers.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
+	if err := containers.MakeVolume(d.trial.Dir, s.Spec, d.trialOf(s.Spec).Endpoints); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
@@ -243,6 +243,7 @@ func (s *service) describe() error {
 // read by whoever may ask the swarm.
 func (s *service) described() (container engine.ServiceContainer, err error) {
 	d, spec := s.deployment, s.Spec
+	seen := d.trialOf(spec)
 	container = engine.ServiceContainer{
 		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(), StopGracePeriod: stopGrace,
 		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
@@ -252,7 +253,7 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		container.ReadOnly, container.Mounts = true, []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}
 		container.CapabilityDrop, container.CapabilityAdd = []string{"ALL"}, []string{"DAC_OVERRIDE"}
 	}
-	writes, reads := d.trial.Folders(spec)
+	writes, reads := seen.Folders(spec)
 	for _, folder := range slices.Concat(writes, reads) {
 		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: !slices.Contains(writes, folder)})
 	}
@@ -260,7 +261,7 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		uid, gid := containers.ServerUser()
 		container.User = fmt.Sprintf("%d:%d", uid, gid)
 	}
-	command, err := d.trial.Command(spec)
+	command, err := seen.Command(spec)
 	if err != nil {
 		return container, err
 	}
@@ -276,7 +277,7 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 	if !s.Prepares {
 		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
 	}
-	environment, token, err := d.trial.Given(spec, control)
+	environment, token, err := seen.Given(spec, control)
 	for name, value := range environment {
 		container.Env = append(container.Env, name+"="+value)
 	}
@@ -306,11 +307,11 @@ func on(n *private.Node) engine.Placement {
 
 // wanted says where the layout wants the unit.
 func (d *deployment) wanted(spec lab.UnitSpec) engine.Placement {
-	if spec.Name == d.lead && spec.Node == "" {
-		return on(d.cluster.Nodes[0])
+	if place := d.places[spec.Node]; place != "" {
+		return engine.Placement{Constraints: []string{"node.hostname==" + place}}
 	}
-	if spec.Node != "" {
-		return engine.Placement{Constraints: []string{"node.hostname==" + d.places[spec.Node]}}
+	if spec.Name == d.lead {
+		return on(d.cluster.Nodes[0])
 	}
 	return engine.Placement{}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
@@ -59,6 +60,8 @@ var (
 	_ lab.Placed    = (*deployment)(nil)
 	_ lab.Noticer   = (*deployment)(nil)
 	_ lab.Ender     = (*deployment)(nil)
+	_ lab.Linker    = (*Deployer)(nil)
+	_ lab.Linked    = (*deployment)(nil)
 )
 
 // New returns a deployer of services that run the unit programs in a folder; see
@@ -86,35 +89,13 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	all := slices.Concat(servers, contained)
-	_, err := placesOf(slices.Concat(all, layout.Prepare))
+	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err,
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err, links.Check(layout.Links, all),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
 	)
-}
-
-// placesOf says which node of the swarm stands for a node that a layout names: the one
-// of that name, or else each for one.
-func placesOf(specs []lab.UnitSpec) (map[string]string, error) {
-	places, free := map[string]string{}, private.Names()
-	for _, spec := range specs {
-		if slices.Contains(free, spec.Node) {
-			places[spec.Node] = spec.Node
-		}
-	}
-	free = slices.DeleteFunc(free, func(name string) bool { return places[name] != "" })
-	for _, spec := range specs {
-		if spec.Node == "" || places[spec.Node] != "" {
-			continue
-		}
-		if len(free) == 0 {
-			return nil, fmt.Errorf("the layout names more nodes than the %d of the swarm: unit %s cannot be on %s", private.Count, spec.Name, spec.Node)
-		}
-		places[spec.Node], free = free[0], free[1:]
-	}
-	return places, nil
 }
 
 // prepared returns the swarm and the images that units run in, on all of its nodes: the
@@ -236,6 +217,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		Lives:    supervise.NewLives[*service](supervise.New(layout, supervise.HandedOver(dir))),
 		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
 		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
+		links:   links.Of(layout.Links, placed),
 		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
 	}
 	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
@@ -245,10 +227,13 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		}
 	}()
 	running.assign(placed)
-	if running.places, err = placesOf(placed); err != nil {
+	if running.places, err = containers.Places(private.Names(), placed, layout.Links); err != nil {
 		return nil, err
 	}
-	if err := running.readyForFaults(slices.Concat(servers, contained)); err != nil {
+	if err := running.readyForFaults(running.links.Relayed(slices.Concat(servers, contained))); err != nil {
+		return nil, err
+	}
+	if err := running.links.Make(ctx, running.host, running.relays); err != nil {
 		return nil, err
 	}
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
@@ -280,8 +265,9 @@ type deployment struct {
 	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
 	trial    containers.Trial  // its endpoints are the addresses in the overlay network
 	ports    map[string]ports  // by unit
-	relays   relay.Relays      // before units that can become slow
-	watching context.Context   // ends with Stop
+	relays   relay.Relays      // before units that can become slow, or are called late
+	links    *links.Wanted
+	watching context.Context // ends with Stop
 	unwatch  context.CancelFunc
 
 	processes lab.Deployment // nil until they run
@@ -338,7 +324,7 @@ func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.removeAll(), d.relays.Close(), d.straighten(d.watching), d.refillAll(d.watching))
+		d.stopErr = errors.Join(d.links.Lift(d.watching), d.removeAll(), d.relays.Close(), d.straighten(d.watching), d.refillAll(d.watching))
 		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
 	})
 	return d.stopErr

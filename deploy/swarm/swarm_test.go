@@ -162,6 +162,9 @@ func TestSuite(t *testing.T) {
 					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
 				}
 			}
+			if err := n.Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
+				things = append(things, fmt.Sprintf("a rate of %s: %v", n.Name, err))
+			}
 		}
 		return things
 	})

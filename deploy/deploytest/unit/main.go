@@ -44,7 +44,9 @@ func play(channel *unit.Channel, part string, args []string) error {
 	case "serve":
 		return serve(channel)
 	case "processors":
-		return processors(channel)
+		return tell(channel, always(strconv.Itoa(runtime.NumCPU()))) // how many there are when it begins
+	case "timer": // args: the unit that it calls
+		return timer(channel, args[0])
 	case "store": // args: its configuration and what it keeps
 		return store(args[0], args[1])
 	case "store-for-once": // args: its configuration
@@ -189,8 +191,23 @@ func serve(channel *unit.Channel) error {
 	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
 }
 
-// processors tells every caller how many there were when it began.
-func processors(channel *unit.Channel) error {
+// timer tells every caller how long another unit took to answer.
+func timer(channel *unit.Channel, other string) error {
+	peer, err := unit.PeerAddress(other)
+	if err != nil {
+		return err
+	}
+	return tell(channel, func() string {
+		begun := time.Now()
+		if _, err := call(peer); err != nil {
+			return err.Error()
+		}
+		return time.Since(begun).String()
+	})
+}
+
+// tell tells every caller what there is to say.
+func tell(channel *unit.Channel, says func() string) error {
 	address, err := unit.Address()
 	if err != nil {
 		return err
@@ -199,7 +216,7 @@ func processors(channel *unit.Channel) error {
 	if err != nil {
 		return err
 	}
-	go answer(listener, always(strconv.Itoa(runtime.NumCPU())))
+	go answer(listener, says)
 	return errors.Join(channel.Await(lab.CommandStop), channel.Report(nil))
 }
 

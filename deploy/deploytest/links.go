@@ -1,0 +1,53 @@
+package deploytest
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// linked has the links of two nodes changed, and a unit without a node beside them: what others send
+// to units of the one comes late, and what these send each other does not, also to who began again.
+// Probes have found the rates.
+func linked(t *testing.T, s suite) {
+	linker, is := s.Deployer.(lab.Linker)
+	if !is || linker.LinksHosts() != nil || os.Geteuid() != 0 {
+		t.Skip("the links of hosts are not ours to change in this deployment")
+	}
+	const delay = 500 * time.Millisecond
+	l := layout("front", "stock", "beside", "free")
+	for i, node := range []string{"far", "near", "far", ""} {
+		l.Units[1+i].Node = node
+		if i > 0 {
+			l.Units[1+i].Args, l.Units[1+i].Peers = []string{"timer", "front"}, []string{"front"}
+		}
+	}
+	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: delay.Seconds()}, "near": {Rate: 1e6}}
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	job(t, d)
+	proofs := d.(lab.Linked).Links()
+	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !strings.Contains(far, "1 bytes took 50") {
+		t.Errorf("the proof of far is %q", far)
+	}
+	if near := proofs["near"]; !strings.Contains(near, " to it and ") || strings.Contains(near, ";") || len(proofs) != 2 {
+		t.Errorf("the proofs are %q", proofs)
+	}
+	began := time.Now()
+	if text, took := ask(t, d, "front"), time.Since(began); text != "front:1" || took < delay {
+		t.Errorf("from outside front says %q after %v, want front:1 after %v", text, took, delay)
+	}
+	harm(t, d.(lab.Harmer), "beside", lab.FaultKill)
+	heal(t, d.(lab.Harmer), "beside", lab.FaultKill)
+	for unit, late := range map[string]bool{"stock": true, "beside": false, "free": true} {
+		if took, err := time.ParseDuration(ask(t, d, unit)); err != nil || took >= delay != late {
+			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v", unit, took, err, delay, late)
+		}
+	}
+	if on := d.(lab.Placed).NodeOf; on("free") == on("front") || on("free") == on("stock") {
+		t.Errorf("free is on %q, whose link is another's: front is on %q, stock on %q", on("free"), on("front"), on("stock"))
+	}
+}
