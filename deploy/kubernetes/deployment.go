@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -41,7 +42,9 @@ type deployment struct {
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
-	relays    relay.Relays     // before units that can become slow
+	relays    relay.Relays // before units that can become slow, or are called late
+	links     *links.Wanted
+	led       []string         // addresses of services that this host reaches through the nodes of their units
 	doors     *supervise.Doors // ways from this host to units of the user's cluster
 	scaled    []*scaled        // units that the cluster replicates
 	arrived   chan lab.Arrived
@@ -67,7 +70,7 @@ func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layo
 	made := &deployment{
 		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
 		lead: layout.Lead, dir: dir, trial: strings.ToLower(filepath.Base(dir)),
-		told: newTold(), accounts: newAccounts(), endpoints: map[string]lab.Endpoint{},
+		told: newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units), endpoints: map[string]lab.Endpoint{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	made.doors = supervisor.NewDoors(made.enter)
@@ -118,12 +121,15 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
 			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
 		}
+		if err := d.leadTo(ctx, spec, made.Spec.ClusterIP); err != nil {
+			return err
+		}
 		for i, name := range names {
 			port := strconv.Itoa(portOf(spec, i))
 			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port), Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
 	}
-	return d.readyForFaults(specs)
+	return d.readyForFaults(ctx, specs)
 }
 
 // reachDirectly has the peers of units that shall be called so call their pods themselves.
@@ -245,7 +251,7 @@ func (d *deployment) Stop() error {
 		defer d.unwatch()
 		defer d.doors.Close()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.clear(), d.relays.Close())
+		d.stopErr = errors.Join(d.lift(), d.clear(), d.relays.Close())
 		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
 	})
 	return d.stopErr

@@ -24,15 +24,19 @@ func (d *Deployer) Faults() []lab.FaultKind {
 }
 
 // readyForFaults does what must be there before units start: relays, at an address of this host that
-// pods on all nodes reach, and volumes, which all nodes see.
-func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
+// pods on all nodes reach, volumes, which all nodes see, and links as the layout wants them.
+func (d *deployment) readyForFaults(ctx context.Context, units []lab.UnitSpec) (err error) {
 	if d.deployer.users != nil {
 		return nil // such faults cannot be there
 	}
+	units = d.links.Relayed(units)
 	if d.relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
 		return err
 	}
-	return volume.Prepare(units, d.volume, d.cluster.private.Show)
+	if err := volume.Prepare(units, d.volume, d.cluster.private.Show); err != nil {
+		return err
+	}
+	return d.links.Make(ctx, d.host, d.relays)
 }
 
 func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }

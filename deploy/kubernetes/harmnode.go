@@ -22,7 +22,7 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 	}
 	servers, contained, _ := containers.Part(layout)
 	specs := slices.Concat(servers, contained, layout.Prepare)
-	places, _ := place(specs) // Preflight says why there can be none
+	places, _ := containers.Places(private.Nodes(), specs, layout.Links) // Preflight says why there can be none
 	return containers.Nodes(private.Nodes()[1:], specs, places)
 }
 

@@ -36,6 +36,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
@@ -65,6 +66,9 @@ var (
 
 	_ lab.Autoscaler = (*Deployer)(nil)
 	_ lab.Autoscaled = (*deployment)(nil)
+
+	_ lab.Linker = (*Deployer)(nil)
+	_ lab.Linked = (*deployment)(nil)
 
 	_ lab.SelfMetered = (*deployment)(nil)
 )
@@ -106,7 +110,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods), links.Check(layout.Links, pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
@@ -121,33 +125,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 				spec.Name, spec.Image, spec.Image))
 		}
 	}
-	_, err := place(slices.Concat(pods, layout.Prepare))
+	_, err := containers.Places(private.Nodes(), slices.Concat(pods, layout.Prepare), layout.Links)
 	return errors.Join(append(problems, err)...)
-}
-
-// place finds the cluster's node for every name that units give one: the node of that
-// name, or else the next one that nobody has.
-func place(specs []lab.UnitSpec) (map[string]string, error) {
-	placed, free := map[string]string{}, private.Nodes()
-	take := func(name, node string) {
-		placed[name] = node
-		free = slices.DeleteFunc(free, func(n string) bool { return n == node })
-	}
-	for _, spec := range specs {
-		if slices.Contains(free, spec.Node) {
-			take(spec.Node, spec.Node)
-		}
-	}
-	for _, spec := range specs {
-		if spec.Node == "" || placed[spec.Node] != "" {
-			continue
-		}
-		if len(free) == 0 {
-			return nil, fmt.Errorf("unit %s names the node %s, and the private cluster has only %s", spec.Name, spec.Node, strings.Join(private.Nodes(), " and "))
-		}
-		take(spec.Node, free[0])
-	}
-	return placed, nil
 }
 
 // Deploy implements lab.Deployer.
@@ -169,7 +148,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			err = errors.Join(err, running.Stop())
 		}
 	}()
-	if running.placed, err = d.placed(all); err != nil { // with the servers, whom Preflight does not know
+	if running.placed, err = d.placed(all, layout.Links); err != nil { // with the servers, whom Preflight does not know
 		return nil, err
 	}
 	go running.watch()

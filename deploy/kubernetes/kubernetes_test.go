@@ -75,5 +75,10 @@ func inCluster(t *testing.T, d *Deployer) (left []string) {
 			left = append(left, kind+" "+thing.Metadata.Name)
 		}
 	}
+	for _, n := range d.cluster.private.Nodes {
+		if err := n.Host().Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
+			left = append(left, fmt.Sprintf("a rate of %s: %v", n.Name, err))
+		}
+	}
 	return left
 }

@@ -72,7 +72,7 @@ func (p *pod) start(ctx context.Context) error {
 	if d.deployer.users != nil { // whose pods get what is in it, not the folder
 		makeVolume = supervise.MakeVolume
 	}
-	if err := makeVolume(d.dir, p.Spec, d.endpoints); err != nil {
+	if err := makeVolume(d.dir, p.Spec, d.trialOf(p.Spec).Endpoints); err != nil {
 		return err
 	}
 	patience := upPatience
@@ -213,6 +213,7 @@ func started(pod api.Pod, gone bool) (bool, error) {
 // whoever may ask the cluster.
 func (p *pod) description() (made api.Pod, token string, err error) {
 	d, spec := p.deployment, p.Spec
+	seen := d.trialOf(spec)
 	runs := api.Container{
 		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
 		Resources:       resources(spec.Limits),
@@ -228,7 +229,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	if node := d.wanted(spec); node != "" {
 		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
 	}
-	writes, reads := d.shared().Folders(spec)
+	writes, reads := seen.Folders(spec)
 	for i, path := range slices.Concat(writes, reads) {
 		name := "folder-" + strconv.Itoa(i)
 		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
@@ -238,7 +239,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		uid, gid := containers.ServerUser()
 		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
 	}
-	if runs.Command, err = d.shared().Command(spec); err == nil && !images.IsUnit(spec) {
+	if runs.Command, err = seen.Command(spec); err == nil && !images.IsUnit(spec) {
 		runs.Command, err = containers.Bound(spec, runs.Command)
 	}
 	if err != nil {
@@ -251,7 +252,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	if p.Prepares {
 		control = ""
 	}
-	environment, token, err := d.shared().Given(spec, control)
+	environment, token, err := seen.Given(spec, control)
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
 	}
@@ -268,10 +269,10 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 // wanted is the node of the cluster where a unit has to be; "": anywhere. The unit that leads
 // the trial is on the first of ours, which has no faults.
 func (d *deployment) wanted(spec lab.UnitSpec) string {
-	if spec.Name == d.lead && spec.Node == "" && d.deployer.users == nil {
-		return private.Nodes()[0]
+	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead || d.deployer.users != nil {
+		return node
 	}
-	return d.placed[spec.Node]
+	return private.Nodes()[0]
 }
 
 // resources limit a program. It asks for none of its limit: what units get, the trial

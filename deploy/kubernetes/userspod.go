@@ -13,7 +13,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -248,9 +250,9 @@ func (d *deployment) Meter() lab.Meter {
 
 // placed finds the nodes of the cluster by the names that units give them. Those of the
 // user's keep theirs.
-func (d *Deployer) placed(specs []lab.UnitSpec) (map[string]string, error) {
+func (d *Deployer) placed(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	if d.users == nil {
-		return place(specs)
+		return containers.Places(private.Nodes(), specs, links)
 	}
 	placed := map[string]string{}
 	for _, spec := range specs {

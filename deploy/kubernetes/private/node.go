@@ -88,6 +88,9 @@ func (n *Node) startEngine(ctx context.Context) error {
 	return n.Import(ctx, bytes.NewReader(pause))
 }
 
+// Host is what stands for the node.
+func (n *Node) Host() *hosts.Host { return n.host }
+
 // Link takes the node off the network, or puts it back.
 func (n *Node) Link(ctx context.Context, up bool) error { return n.host.Link(ctx, up) }
 

@@ -204,6 +204,11 @@ func lastWords(path string) string {
 // Here is the address of this host in the network of the nodes, which pods reach.
 func (c *Cluster) Here() string { return c.hosts.Here() }
 
+// RouteTo has this host reach an address through a node; nil: as others of its range.
+func (c *Cluster) RouteTo(ctx context.Context, address string, via *hosts.Host) error {
+	return c.hosts.RouteTo(ctx, address, via)
+}
+
 // Show lets all nodes see a file system that was mounted at a folder of this host since they came up.
 func (c *Cluster) Show(folder string) error { return c.hosts.Show(folder) }
 

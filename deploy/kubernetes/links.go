@@ -1,0 +1,54 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// LinksHosts implements lab.Linker.
+func (d *Deployer) LinksHosts() error {
+	if d.users != nil {
+		return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, or leave them out", d.users.Context)
+	}
+	return nil
+}
+
+// Links implements lab.Linked.
+func (d *deployment) Links() map[string]string { return d.links.Proofs() }
+
+// host is that of the node which a node of the layout is.
+func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host() }
+
+// trialOf is the trial as a unit sees it.
+func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
+	seen := d.shared()
+	seen.Endpoints = d.links.SeenBy(spec, d.endpoints, func(unit string) string { return d.relays.Behind(unit, "") })
+	return seen
+}
+
+// leadTo has this host reach the service of a unit through the unit's own node, where links are
+// changed: all others it reaches through the first node, whose link would be before that of theirs.
+func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address string) error {
+	if !d.links.Any() {
+		return nil
+	}
+	if err := d.cluster.private.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host()); err != nil {
+		return err
+	}
+	d.led = append(d.led, address)
+	return nil
+}
+
+// lift leaves the links as they were.
+func (d *deployment) lift() error {
+	err := d.links.Lift(d.watching)
+	for _, address := range d.led {
+		err = errors.Join(err, d.cluster.private.RouteTo(d.watching, address, nil))
+	}
+	return err
+}
