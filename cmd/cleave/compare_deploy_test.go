@@ -92,18 +92,53 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	}
 }
 
+// someServer is the command of a web server that other hosts have, too.
+func someServer(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("there is no /usr/bin/python3 here: apt-get install python3")
+	}
+	return "/usr/bin/python3 -m http.server --bind {host} {port}"
+}
+
 // TestACommandRunsOnAHostBySSH beside itself as a process of this one.
 func TestACommandRunsOnAHostBySSH(t *testing.T) {
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("there is no python3 here: apt-get install python3")
-	}
-	h := sshHosts(t)
-	played := playedInWays(t, t.TempDir(), "web=python3 -m http.server --bind {host} {port}", "--deploy", "process,ssh", "--hosts", "left")
+	server, h := someServer(t), sshHosts(t)
+	played := playedInWays(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")
 	expectAnswered(t, played, "web-process", "web-ssh")
 	if nodes := played["web-ssh"][0].Metered.Nodes; len(nodes) != 1 {
 		t.Errorf("the nodes of web-ssh are %+v", nodes)
 	}
 	h.AwaitNothing(t, patience)
+}
+
+// TestACommandIsComparedOnASwarm with itself as a process of this host.
+func TestACommandIsComparedOnASwarm(t *testing.T) {
+	needSwarm(t)
+	played := playedInWays(t, t.TempDir(), "web="+someServer(t), "--deploy", "process,swarm")
+	expectAnswered(t, played, "web-process", "web-swarm")
+	expectOnNodes(t, played, "web-swarm")
+}
+
+// TestCommandsAreComparedOnKubernetes, where both are.
+func TestCommandsAreComparedOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	server := someServer(t)
+	played := playedInWays(t, t.TempDir(), "old="+server, "new="+server+" --protocol HTTP/1.1", "--deploy", "kubernetes")
+	expectAnswered(t, played, "old", "new")
+	expectOnNodes(t, played, "old", "new")
+}
+
+// expectOnNodes wants the systems of these variants on nodes of a cluster.
+func expectOnNodes(t *testing.T, played map[string][]lab.Trial, variants ...string) {
+	t.Helper()
+	for _, name := range variants {
+		for _, trial := range played[name] {
+			if !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool { return strings.HasPrefix(p.Node, "node-") }) {
+				t.Errorf("%s: no part is on a node: %+v", name, trial.Parts)
+			}
+		}
+	}
 }
 
 // TestDeployedComparisonsAreRefused by name, before anything starts.
