@@ -135,6 +135,8 @@ type LoadJob struct {
 	Search  bool
 	Variant string // the name of what is searched for its capacity
 	Ready   ReadyCheck
+	// Look is what to look at where the target is not ready in time; empty: nobody knows.
+	Look string
 	// Settle, where it has a path, is asked once after the last operation, of the
 	// warm-up and of every probe of a search too; the load is over when the answer
 	// comes. A system whose answers come before its work is done holds it back until

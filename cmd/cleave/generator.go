@@ -76,7 +76,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
 		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective, Search: job.Search, History: job.History,
 		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
-		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout)},
+		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout), Look: job.Look},
 		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)},
 		Warmup: seconds(job.WarmUp), WarmupLimit: seconds(job.WarmUpLimit),
 	}

@@ -83,6 +83,8 @@ type Await struct {
 	// Path is asked for by GET until the status is below 400; empty: a connection is
 	// enough.
 	Path string `json:"path,omitempty"`
+	// Look is what to look at where it is not there in time; empty: nobody knows.
+	Look string `json:"look,omitempty"`
 }
 
 // Report is an agent's account of its job.

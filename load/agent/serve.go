@@ -154,7 +154,11 @@ func (s *served) prepare(ctx context.Context) error {
 	if s.Await.For == 0 {
 		return nil
 	}
-	return s.trial.Await(ctx, s.Await.Path, time.Duration(s.Await.For))
+	err = s.trial.Await(ctx, s.Await.Path, time.Duration(s.Await.For))
+	if err != nil && s.Await.Look != "" {
+		err = fmt.Errorf("%w: %s", err, s.Await.Look)
+	}
+	return err
 }
 
 // findTarget puts the address of a unit into the target. A deployer gave it, so

@@ -197,6 +197,7 @@ func TestUnitsThatCannotBegin(t *testing.T) {
 	}{
 		"no address": {func(j *Job) { j.Unit = "nobody" }, "CLEAVE_ADDRESS_NOBODY"},
 		"not there":  {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await.For = 30 * ms }, "is not there after 30ms"},
+		"look there": {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await = Await{For: 30 * ms, Look: "look there"} }, "connection refused: look there"},
 		"not well":   {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} }, "GET /missing: status 404 Not Found, and the answer says: no such thing"},
 		"objective":  {func(j *Job) { j.Objective = "x" }, "objective"},
 		"load":       {func(j *Job) { j.Spec.Load.Rate = "x" }, `rate "x"`},

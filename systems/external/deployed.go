@@ -123,3 +123,13 @@ func (d *Definition) leaveHost() error {
 func (d Definition) Afar() bool {
 	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
 }
+
+// lookAt is what to look at where nobody finds the system of a variant: one that listens on loopback
+// alone, as many do unless they are told otherwise, is found on this host and nowhere else.
+func lookAt(v lab.Variant) string {
+	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
+	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "), "{host}") {
+		return ""
+	}
+	return "look whether it listens on {host}, which its command does not name"
+}

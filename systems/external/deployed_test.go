@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // inFolder is a system whose command runs in a folder with the program server.
@@ -78,5 +80,21 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 				t.Errorf("In: %v, want it to name the system and the way, and to say %q", err, test.says)
 			}
 		})
+	}
+}
+
+// TestWhoIsNotFoundIsToldWhy where it may be that the command listens on loopback alone.
+func TestWhoIsNotFoundIsToldWhy(t *testing.T) {
+	for _, c := range []struct {
+		way, command string
+		told         bool
+	}{
+		{"process", "sleep {port}", false}, {"docker-host", "sleep {port}", false},
+		{"docker-bridge", "sleep {port}", true}, {"swarm", "sleep {port}", true}, {"swarm", "sleep {host}:{port}", false}, {"ssh", "", false},
+	} {
+		v := lab.Variant{Deployment: c.way, External: &lab.ExternalSystem{Command: strings.Fields(c.command)}}
+		if says := lookAt(v); (says != "") != c.told {
+			t.Errorf("%s of %q: it is told %q", c.way, c.command, says)
+		}
 	}
 }

@@ -96,7 +96,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, fmt.Errorf("variant %s does not say what its system is", v.Name)
 	}
 	x := v.External
-	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready}
+	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready, Look: lookAt(v)}
 	loaded.SetClient(&job, p)
 	if err := setLoad(&job, p); err != nil {
 		return lab.Layout{}, err
