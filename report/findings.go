@@ -33,7 +33,7 @@ func (v view) verdictFinding() string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[verdict], verdict))
 		}
 	}
-	return fmt.Sprintf("%s at %s: of %d variants against %s, %s", sentenceCase(m.Name), v.at(v.reference()), total, v.Baseline, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s at %s: of %s against %s, %s", sentenceCase(m.Name), v.at(v.reference()), counted(total, "variant"), v.Baseline, strings.Join(parts, ", "))
 }
 
 // spaced shows a metric's name in words: "cpu per operation".
@@ -68,10 +68,15 @@ func (v view) forestFinding() string {
 	var all []lab.Comparison
 	for _, x := range v.challengers() {
 		if !v.struckOut(x.Name) {
-			all = append(all, slices.DeleteFunc(v.ratios(m.Name, x.Name), v.piledUp)...)
+			all = append(all, v.ratios(m.Name, x.Name)...)
 		}
 	}
+	drawn := len(all)
+	all = slices.DeleteFunc(all, v.piledUp)
 	least, most, ok := extremes(all)
+	if !ok && drawn > 0 {
+		return "No rate was held by " + v.Baseline + " and another: the ratios grow with the length of the load"
+	}
 	if !ok {
 		return "No ratios to " + v.Baseline
 	}

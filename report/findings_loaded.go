@@ -94,13 +94,14 @@ func (v view) waterfallFinding() string {
 	return sentenceCase(spaced(w.Metric)) + ", " + wayWords(w)
 }
 
-// wayWords tells a waterfall in a sentence.
+// wayWords tells a waterfall in a sentence, with the largest of the steps that are decided.
 func wayWords(w lab.Waterfall) string {
 	words := fmt.Sprintf("from %s to %s: %s", w.From, w.To, ofRatio(w.Whole).times())
-	if len(w.Steps) == 0 {
+	decided := slices.DeleteFunc(slices.Clone(w.Steps), func(s lab.Step) bool { return s.Verdict == lab.Undecided })
+	if len(decided) == 0 {
 		return words
 	}
-	most := slices.MaxFunc(w.Steps, func(a, b lab.Step) int { return compareReach(a.Ratio.Ratio, b.Ratio.Ratio) })
+	most := slices.MaxFunc(decided, func(a, b lab.Step) int { return compareReach(a.Ratio.Ratio, b.Ratio.Ratio) })
 	title := fmt.Sprintf("%s (%s)", most.Knob, most.Change)
 	if most.Name != "" {
 		title = most.Name

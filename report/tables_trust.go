@@ -29,7 +29,7 @@ func (v view) designTable() table {
 	if v.Trials.Spared > 0 {
 		spared = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
 	}
-	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %d attempts struck out", v.Trials.Planned, spared, v.Trials.Valid, len(v.Trials.Invalid))))
+	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, spared, v.Trials.Valid, counted(len(v.Trials.Invalid), "attempt"))))
 	return t
 }
 

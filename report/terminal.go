@@ -251,7 +251,7 @@ func (v view) trustSentences() []string {
 		rules = "not every variant kept the rules of the system: see the audit"
 	}
 	return []string{
-		fmt.Sprintf("%d of %d planned trials counted; %d attempts struck out", v.Trials.Valid, v.played(), len(v.Trials.Invalid)),
+		fmt.Sprintf("%d of %d planned trials counted; %s struck out", v.Trials.Valid, v.played(), counted(len(v.Trials.Invalid), "attempt")),
 		rules,
 		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors (median)",
 			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),

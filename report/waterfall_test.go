@@ -114,3 +114,16 @@ func TestClaimsComeBeforeTheSteps(t *testing.T) {
 		t.Error("a study with claims is about its steps")
 	}
 }
+
+// TestTheLargestStepIsOneThatIsDecided: of a step whose interval reaches from 0.3 to 50 nobody knows that it is large.
+func TestTheLargestStepIsOneThatIsDecided(t *testing.T) {
+	w := lab.Waterfall{From: "a", To: "b", Whole: lab.Ratio{Ratio: 8}, Steps: []lab.Step{
+		{Knob: "data", Ratio: lab.Ratio{Ratio: 4}, Verdict: lab.Undecided}, {Knob: "placement", Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower}}}
+	if words := wayWords(w); !strings.Contains(words, "the largest step is placement") {
+		t.Errorf("%q", words)
+	}
+	w.Steps = w.Steps[:1]
+	if words := wayWords(w); strings.Contains(words, "largest") {
+		t.Errorf("nothing is decided: %q", words)
+	}
+}

@@ -77,7 +77,7 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	for _, v := range e.variants() {
 		var held, missed []string
 		for _, r := range rates {
-			shown := figure.Number(r.Rate, nil, nil) + "/s"
+			shown := plain(r.Rate) + "/s"
 			switch {
 			case r.Variant != v.Name || r.Trials == 0:
 			case r.Held == r.Trials:

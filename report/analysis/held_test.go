@@ -24,7 +24,7 @@ func TestHeldRates(t *testing.T) {
 	}{
 		"none":             {nil, 0, 0, ""},
 		"all":              {[]lab.Trial{good}, 1, 1, ""},
-		"rate missed":      {[]lab.Trial{good, missed, trial(3, 1, true, figures(0, 1, 0))}, 1, 3, "a held none, not 10.0/s (missed in 2 of 3 trials: 80 % of it was begun)"},
+		"rate missed":      {[]lab.Trial{good, missed, trial(3, 1, true, figures(0, 1, 0))}, 1, 3, "a held none, not 10/s (missed in 2 of 3 trials: 80 % of it was begun)"},
 		"objective missed": {[]lab.Trial{trial(1, 1, true, figures(1, 0, 0))}, 0, 1, "the objective was missed"},
 		"client limited":   {[]lab.Trial{good, trial(2, 1, false, figures(1, 1, 1))}, 1, 1, ""},
 		"second attempt":   {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0)), trial(1, 2, true, figures(1, 1, 0))}, 1, 1, ""},
@@ -71,7 +71,7 @@ func TestARateHeldAtSeveralPointsIsNamedOnce(t *testing.T) {
 	e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}}}})
 	held := lab.HeldRate{Variant: "a", Rate: 10, Held: 1, Trials: 1}
 	says := e.saysHeld([]lab.HeldRate{held, held, {Variant: "a", Rate: 20, Trials: 1}})
-	if !strings.HasPrefix(says, "Of the offered rates a held 10.0/s, not 20.0/s") {
+	if !strings.HasPrefix(says, "Of the offered rates a held 10/s, not 20/s") {
 		t.Errorf("%q", says)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -102,7 +103,7 @@ func (e *experiment) plainFindings(variant string, all []finding) string {
 		}
 		tail := ""
 		if m.Quantile > 0.5 {
-			tail = fmt.Sprintf(" (of the slowest %s)", figure.Percent(1-m.Quantile))
+			tail = fmt.Sprintf(" (of the slowest %s)", plainShare(1-m.Quantile))
 		}
 		switch {
 		case m.Quantity == lab.Capacity && same:
@@ -156,17 +157,40 @@ func (e *experiment) plainComparisons(a lab.Analysis) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Compared with %s, %s: %s.", e.study.Baseline, e.plainPlace(point), strings.Join(parts, "; "))
+	return fmt.Sprintf("Compared with %s, %s: %s.%s", e.study.Baseline, e.plainPlace(point), strings.Join(parts, "; "), e.plainMissed(a, point))
 }
 
-// plainPlace is where a comparison was made: "at 80 orders/s".
+// plainMissed names who did not hold the rate at which the variants are compared: how long
+// it takes there depends on how long the load lasts.
+func (e *experiment) plainMissed(a lab.Analysis, point string) string {
+	var names []string
+	for _, r := range a.Held {
+		if r.Point == point && r.Held < r.Trials {
+			names = append(names, r.Variant)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" That rate was not held by %s.", and(names))
+}
+
+// plainPlace is where a comparison was made: "at 80 orders/s", "with 4 users".
 func (e *experiment) plainPlace(point string) string {
 	if at, known := e.study.Point(point); known {
 		if _, open := offeredRate(at, e.counted(e.study.Baseline, point)); open {
 			return "at " + e.rateWords(point)
 		}
+		if users, closed := at.Level(lab.FactorUsers); closed {
+			return "with " + count(int(users), "user")
+		}
 	}
 	return "at " + point
+}
+
+// plainShare is a share in the digits that it has: "1 %", "0.1 %".
+func plainShare(share float64) string {
+	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }
 
 // plainWay tells a whole way and where most of it comes from: of the time that the study

@@ -38,3 +38,22 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 		t.Errorf("without a trial: %+v", s)
 	}
 }
+
+func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
+	e := newExperiment(shopUnderLoad())
+	e.study.Points = append(e.study.Points, lab.Point{Name: "users-4", Levels: map[string]float64{lab.FactorUsers: 4}})
+	if place := e.plainPlace("users-4"); place != "with 4 users" {
+		t.Errorf("a closed loop is compared %q", place)
+	}
+	held := []lab.HeldRate{{Variant: "a", Point: "p", Trials: 3, Held: 3}, {Variant: "b", Point: "p", Trials: 3}, {Variant: "c", Point: "p", Trials: 3, Held: 2}, {Variant: "a", Point: "q", Trials: 3}}
+	if missed := e.plainMissed(lab.Analysis{Held: held}, "p"); missed != " That rate was not held by b and c." {
+		t.Errorf("%q", missed)
+	}
+	if missed := e.plainMissed(lab.Analysis{Held: held[:1]}, "p"); missed != "" {
+		t.Errorf("everybody held it: %q", missed)
+	}
+	slowest := e.plainFindings("b", []finding{{lab.Metric{Kind: lab.KindTime, Quantile: 0.99}, 56, lab.Slower}})
+	if !strings.HasSuffix(slowest, "takes 56 times as long (of the slowest 1 %)") {
+		t.Errorf("%q", slowest)
+	}
+}

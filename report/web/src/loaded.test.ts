@@ -55,6 +55,20 @@ describe("layers", () => {
   });
 });
 
+describe("throughput", () => {
+  const rates = loadedAnalysis();
+  const bytes = { ...rates, curves: (rates.curves ?? []).map((c) => (c.metric === "completed_rate" ? { ...c, unit: "B/s", points: (c.points ?? []).map((p) => ({ ...p, median: 4096 * p.median, values: [] })) } : c)) };
+  const drawn = (a: Analysis) => svg(a, wish({ kind: "throughput", metric: "completed_rate" }), 500);
+  it("has the line of what is due only where something is due", () => {
+    expect(drawn(rates).querySelector('[stroke="currentColor"][stroke-dasharray="2 3"]')).not.toBeNull();
+    expect(drawn(bytes).querySelector('[stroke="currentColor"][stroke-dasharray="2 3"]')).toBeNull();
+  });
+  it("counts bytes in bytes", () => {
+    expect(drawn(rates).textContent).toContain("↑ orders/s");
+    expect(drawn(bytes).textContent).toMatch(/↑ .iB\/s/);
+  });
+});
+
 describe("courses", () => {
   const courses = ["monolith", "sync"].flatMap((variant) =>
     [1, 2].map((trial) => ({ variant, point: "at-80", trial, end: [1, 2, 3], rate: [80, 79, 0], median: [0.002, 0.003, null], p99: [0.01, 0, null] })),

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { type Analysis, type Curve, type CurvePoint, type Result, comparedVariants, findMetric, shown } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
-import { logDomain, logTicks, positive, quantity, tick } from "../number";
+import { logDomain, logTicks, positive, quantity, scaleFor, tick } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { compact, linearTicks } from "./trend";
 
@@ -158,17 +158,22 @@ function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Mark
   return [...bar, Plot.dot([r], { x: "mean", y: () => y, symbol: look.symbol, r: 3.4, fill: look.colour, stroke: look.colour, title: () => title, tip: true })];
 }
 
-/** A rate of results over the offered rate, with the line on which all that was due got done; or a share of what was offered. */
+/**
+ * A rate of results over the offered rate, with the line on which all that was due got done; a share of what was
+ * offered, or bytes per second: of these nothing is due.
+ */
 export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
   const share = a.metrics.find((m) => m.name === metric)?.kind === "share";
   const curves = curvesOf(a, (m) => m === metric);
+  const bytes = curves[0]?.unit === "B/s";
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
   const fastest = points.reduce<CurvePoint | undefined>((most, p) => (most && most.offered >= p.offered ? most : p), undefined);
   const steep = fastest?.due ? fastest.due / fastest.offered : 1;
-  const top = Math.max(share ? 1e-4 : most * steep, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
-  const ticks = linearTicks(0, top, 5, share ? 100 : 1);
-  const format = share ? (d: number): string => `${Number((d * 100).toPrecision(4))} %` : rateText;
+  const top = Math.max(share || bytes ? 1e-4 : most * steep, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
+  const scale = share ? { unit: "share", factor: 100 } : bytes ? scaleFor(top, "B/s") : { unit: `${shorten(a.operation, 14)}s/s`, factor: 1 };
+  const ticks = linearTicks(0, top, 5, scale.factor);
+  const format = share ? (d: number): string => `${Number((d * 100).toPrecision(4))} %` : (d: number): string => rateText(d * scale.factor);
   return {
     legend: curves.map((c) => ({ name: c.variant, look: lookOf(looks, c.variant) })),
     options: {
@@ -178,10 +183,10 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       marginRight: 14,
       marginBottom: 40,
       x: { domain: [0, most * 1.06], label: `offered ${steep === 1 ? shorten(a.operation, 14) : "flow"}s/s →`, labelAnchor: "right", labelOffset: 36, ticks: linearTicks(0, most, 5, 1), tickFormat: rateText },
-      y: { domain: [0, top * 1.06], label: share ? "↑ share" : `↑ ${shorten(a.operation, 14)}s/s`, grid: true, ticks, tickFormat: format },
+      y: { domain: [0, top * 1.06], label: `↑ ${scale.unit}`, grid: true, ticks, tickFormat: format },
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
-        ...(share ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d * steep, stroke: "currentColor", strokeDasharray: "2 3" })]),
+        ...(share || bytes ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d * steep, stroke: "currentColor", strokeDasharray: "2 3" })]),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [], share)),
       ],
     },
