@@ -136,6 +136,8 @@ type Step struct {
 	Changes []KnobChange `json:"changes,omitempty"`
 	Knob    string       `json:"knob"`
 	Change  string       `json:"change"` // "acid -> orchestrated"
+	// Plain says in words what the step leads to: "a saga"; empty where the system has none.
+	Plain string `json:"plain,omitempty"`
 	// With are the knobs that have an effect from this step on: "binding http".
 	With    string            `json:"with,omitempty"`
 	Before  string            `json:"before"`

@@ -123,6 +123,9 @@ type Knob struct {
 	Values  []string `json:"values"`
 	// Free knobs take other values than these too; SystemInfo.Check judges them.
 	Free bool `json:"free,omitempty"`
+	// Means says what values are, in words for readers who know no knobs: "a saga". Those
+	// that say so themselves are not in it.
+	Means map[string]string `json:"means,omitempty"`
 }
 
 // Settings are the values of all knobs: the first of each, or what the architecture has as

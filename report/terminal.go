@@ -152,13 +152,14 @@ func (p *printer) head(v view) {
 		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
 }
 
-// summary writes what was found in plain words, how sure that is, and what was not tested.
+// summary writes what was found in plain words and one picture, how sure that is, and what was not tested.
 func (p *printer) summary(v view) {
 	if v.Summary.Sentence == "" {
 		return
 	}
 	p.title("In short")
 	p.paragraph("  ", clean(v.Summary.Sentence), "1")
+	p.chart(v.leadChart())
 	p.paragraph("  How sure:   ", clean(v.Summary.Sure), "")
 	p.paragraph("  Not tested: ", clean(v.Summary.NotTested), "")
 }

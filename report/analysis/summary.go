@@ -268,22 +268,56 @@ func (e *experiment) what(w lab.Waterfall) string {
 	return "difference"
 }
 
-// knobWords are a knob with its first and last value on a way: "coordination (acid to
-// choreographed)"; a step with a name of its own has that.
+// knobWords are what a knob was turned to on a way, and from: "a saga of events in place of
+// one transaction"; where the system has no words for that, "coordination (acid to
+// choreographed)". A step with a name of its own has that.
 func (e *experiment) knobWords(w lab.Waterfall, name string) string {
-	var first, last string
+	var first, last []lab.KnobChange
 	for _, s := range w.Steps {
-		if s.Name != "" || s.Knob != name {
-			continue
+		if s.Name == "" && s.Knob == name {
+			if first == nil {
+				first = s.Changes
+			}
+			last = s.Changes
 		}
-		change, _, _ := strings.Cut(s.Change, " (")
-		from, to, _ := strings.Cut(change, " -> ")
-		first, last = cmp.Or(first, from), to
 	}
-	if last == "" {
+	var from, to, before, after []string
+	for i := range min(len(first), len(last)) {
+		from, to = append(from, first[i].From), append(to, last[i].To)
+		before, after = append(before, e.means(first[i].Knob, first[i].From)), append(after, e.means(last[i].Knob, last[i].To))
+	}
+	switch {
+	case len(from) == 0:
 		return name
+	case slices.Contains(append(before, after...), ""):
+		return fmt.Sprintf("%s (%s to %s)", spaced(name), and(from), and(to))
 	}
-	return fmt.Sprintf("%s (%s to %s)", spaced(name), first, last)
+	return and(after) + " in place of " + and(before)
+}
+
+// plainStep says in words what a step leads to; "" where it has a name, or the system has no words.
+func (e *experiment) plainStep(s lab.PathStep) string {
+	var all []string
+	for _, c := range s.Changes {
+		words := e.means(c.Knob, c.To)
+		if words == "" || s.Name != "" {
+			return ""
+		}
+		all = append(all, words)
+	}
+	return and(all)
+}
+
+// means is a knob's value in words, "" where the system has none.
+func (e *experiment) means(knob, value string) string {
+	for _, a := range e.in.System.Architectures {
+		for _, k := range a.Knobs {
+			if k.Name == knob && k.Means[value] != "" {
+				return k.Means[value]
+			}
+		}
+	}
+	return ""
 }
 
 // shareWords are a share of a whole.

@@ -57,3 +57,23 @@ func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 		t.Errorf("%q", slowest)
 	}
 }
+
+// TestKnobsAreToldInTheSystemsWords: who reads the first sentence may never have seen a knob.
+func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
+	shown, _ := toSync()
+	in := onTheWay(shown, 7, actAlone)
+	in.System.Architectures = []lab.Architecture{{Knobs: []lab.Knob{
+		{Name: "placement", Means: map[string]string{"together": "one process", "apart": "a process per component"}},
+		{Name: "data", Means: map[string]string{"databases": "a database per component"}}}}}
+	a := Analyse(in)
+	if want := "most of the time comes from a process per component in place of one process."; !strings.Contains(a.Summary.Sentence, want) {
+		t.Errorf("%q lacks %q", a.Summary.Sentence, want)
+	}
+	plain := map[string]string{}
+	for _, s := range a.Waterfalls[0].Steps {
+		plain[s.Knob] = s.Plain
+	}
+	if plain["placement"] != "a process per component" || plain["data"] != "a database per component" || plain["coordination"] != "" {
+		t.Errorf("steps are called %v", plain)
+	}
+}

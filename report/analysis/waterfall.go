@@ -143,7 +143,7 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 	for i, s := range steps {
 		c := family[i]
 		w.Steps = append(w.Steps, lab.Step{
-			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), With: s.With(), Before: s.Before, Variant: s.Variant,
+			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), Plain: e.plainStep(s), With: s.With(), Before: s.Before, Variant: s.Variant,
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm, Unsteady: c.Unsteady,
 		})
 	}

@@ -189,6 +189,7 @@ export interface Step {
   changes?: KnobChange[];
   knob: string;
   change: string;
+  plain?: string;
   variant: string;
   ratio: Ratio;
   verdict: Comparison["verdict"];

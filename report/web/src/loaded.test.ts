@@ -184,6 +184,15 @@ describe("a waterfall", () => {
     const [bar] = barsOf({ ...way, steps: [step] } as never);
     expect([bar?.knob, bar?.change]).toEqual(["monolith → sync", "data, placement"]);
   });
+  it("calls a step by what it leads to, where the system has words for it", () => {
+    const way = loadedAnalysis().waterfalls?.[0];
+    const step = { ...way?.steps?.[0], name: "", knob: "coordination", change: "acid -> orchestrated", plain: "a saga that one service leads to its end" };
+    const a = { ...loadedAnalysis(), waterfalls: [{ ...way, steps: [step] } as never] } as Analysis;
+    const bar = barsOf(a.waterfalls?.[0] as never)[0];
+    expect([bar?.knob, bar?.change]).toEqual([step.plain, "coordination acid → orchestrated"]);
+    const bold = [...svg(a, wish({ kind: "waterfall", index: 0 }), 300).querySelectorAll('[font-weight="600"]')].map((e) => e.textContent);
+    expect(bold.length).toBeGreaterThan(2);
+  });
   it("breaks long changes between words", () => {
     expect(twoLines("together → apart (with binding http)", 24)).toEqual(["together → apart (with", "binding http)"]);
     expect(twoLines("short", 24)).toEqual(["short"]);

@@ -64,9 +64,12 @@ func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobRuntime, Values: []string{Go, Java, Node}, Summary: "in which of three implementations of the same interface"},
 		{Name: KnobStore, Values: []string{Embedded, Mongo}, Summary: "what keeps the data: a store in each unit, or a server of MongoDB's protocol"},
-		{Name: KnobSessions, Values: []string{Ask, Token}, Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a signed token itself"},
-		{Name: KnobPool, Values: []string{off, on}, Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call"},
-		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)"},
+		{Name: KnobSessions, Values: []string{Ask, Token}, Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a signed token itself",
+			Means: map[string]string{Ask: "asking auth every time", Token: "signed tokens"}},
+		{Name: KnobPool, Values: []string{off, on}, Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call",
+			Means: map[string]string{off: "a connection for every call", on: "kept connections"}},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
+			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
 		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true, Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
 }

@@ -89,13 +89,18 @@ type Design struct {
 // knobs are what can be turned, with the value of most architectures first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)"},
-		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)"},
-		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go"},
-		{Name: KnobFront, Values: []string{stock, Lean}, Summary: "what serves clients: net/http, or our own binding, which does less for each request"},
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)",
+			Means: map[string]string{together: "one process", apart: "a process per service"}},
+		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)",
+			Means: map[string]string{oneHost: "one host", twoHosts: "two hosts"}},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
+			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		{Name: KnobFront, Values: []string{stock, Lean}, Summary: "what serves clients: net/http, or our own binding, which does less for each request",
+			Means: map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
 		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
 		{Name: KnobCommitLog, Values: []string{batch, Periodic}, Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the study ran it"},
-		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records"},
+		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records",
+			Means: map[string]string{shared: "one database", own: "a database per service"}},
 		{Name: KnobCipher, Values: []string{seal.GCM, seal.ECB}, Summary: "mode of AES-128: gcm, or ecb, which the JVM takes where a program names none"},
 		{Name: KnobPool, Values: []string{"8"}, Free: true, Summary: "connections to the database, and of the gateway to each service over HTTP, 1 to 1000"},
 		{Name: KnobInFlight, Values: []string{"1024"}, Free: true, Summary: "requests that may be open at once: the gateway refuses more, a database client lets them wait; 1 to 100000"},

@@ -85,12 +85,17 @@ type Design struct {
 
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)"},
-		{Name: KnobCalls, Values: []string{GRPC, HTTP}, Summary: "what carries calls between units: grpc-go, or net/http with JSON"},
-		{Name: KnobCache, Values: []string{off, LookAside}, Summary: "whether posts that were read are kept in a cache"},
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)",
+			Means: map[string]string{together: "one process", apart: "a process per service"}},
+		{Name: KnobCalls, Values: []string{GRPC, HTTP}, Summary: "what carries calls between units: grpc-go, or net/http with JSON",
+			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		{Name: KnobCache, Values: []string{off, LookAside}, Summary: "whether posts that were read are kept in a cache",
+			Means: map[string]string{off: "no cache", LookAside: "a cache"}},
 		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached}, Summary: "the cache: in the unit itself, or a server"},
-		{Name: KnobFanOut, Values: []string{OnWrite, OnRead}, Summary: "home timelines are filled when somebody posts, or gathered when somebody reads"},
-		{Name: KnobFanOutBy, Values: []string{ByCalls, ByEvents}, Summary: "who posts waits until home timelines are filled, or leaves it to a broker"},
+		{Name: KnobFanOut, Values: []string{OnWrite, OnRead}, Summary: "home timelines are filled when somebody posts, or gathered when somebody reads",
+			Means: map[string]string{OnWrite: "timelines filled at each post", OnRead: "timelines gathered at each read"}},
+		{Name: KnobFanOutBy, Values: []string{ByCalls, ByEvents}, Summary: "who posts waits until home timelines are filled, or leaves it to a broker",
+			Means: map[string]string{ByCalls: "calls", ByEvents: "events"}},
 		{Name: KnobBroker, Values: []string{NATS, RabbitMQ}, Summary: "the broker of events"},
 		{Name: KnobDocuments, Values: []string{SQLite, Mongo}, Summary: "what keeps users, links, posts and timelines"},
 		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},

@@ -27,14 +27,21 @@ export function barsOf(w: Waterfall): Bar[] {
   return [...bars, { key: "whole", knob: "whole way", change: `${w.from} → ${w.to}`, from: 1, to: w.whole.ratio, ratio: w.whole, verdict: "whole" }];
 }
 
-/** What a step turns; one that turns several knobs at once has a name, and lists them. */
+/** What a step leads to, or turns; one that turns several knobs at once has a name, and lists them. */
 function titleOf(s: Step): Pick<Bar, "knob" | "change"> {
+  if (s.plain) return { knob: s.plain, change: `${s.knob} ${arrows(s.change)}` };
   if (!s.name) return { knob: s.knob, change: arrows(s.change) };
   return { knob: arrows(s.name), change: (s.changes ?? []).map((c) => c.knob).join(", ") };
 }
 
 function arrows(text: string): string {
   return text.replaceAll("->", "→");
+}
+
+/** Lines of text, the first of them bold. */
+interface Label {
+  bold: number;
+  lines: string[];
 }
 
 const FILLS: Record<string, string> = { slower: "var(--bad)", faster: "var(--good)", whole: "currentColor" };
@@ -47,8 +54,8 @@ export function waterfall(a: Analysis, width: number, index: number): Drawing {
   const bars = barsOf(w);
   const texts = bars.map((b) => times({ value: b.ratio.ratio, low: b.ratio.low, high: b.ratio.high }));
   const most = Math.floor((width * 0.42) / 7.2);
-  const labels = new Map(bars.map((b) => [b.key, [shorten(b.knob, most), ...twoLines(b.change, most)]]));
-  const left = widest([...labels.values()].flat()) + 12;
+  const labels = new Map(bars.map((b) => [b.key, linesOf(b, most)]));
+  const left = widest([...labels.values()].flatMap((l) => l.lines)) + 12;
   const domain = logDomain(positive([1, ...bars.flatMap((b) => [b.from, b.to, ...ends(b)])]), 1.12);
   return {
     options: {
@@ -63,11 +70,17 @@ export function waterfall(a: Analysis, width: number, index: number): Drawing {
         ...bottomLogAxis(logTicks(...domain, width - left > 260 ? 6 : 4), (d) => `${d}x`, `of ${shorten(w.from, 20)} (log axis) →`),
         Plot.ruleX([1], { stroke: "currentColor" }),
         ...joints(bars),
-        ...bars.flatMap((b) => labelMarks(b, labels.get(b.key) ?? [])),
+        ...bars.flatMap((b) => labelMarks(b, labels.get(b.key) ?? { bold: 0, lines: [] })),
         ...bars.flatMap((b, i) => barMarks(b, texts[i] ?? "", domain, width - left - 14)),
       ],
     },
   };
+}
+
+/** What a bar is called, on at most three lines; `bold` of them are what it leads to. */
+function linesOf(b: Bar, most: number): Label {
+  const bold = twoLines(b.knob, most);
+  return { bold: bold.length, lines: [...bold, ...(bold.length > 1 ? [shorten(b.change, most)] : twoLines(b.change, most))] };
 }
 
 /** A text on at most two lines, broken between words. */
@@ -77,10 +90,10 @@ export function twoLines(text: string, most: number): string[] {
   return cut <= 0 ? [shorten(text, most)] : [text.slice(0, cut), shorten(text.slice(cut + 1), most)];
 }
 
-/** The knob, and under it what it was turned from and to. */
-function labelMarks(b: Bar, lines: string[]): Plot.Markish[] {
+/** What the step leads to, and under it what was turned from and to. */
+function labelMarks(b: Bar, { bold, lines }: Label): Plot.Markish[] {
   return lines.map((line, i) => Plot.text([b], {
-    frameAnchor: "left", y: "key", text: () => line, dx: -8, dy: (i - (lines.length - 1) / 2) * 13, textAnchor: "end", fill: "currentColor", ...(i === 0 ? { fontWeight: 600 } : { fillOpacity: 0.8 }),
+    frameAnchor: "left", y: "key", text: () => line, dx: -8, dy: (i - (lines.length - 1) / 2) * 13, textAnchor: "end", fill: "currentColor", ...(i < bold ? { fontWeight: 600 } : { fillOpacity: 0.8 }),
   }));
 }
 
