@@ -39,6 +39,9 @@ type Study struct {
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
 	Load *Load `json:"load,omitempty"`
+	// Took is how long it took where it was written, in seconds, as far as that is known: for
+	// those who want to know it before. It binds nobody.
+	Took float64 `json:"took_seconds,omitempty"`
 	// Faults are done to every trial.
 	Faults []Fault `json:"faults,omitempty"`
 	// Metrics are the system's own; empty means JobMetrics.

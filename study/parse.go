@@ -64,6 +64,8 @@ type Quick struct {
 	RestrictedPoints []string
 	// Load replaces what it names of the study's load; nil: nothing.
 	Load *lab.Load
+	// Took is how long it took where the study was written, in seconds; 0: nobody says.
+	Took float64
 }
 
 // lines remembers where things stand in the file, for later messages.
@@ -379,6 +381,7 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 		"points":            r.texts("points", &q.Points),
 		"variants":          at(&f.lines.quick, r.texts("variants", &q.Variants)),
 		"restricted_points": r.texts("restricted_points", &q.RestrictedPoints),
+		"took":              r.duration("took", &q.Took),
 		"load": func(n *yaml.Node) {
 			q.Load = &lab.Load{}
 			r.object(n, "load", r.loadKeys(q.Load))

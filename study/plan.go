@@ -63,6 +63,9 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
 		s.Load = hasten(s.Load, f.Quick.Load)
+		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 {
+			s.Took = f.Quick.Took
+		}
 	}
 	if o.Scale != nil {
 		s.Design.Scale = *o.Scale

@@ -33,7 +33,7 @@ run own.yaml --plan --scale 1e309                | value out of range
 run own.yaml --plan --seed -1                    | invalid argument "-1" for "--seed"
 run own.yaml --plan --points ''                  | --points is empty
 run own.yaml --plan --points q                   | there is no point "q"
-run own.yaml --plan --progress bogus             | expected auto, plain, json
+run own.yaml --plan --progress bogus             | expected auto, terminal, plain, json, none
 run own.yaml --plan --results ''                 | --results is empty
 run own.yaml --plan --backing ''                 | --backing is empty
 run own.yaml --resume ''                         | --resume is empty
@@ -109,7 +109,7 @@ load URL -u 2 --ramp-up 2562047h                 | not shorter than the load
 load URL -r 1 --pacing grid:2562047h             | no length of a grid
 load URL -r 1 --objective p99<NaN                | "NaN" is not a time
 load URL -r 1 --objective ''                     | --objective is empty
-load URL -r 1 --progress bogus                   | --progress is "bogus"
+load URL -r 1 --progress bogus                   | expected auto, terminal, plain, json, none
 load URL -r 1 --expect-status 99999              | expected status "99999"
 load URL -r 1 --body @pipe                       | --body: pipe is a pipe
 load URL -r 1 --body @/dev/zero                  | --body: /dev/zero is a device
@@ -149,7 +149,7 @@ compare folder b=URL --rate 1                    | folder is a folder
 check shop --orders 0                            | use 1 to 1000000
 check shop --orders 9223372036854775807          | use 1 to 1000000
 check shop --architecture ''                     | --architecture is empty
-check shop --plan --progress bogus               | expected auto, plain, json
+check shop --plan --progress bogus               | expected auto, terminal, plain, json, none
 check shop --fault kill:every-unit@2562047h      | no time span
 check shop --fault kill:every-unit+-1s           | no time span
 explain shop --rate NaN                          | --rate is NaN

@@ -78,7 +78,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.StringVar(&f.results, "results", "results", "folder for results")
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
 	f.progress = "auto"
-	flags.Var(&f.progress, "progress", "how progress is shown: auto, plain or json")
+	flags.Var(&f.progress, "progress", "how progress is shown: auto, terminal, plain (a line each trial), json (an object) or none")
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
 	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it keeps, and play nothing; with --json the plan itself")
 	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
@@ -369,7 +369,7 @@ func (p *progressFlag) Type() string { return "string" }
 
 // Set implements pflag.Value.
 func (p *progressFlag) Set(name string) error {
-	if known := []string{"auto", "plain", "json"}; !slices.Contains(known, name) {
+	if known := []string{"auto", "terminal", "plain", "json", "none"}; !slices.Contains(known, name) {
 		return fmt.Errorf("expected %s", strings.Join(known, ", "))
 	}
 	*p = progressFlag(name)
@@ -380,7 +380,9 @@ func (a app) progressForm(name progressFlag) progress.Form {
 	switch {
 	case name == "json":
 		return progress.JSON
-	case name == "auto" && isTerminal(a.story):
+	case name == "none":
+		return progress.None
+	case name == "terminal", name == "auto" && isTerminal(a.story):
 		return progress.Terminal
 	}
 	return progress.Plain

@@ -210,7 +210,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		if probe.Confirms {
 			longer = fmt.Sprintf("%d times as long ", trial.Longer)
 		}
-		fmt.Fprintf(r.story, "%g/s %s%s\n", probe.Rate, longer, verdict)
+		fmt.Fprintf(r.story, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 	}}
 	if len(r.flags.agent) == 0 { // else the load comes from other hosts
 		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
@@ -246,7 +246,7 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 		return err
 	}
 	rate := max(1, math.Round(outcome.Summary.AchievedRate/part))
-	fmt.Fprintf(r.story, "%d users get %.4g/s done: the search begins at %g/s\n", r.spec.Load.Users, outcome.Summary.AchievedRate, rate)
+	fmt.Fprintf(r.story, "%d users get %s done: the search begins at %s\n", r.spec.Load.Users, perSecond(outcome.Summary.AchievedRate), perSecond(rate))
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals}, rate)
 	r.trial, err = r.spec.Prepare(ctx)
 	if r.group != nil {

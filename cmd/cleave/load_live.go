@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -34,6 +35,9 @@ func (r *loadRun) progress() func(trial.Second) {
 		return view.draw
 	case "plain":
 		return view.line
+	case "json":
+		view.out = plain.Raw(r.story)
+		return view.object
 	}
 	return func(trial.Second) {}
 }
@@ -91,6 +95,34 @@ func (v *liveView) line(s trial.Second) {
 	fmt.Fprintf(v.out, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %s  sent late p99 %s  own cpu %.0f %%  %s\n",
 		m.at.Seconds(), m.sent, timeCell(m.response.P50), timeCell(m.response.P99), v.errorWords(),
 		timeCell(m.late.P99), m.cpu, v.left(m.at))
+}
+
+// secondLine is an object of the JSON form. Times are in seconds, null without an answer.
+type secondLine struct {
+	Event        string           `json:"event"`  // second
+	Second       float64          `json:"second"` // since the beginning of the load
+	Sent         float64          `json:"sent_rate"`
+	Due          float64          `json:"due_rate,omitempty"`
+	P50          *float64         `json:"p50"`
+	P99          *float64         `json:"p99"`
+	SendLateness *float64         `json:"send_lateness_p99"`
+	Errors       map[string]int64 `json:"errors"`  // so far
+	CPU          float64          `json:"own_cpu"` // of one processor
+	Left         float64          `json:"left_seconds"`
+}
+
+// object writes a second for programs.
+func (v *liveView) object(s trial.Second) {
+	m, long := v.take(s)
+	if !long {
+		return
+	}
+	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50, P99: m.response.P99,
+		SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100, Left: max(0, v.duration-m.at).Seconds()}
+	for outcome, n := range v.errors {
+		line.Errors[outcome.String()] = n
+	}
+	_ = json.NewEncoder(v.out).Encode(line) // a reader that has gone away must not stop the load
 }
 
 // draw draws the view in place of the last one.

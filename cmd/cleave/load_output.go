@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,7 +15,8 @@ import (
 
 // loadOutputs are the files and lines that load writes beside its table.
 type loadOutputs struct {
-	json, hdr, hgrm, jtl, lines, progress string
+	json, hdr, hgrm, jtl, lines string
+	progress                    progressFlag
 
 	log   *record.LogWriter // begun with the first second
 	hdrTo *os.File
@@ -31,16 +30,14 @@ func (o *loadOutputs) flags() group {
 	set.StringVar(&o.hgrm, "hgrm", "", "write response times as percentile text (`file`) for HdrHistogram's plotter")
 	set.StringVar(&o.jtl, "jtl", "", "write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
 	set.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
-	set.StringVar(&o.progress, "progress", "auto", "auto, terminal (a live view), plain (a line each second) or none")
+	o.progress = "auto"
+	set.Var(&o.progress, "progress", "auto, terminal (a live view), plain (a line each second), json (an object each second) or none")
 	return group{"Output", set}
 }
 
 // check finds mistakes in the flags.
 func (o *loadOutputs) check(f *loadFlags) error {
 	var mistakes []error
-	if known := []string{"auto", "terminal", "plain", "none"}; !slices.Contains(known, o.progress) {
-		mistakes = append(mistakes, fmt.Errorf("--progress is %q, expected %s", o.progress, strings.Join(known, ", ")))
-	}
 	if f.search && o.hdr+o.jtl+o.lines != "" {
 		mistakes = append(mistakes, errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
 	}

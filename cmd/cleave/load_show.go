@@ -176,21 +176,29 @@ func senders(g *record.Generator) string {
 	return engine
 }
 
+// perSecond writes a rate of a search, in whole numbers from a hundred on: who wants to try it types them.
+func perSecond(rate float64) string {
+	if rate >= 100 {
+		return fmt.Sprintf("%.0f/s", rate)
+	}
+	return fmt.Sprintf("%.3g/s", rate)
+}
+
 // showCapacity writes what a search found.
 func showCapacity(w io.Writer, c *record.Capacity) {
 	fmt.Fprintf(w, "\ncapacity     ")
 	if c.Rate == nil {
 		fmt.Fprintf(w, "none")
 	} else {
-		fmt.Fprintf(w, "%.4g/s", *c.Rate)
+		fmt.Fprint(w, perSecond(*c.Rate))
 	}
 	if c.High != nil {
-		fmt.Fprintf(w, ", %.4g/s fails", *c.High)
+		fmt.Fprintf(w, ", %s fails", perSecond(*c.High))
 	}
 	fmt.Fprintf(w, "; objective %s, %d trials\n", c.Objective, len(c.Probes))
 	showProbes(w, c.Probes)
 	if c.Rate != nil {
-		fmt.Fprintf(w, "             the times further up are of a load at %.4g/s, which passed\n", *c.Rate)
+		fmt.Fprintf(w, "             the times further up are of a load at %s, which passed\n", perSecond(*c.Rate))
 	}
 	if c.Reason != "" {
 		fmt.Fprintf(w, "             %s\n", c.Reason)
@@ -235,7 +243,7 @@ func showProbes(w io.Writer, probes []record.Probe) {
 			note = fmt.Sprintf("%d times as long; ", trial.Longer)
 		}
 		times := shown.ResponseTime
-		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", fmt.Sprintf("%.4g/s", k.rate), fmt.Sprintf("%d of %d", passed[k], played[k]),
+		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate), fmt.Sprintf("%d of %d", passed[k], played[k]),
 			timeCell(times.P50), timeCell(times.P99), timeCell(times.Max), note, strings.Join(failed[k].Reasons, "; "))
 		fmt.Fprintln(w, strings.TrimRight(line, "; "))
 	}

@@ -91,12 +91,25 @@ func timeWords(plan lab.Plan, before earlier) string {
 		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
 	}
 	switch {
+	case plan.Study.Took > 0:
+		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again", lasting(plan.Study.Took))
 	case searches == len(plan.Trials):
 		return "only playing shows: every trial lasts until its work is done; after the first one, progress says when all is"
 	case searches > 0:
 		return fmt.Sprintf("%s%s of load, and the searches of %d trials; start, checks and stop come on top, some seconds each", upTo, lasting(seconds), searches)
 	}
-	return fmt.Sprintf("%s%s of load; start, checks and stop of each trial come on top, some seconds each", upTo, lasting(seconds))
+	return fmt.Sprintf("%sabout %s: %s of load, and start, checks and stop of %s, a second or two each, more in containers", upTo,
+		lasting(seconds+besides*float64(len(plan.Trials))), lasting(seconds), trials(len(plan.Trials)))
+}
+
+// besides is what a trial takes beside its load, in seconds, where none was played yet: processes need that.
+const besides = 1.5
+
+func trials(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
 }
 
 func lasting(seconds float64) string {

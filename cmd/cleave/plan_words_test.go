@@ -27,7 +27,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 			}
 		}
 	}
-	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "time      36 s of load; start,", "some 100 KiB for each trial")
+	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "time      about 45 s: 36 s of load, and start,", "some 100 KiB for each trial")
 	folder, err := store.Create(results, plan, lab.Environment{})
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +41,15 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	}
 	// What is not the job holds the warm-up: it comes before the lead is ready.
 	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell", " KiB, in "+results+"/compare")
+}
+
+// TestAPlanTellsHowLongItTook: jobs and searches last until their work is done, which only playing shows.
+func TestAPlanTellsHowLongItTook(t *testing.T) {
+	for flags, want := range map[string]string{"rego2021 --quick": "about 95 s on two processors", "rego2021 --quick --points s1": "only playing shows", "rego2021": "only playing shows"} {
+		if got := timeWords(planned(t, append([]string{"reproduce"}, strings.Fields(flags)...)...), earlier{}); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", flags, got, want)
+		}
+	}
 }
 
 func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
@@ -68,7 +77,7 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 }
 
 func TestPlanOfJobsIsToldByJobsOfTheSameSizeOnly(t *testing.T) {
-	plan := planned(t, "reproduce", "rego2021", "--quick")
+	plan := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	if got := timeWords(plan, earlier{}); !strings.Contains(got, "only playing shows") {
 		t.Errorf("got %q", got)
 	}

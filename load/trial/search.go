@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -168,11 +169,19 @@ func (q *Quest) watch() (steal func() float64, err error) {
 	}, nil
 }
 
+// digits writes three digits of a number, all of a large one's before the point.
+func digits(x float64) string {
+	if math.Abs(x) >= 1000 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
 // missed says which parts of the objective a trial missed.
 func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
-		reasons = append(reasons, fmt.Sprintf("the backlog grows by %.3g operations per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
+		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s operations per second [%s, %s]", digits(g.Slope), digits(g.Low), digits(g.High)))
 	}
 	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
 		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may take longer than %v", settled.Round(time.Millisecond), limit))

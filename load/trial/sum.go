@@ -57,7 +57,7 @@ func (t *Trial) sumUp(o *Outcome) {
 		s.Notes = append(s.Notes, stall)
 	}
 	if g := o.Backlog; g.Grows {
-		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %.3g per second [%.3g, %.3g]", g.Slope, g.Low, g.High))
+		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %s per second [%s, %s]", digits(g.Slope), digits(g.Low), digits(g.High)))
 	}
 	s.Notes = append(s.Notes, o.Notes...)
 	o.Summary = s

@@ -23,6 +23,7 @@ const (
 	Plain    Form = iota // a line per trial
 	Terminal             // one line, redrawn
 	JSON                 // an object per line
+	None                 // nothing
 )
 
 // New returns a progress display on w. now is the clock that the time left is
@@ -34,6 +35,8 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 		return &terminal{w: w, tracker: t}
 	case JSON:
 		return &lines{encoder: json.NewEncoder(w), tracker: t}
+	case None:
+		return &story{w: io.Discard, tracker: t}
 	default:
 		return &story{w: plain.NewWriter(w), tracker: t}
 	}
@@ -158,7 +161,34 @@ type story struct {
 
 func (p *story) Begin(plan lab.Plan, done int) {
 	p.begin(plan, done)
-	fmt.Fprintf(p.w, "%s: %d trials in %d blocks%s\n", plan.Study.Name, len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
+	fmt.Fprintln(p.w, beginning(plan, done))
+}
+
+// beginning says how much there is to do: "explain: 21 trials in 3 blocks, about 52 s of load".
+func beginning(plan lab.Plan, done int) string {
+	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, counted(len(plan.Trials), "trial"), counted(plan.Study.Design.Blocks, "block"))
+	loads := 0.0
+	for _, trial := range plan.Trials {
+		if point, _ := plan.Study.Point(trial.Point); plan.Study.Load != nil {
+			if _, search := point.Level(lab.FactorSearchFrom); !search {
+				loads += plan.Study.Load.Duration + plan.Study.Load.WarmUp
+			}
+		}
+	}
+	switch {
+	case plan.Study.Took > 0:
+		text += ", about " + seconds(plan.Study.Took)
+	case loads > 0:
+		text += ", " + seconds(loads) + " of load"
+	}
+	return text + resumed(done)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func resumed(done int) string {
@@ -206,7 +236,7 @@ const clearLine = "\r\x1b[K"
 
 func (t *terminal) Begin(plan lab.Plan, done int) {
 	t.begin(plan, done)
-	fmt.Fprintf(t.w, "%s: %d trials in %d blocks%s\n", plain.Text(plan.Study.Name), len(plan.Trials), plan.Study.Design.Blocks, resumed(done))
+	fmt.Fprintln(t.w, plain.Text(beginning(plan, done)))
 }
 
 func (t *terminal) TrialStarted(planned lab.PlannedTrial, _ int) {

@@ -106,3 +106,16 @@ func TestDurationIsRoundedAsPeopleSayIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
+	plan := lab.Plan{Study: lab.Study{Name: "s", Load: &lab.Load{Duration: 2, WarmUp: 1}, Design: lab.Design{Blocks: 1}, Points: []lab.Point{
+		{Name: "rate", Levels: map[string]float64{lab.FactorRate: 5}}, {Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: 5}}}},
+		Trials: []lab.PlannedTrial{{Point: "rate"}, {Point: "capacity"}, {Point: "rate"}}}
+	if got := beginning(plan, 0); got != "s: 3 trials in 1 block, 6 s of load" {
+		t.Errorf("%q", got)
+	}
+	plan.Study.Took = 120
+	if got := beginning(plan, 2); got != "s: 3 trials in 1 block, about 2 min, 2 of them done before" {
+		t.Errorf("%q", got)
+	}
+}
