@@ -127,7 +127,7 @@ func (a app) showSystem(system lab.SystemInfo) {
 	}
 	fmt.Fprintln(a.out, "Parameters")
 	for _, p := range system.Parameters {
-		fmt.Fprintf(a.out, "  %-18s %s, %g to %g\n", p.Name, p.Summary, p.Min, p.Max)
+		fmt.Fprintf(a.out, "  %-18s %s, %.0f to %.0f\n", p.Name, p.Summary, p.Min, p.Max)
 	}
 	fmt.Fprintln(a.out, "Metrics")
 	metrics := system.Metrics
