@@ -15,10 +15,8 @@ package users
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -174,18 +172,13 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	running.assign(all)
 	go running.watch()
-	if err := running.startServers(ctx, servers); err != nil {
+	how := supervise.Steps{
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, SetsUp: true, Followed: running.awaitKnown,
+	}
+	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
-	for _, spec := range layout.Prepare {
-		if err := running.prepare(ctx, spec); err != nil {
-			return nil, fmt.Errorf("prepare the trial: %w", err)
-		}
-	}
-	if err := running.startStages(ctx, supervise.Stages(contained)); err != nil {
-		return nil, err
-	}
-	if err := running.startAll(ctx, last); err != nil {
+	if err := running.Begin(ctx, how, last, nil); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end.
@@ -197,12 +190,12 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // newDeployment has no service yet.
 func newDeployment(d *Deployer, home *home, layout lab.Layout, dir string) *deployment {
-	supervisor := supervise.New(layout, filepath.Join(dir, supervise.HandedOverFolder))
+	supervisor := supervise.New(layout, supervise.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Supervisor: supervisor, deployer: d, home: home, lead: layout.Lead,
+		Lives: supervise.NewLives[*service](supervisor), deployer: d, home: home, lead: layout.Lead,
 		trial: containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
-		news:  newNews(), services: map[string]*service{},
+		news:  newNews(),
 	}
 	made.doors = supervisor.NewDoors(func(endpoint string) (net.Conn, error) {
 		return home.through(made.watching, made.trial.Endpoints[endpoint].Dial)

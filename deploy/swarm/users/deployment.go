@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -18,7 +16,7 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Supervisor
+	*supervise.Lives[*service]
 	deployer *Deployer
 	home     *home
 	lead     string
@@ -29,9 +27,6 @@ type deployment struct {
 	doors    *supervise.Doors
 
 	processes lab.Deployment // nil until they run
-	mu        sync.Mutex
-	services  map[string]*service // by unit
-	all       []*service          // of units and of preparations, in the order in which they were asked for
 	stopOnce  sync.Once
 	stopErr   error
 }
@@ -56,82 +51,44 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 // atOnce is how many services are started, or removed, at the same time.
 const atOnce = 16
 
-// startStages starts units stage by stage. Each finds those before it by their names.
-func (d *deployment) startStages(ctx context.Context, stages [][]lab.UnitSpec) error {
-	for i, stage := range stages {
-		if i > 0 {
-			for _, spec := range stages[i-1] {
-				if err := d.home.awaitKnown(ctx, spec.Name); err != nil {
-					return err
-				}
-			}
-		}
-		if err := d.startAll(ctx, stage); err != nil {
-			return err
-		}
+// start starts a unit. A server is left alone until its port is open: before that a door takes
+// connections that lead nowhere.
+func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
+	s := d.newService(spec)
+	d.Add(s)
+	if err := s.start(ctx); err != nil || spec.Server == nil {
+		return err
 	}
+	s.awaitOpen(ctx)
 	return nil
-}
-
-// named is nil where no unit has the name.
-func (d *deployment) named(unit string) *service {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.services[unit]
-}
-
-// startAll starts units and waits until those that say when they are ready are.
-func (d *deployment) startAll(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		s := d.add(spec)
-		if err := s.start(ctx); err != nil || spec.Ready == nil {
-			return err
-		}
-		return supervise.AwaitVisit(ctx, s.Unit, d.reach(spec.Name), spec.Ready)
-	})
-}
-
-// startServers starts the servers of a layout and returns when all can be used.
-func (d *deployment) startServers(ctx context.Context, specs []lab.UnitSpec) error {
-	return supervise.SideBySide(ctx, atOnce, specs, func(ctx context.Context, spec lab.UnitSpec) error {
-		s := d.add(spec)
-		err := s.start(ctx)
-		if err == nil {
-			s.awaitOpen(ctx)
-			err = supervise.AwaitVisit(ctx, s.Unit, d.reach(spec.Name), spec.Server.Ready)
-		}
-		if err != nil {
-			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
-		}
-		return nil
-	})
 }
 
 // prepare runs a command of the layout to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, _ supervise.Visit) error {
 	s := d.newService(spec)
-	s.prepares = true
+	s.Prepares = true
+	d.Add(s)
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	if err := s.AwaitEnd(ctx); err != nil {
-		return err
-	}
-	if s.outcome != nil {
-		return fmt.Errorf("%s: %w%s", spec.Name, s.outcome, s.Log.LastWords())
+	return s.AwaitPrepared(ctx, "", nil, nil)
+}
+
+// awaitKnown waits until units are found by their names.
+func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if err := d.home.awaitKnown(ctx, spec.Name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// newService notes a service that is not made yet.
+// newService is a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	s := d.newLife(spec, &hosted{starter: supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
+	return d.newLife(spec, &hosted{starter: supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
 		return d.home.through(ctx, net.JoinHostPort(spec.Name, strconv.Itoa(starterPort)))
 	})})
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.all = append(d.all, s)
-	return s
 }
 
 // newLife begins a life of a unit in what the swarm has of it.
@@ -139,23 +96,6 @@ func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
 	s := &service{Unit: supervise.NewUnit(spec), hosted: of, deployment: d}
 	s.lives, s.over = context.WithCancel(d.watching)
 	return s
-}
-
-// add is newService for a unit.
-func (d *deployment) add(spec lab.UnitSpec) *service {
-	s := d.newService(spec)
-	d.mu.Lock()
-	d.services[spec.Name] = s
-	d.mu.Unlock()
-	d.Add(s.Unit)
-	return s
-}
-
-// listed are all services until now.
-func (d *deployment) listed() []*service {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.all)
 }
 
 // trialOf is what a unit is told of its trial. Programs of the conductor's, which start last, are
@@ -168,7 +108,7 @@ func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	trial.Endpoints = maps.Clone(trial.Endpoints)
 	for name, endpoint := range trial.Endpoints {
 		unit, port, err := net.SplitHostPort(endpoint.Dial)
-		s := d.named(unit)
+		s := d.Named(unit)
 		if err != nil || s == nil {
 			continue
 		}
@@ -210,7 +150,7 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 
 // NodeOf implements lab.Placed.
 func (d *deployment) NodeOf(unit string) string {
-	s := d.named(unit)
+	s := d.Named(unit)
 	if s == nil {
 		return ""
 	}
@@ -220,20 +160,11 @@ func (d *deployment) NodeOf(unit string) string {
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
-	logs := map[string]string{}
-	_ = supervise.SideBySide(d.watching, atOnce, d.listed(), func(ctx context.Context, s *service) error {
+	_ = supervise.SideBySide(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
 		s.readLog(ctx)
 		return nil
 	})
-	for _, s := range d.listed() {
-		if text := s.Log.String(); text != "" {
-			logs[s.Spec.Name] = text
-		}
-	}
-	if d.processes != nil {
-		maps.Copy(logs, d.processes.Logs())
-	}
-	return logs
+	return d.LogsWith(d.processes)
 }
 
 // Clocks is that of lab.Timed: nodes may be other hosts.
@@ -257,11 +188,7 @@ func (d *deployment) Stop() error {
 		d.stopErr = d.removeAll()
 		d.unwatch()
 		d.doors.Close()
-		if d.processes != nil {
-			d.stopErr = errors.Join(d.stopErr, d.processes.Stop())
-			return
-		}
-		d.stopErr = errors.Join(d.stopErr, os.RemoveAll(d.trial.Dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
 	})
 	return d.stopErr
 }
@@ -270,7 +197,7 @@ func (d *deployment) Stop() error {
 func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience, fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
-	services := d.listed()
+	services := d.Everything()
 	err := supervise.SideBySide(ctx, atOnce, services, func(ctx context.Context, s *service) error { return s.remove(ctx) })
 	if err == nil {
 		err = d.news.awaitNone(ctx, services)

@@ -14,7 +14,7 @@ func (d *Deployer) Faults() []lab.FaultKind { return supervise.StarterFaults() }
 
 // Harm implements lab.Harmer: all processes of the unit have the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	s := d.named(f.Target)
+	s := d.Named(f.Target)
 	switch {
 	case s == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
@@ -33,7 +33,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	s := d.named(f.Target)
+	s := d.Named(f.Target)
 	switch {
 	case s == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
@@ -54,9 +54,6 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 func (d *deployment) startAgain(ctx context.Context, old *service) error {
 	s := d.newLife(old.Spec, old.hosted)
 	s.Log = old.Log
-	d.mu.Lock()
-	d.services[s.Spec.Name], d.all[slices.Index(d.all, old)] = s, s
-	d.mu.Unlock()
-	d.Add(s.Unit)
+	d.Add(s)
 	return s.starter.Again(ctx, s.Unit, s.connect, d.trial.Endpoints[s.Spec.Name].Bind, d.reach)
 }

@@ -38,10 +38,8 @@ type service struct {
 	*supervise.Unit
 	*hosted
 	deployment *deployment
-	prepares   bool            // it is a command that runs before the units
 	lives      context.Context // until a fault ends it, or the deployment
 	over       context.CancelFunc
-	outcome    error // how it ended; read after Ended is closed
 }
 
 // hosted is what the swarm has of a unit, in all its lives.
@@ -76,7 +74,7 @@ func (s *service) start(ctx context.Context) error {
 // connect connects to the unit of a service that runs.
 func (s *service) connect(ctx context.Context) error {
 	d := s.deployment
-	if s.Spec.Foreign || s.prepares {
+	if s.Spec.Foreign || s.Prepares {
 		go s.await()
 		return nil
 	}
@@ -85,12 +83,7 @@ func (s *service) connect(ctx context.Context) error {
 		s.readLog(d.watching)
 		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
 	}
-	s.Commands = connection
-	go func() {
-		d.Hear(s.Unit, connection)
-		_ = connection.Close() // the unit has closed its side
-		s.await()
-	}()
+	d.Controlled(s.Unit, connection, s.await)
 	return nil
 }
 
@@ -192,7 +185,7 @@ func (s *service) orders() ([]byte, error) {
 		return nil, err
 	}
 	control := ""
-	if !s.prepares {
+	if !s.Prepares {
 		control = anyone(doorPort)
 	}
 	environment, token, err := trial.Given(spec, control)
@@ -290,20 +283,12 @@ func (s *service) awaitEnd(ctx context.Context) (how, err error) {
 func (s *service) await() {
 	defer close(s.Ended)
 	d := s.deployment
-	var err error
-	if s.outcome, err = s.awaitEnd(s.lives); err != nil { // by a fault, or with the deployment
+	how, err := s.awaitEnd(s.lives)
+	if err != nil { // a fault has ended it, or the deployment
 		return
 	}
 	s.readLog(d.watching)
-	switch {
-	case s.prepares:
-	case s.Spec.Foreign && s.outcome != nil:
-		d.JudgeForeign(s.Unit, "ended: "+s.outcome.Error())
-	case s.Spec.Foreign:
-		d.JudgeForeign(s.Unit, "")
-	default:
-		d.Judge(s.Unit, s.outcome)
-	}
+	d.JudgeEnd(s.Unit, how)
 }
 
 // longestLog is how much of a log is read, in bytes.
