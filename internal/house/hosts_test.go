@@ -13,7 +13,8 @@ import (
 )
 
 // hostRooms says who may know of a host what the seam keeps from all others: the number of
-// a process, and that what runs is on this machine.
+// a process, that what runs is on this machine, and its files: what a unit writes there, others may
+// not find.
 func hostRooms() map[string][]string {
 	return map[string][]string{
 		"process number": {
@@ -28,6 +29,20 @@ func hostRooms() map[string][]string {
 			"systems/external",  // where a program of the user's listens unless it says otherwise
 			"cmd",               // in examples of usage
 			"binding/grpcunary", // the authority that calls over a Unix socket name
+		},
+		"file of a host": {
+			"deploy", "meter", "profiler", "store", "inputfile", "cmd", "docs", "internal",
+			"run/folders.go",     // the folder for those of trials, which deployers fill
+			"unit", "load/agent", // those of a unit's own, and what it hands over
+			"load/trial",          // how much memory its own process has
+			"backing",             // programs of servers, and databases that are part of a unit
+			"binding/spans",       // a unit's own, and those that units have handed over
+			"systems/external",    // those that a system file names
+			"systems/loaded",      // the history that the generator has handed over
+			"systems/airline",     // units' own, handed over; where its runtimes are built
+			"systems/people",      // a unit's own
+			"systems/shop/system", // spans that units have handed over
+			"systems/shop/assembly", "systems/shop/observation",
 		},
 	}
 }
@@ -52,6 +67,9 @@ func hostThings(path string, text []byte) map[string][]string {
 			if n.Sel.Name == "Loopback" && fmt.Sprint(n.X) == "launch" {
 				add(n.Pos(), "loopback address", "launch.Loopback")
 			}
+			if name := fmt.Sprint(n.X) + "." + n.Sel.Name; slices.Contains(fileCalls(), name) {
+				add(n.Pos(), "file of a host", name)
+			}
 		case *ast.BasicLit:
 			said, err := strconv.Unquote(n.Value)
 			if err == nil && n.Kind == token.STRING && (strings.Contains(said, "127.0.0.1") || strings.Contains(said, "localhost") || strings.Contains(said, "::1")) {
@@ -61,6 +79,14 @@ func hostThings(path string, text []byte) map[string][]string {
 		return true
 	})
 	return found
+}
+
+// fileCalls are those of the standard library that find, open, make or remove files.
+func fileCalls() []string {
+	return []string{
+		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat", "os.Mkdir", "os.MkdirAll",
+		"os.MkdirTemp", "os.CreateTemp", "os.Rename", "os.Remove", "os.RemoveAll", "os.Symlink", "os.Link", "filepath.Glob", "filepath.WalkDir",
+	}
 }
 
 // isForTests reports whether a file is of a benchmark, a test or what tests use.
@@ -100,6 +126,7 @@ func TestWhatKnowsTheHostIsFound(t *testing.T) {
 		head + `var x = "http://127.0.0.1:80"`:          "loopback address",
 		head + `var x = "localhost"`:                    "loopback address",
 		head + "var x = launch.Loopback(8080)":          "loopback address",
+		head + `var x, err = os.ReadFile("spans")`:      "file of a host",
 		head + "// It is at 127.0.0.1.\nvar x = 1":      "",
 		head + "var x = target.Loopback":                "",
 		head + `var x = "198.18.0.1:80" + pid.String()`: "",
