@@ -103,10 +103,7 @@ func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Conte
 	if err := s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:]); err != nil {
 		return err
 	}
-	ready := u.Spec.Ready
-	if u.Spec.Server != nil {
-		ready = u.Spec.Server.Ready
-	}
+	ready := readyOf(u.Spec)
 	if ready == nil {
 		return nil
 	}
