@@ -35,6 +35,9 @@ type CurvePoint struct {
 	Values []float64 `json:"values"` // one per trial
 	// Held: in most trials the rate was achieved and did not pile up.
 	Held bool `json:"held"`
+	// Missed: most trials held the rate, but not within the objective of the study. Such a
+	// point is drawn as one that was not held; its times are still those of the system.
+	Missed bool `json:"missed,omitempty"`
 }
 
 // Spectrum is the distribution of one quantity of one variant at one point.

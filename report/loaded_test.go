@@ -55,6 +55,23 @@ func TestTerminalUnderLoadLooksAsAgreed(t *testing.T) {
 	golden(t, "terminal-loaded-full.golden", []byte(terminal(t, a, Options{Full: true})))
 }
 
+func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	m, _ := newView(a).finishTime()
+	before := newView(a).curveCell(m, a.Baseline, "at-80").Text
+	for i := range a.Curves {
+		for k := range a.Curves[i].Points {
+			a.Curves[i].Points[k].Missed = true
+		}
+	}
+	if got := newView(a).curveCell(m, a.Baseline, "at-80"); got.Text != "* "+before || got.Tone != toneWarn {
+		t.Errorf("missed within the objective: %+v, want * and %s", got, before)
+	}
+	if got := newView(a).forestFinding(); !strings.Contains(got, "async, at-80") {
+		t.Errorf("the ratios there are left out: %s", got)
+	}
+}
+
 func TestSharedLoadIsTheHighestThatAllHeld(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	if l, ok := newView(a).sharedLoad(); !ok || l.point != "at-80" || l.String() != "80/s" {

@@ -14,7 +14,7 @@ func (v view) curvesSection() section {
 		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
 			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.Blocks, v.capacityCaption()),
 		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median that stays level says little while the 99th percentile climbs. " +
-			"At hollow marks work piled up, so that the time depends on how long the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less than it is asked."}
+			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less than it is asked."}
 	finish, _ := v.finishTime()
 	s.Shown = []table{v.heldTable(), v.capacityTable(), v.curveTable(finish)}
 	s.Folded = []table{v.searchesTable()}

@@ -104,7 +104,7 @@ func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	switch {
 	case !ok:
 		return toned(absent, toneMuted)
-	case !p.Held:
+	case !p.Held || p.Missed:
 		return toned("* "+shown, toneWarn)
 	default:
 		return text(shown)

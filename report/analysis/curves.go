@@ -71,10 +71,12 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 		if !known || len(values) == 0 {
 			continue
 		}
-		points = append(points, lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: e.mostHeld(trials)})
+		p := lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: e.mostHeld(trials)}
+		p.Missed = p.Held && !most(trials, e.heldWithin)
 		if steps := figuresOf(trials, lab.FigureFlow); len(steps) > 0 {
-			points[len(points)-1].Due = offered * stats.Median(steps)
+			p.Due = offered * stats.Median(steps)
 		}
+		points = append(points, p)
 	}
 	slices.SortStableFunc(points, func(a, b lab.CurvePoint) int { return cmp.Compare(a.Offered, b.Offered) })
 	return points
@@ -105,10 +107,13 @@ func figuresOf(trials []lab.Trial, name string) []float64 {
 }
 
 // mostHeld reports whether more than half of the trials held their rate.
-func (e *experiment) mostHeld(trials []lab.Trial) bool {
+func (e *experiment) mostHeld(trials []lab.Trial) bool { return most(trials, e.held) }
+
+// most reports whether something is true of more than half of the trials.
+func most(trials []lab.Trial, is func(lab.Trial) bool) bool {
 	n := 0
 	for _, trial := range trials {
-		if e.held(trial) {
+		if is(trial) {
 			n++
 		}
 	}

@@ -33,8 +33,7 @@ func (e *experiment) heldRates() []lab.HeldRate {
 				}
 				rate.Rate, rate.Trials = offered, rate.Trials+1
 				begun, wrong = append(begun, figures[lab.FigureAchieved]/offered), append(wrong, figures[lab.FigureErrors])
-				objective, judged := figures[lab.FigureObjective]
-				if trial.Valid && e.held(trial) && (!judged || objective > 0) {
+				if trial.Valid && e.heldWithin(trial) {
 					rate.Held++
 				}
 			}
@@ -51,6 +50,13 @@ func (e *experiment) heldRates() []lab.HeldRate {
 		return cmp.Compare(a.Rate, b.Rate)
 	})
 	return all
+}
+
+// heldWithin reports whether a trial held its rate within the objective of the study, where
+// that was judged.
+func (e *experiment) heldWithin(trial lab.Trial) bool {
+	objective, judged := trial.Audit.Figures[lab.FigureObjective]
+	return e.held(trial) && (!judged || objective > 0)
 }
 
 // lastAttempts are the last ones at every trial of a variant at a point.

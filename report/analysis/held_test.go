@@ -67,6 +67,30 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 	}
 }
 
+// A rate that only missed its objective is missed in the table, in the curve and in its plot
+// alike. Its ratios stand: nothing piled up.
+func TestARateThatMissedItsObjectiveIsMissedEverywhere(t *testing.T) {
+	for missing, want := range map[int]bool{0: false, 2: false, 3: true, 6: true} {
+		in := followedTrials(2, func(int, int) float64 { return 1 })
+		for i, trial := range in.Trials {
+			met := 1.0
+			if trial.Variant == "b" && trial.Block <= missing {
+				met = 0
+			}
+			in.Trials[i].Audit.Figures = map[string]float64{lab.FigureOffered: 100, lab.FigureAchieved: 100, lab.FigureHeld: 1, lab.FigureObjective: met}
+		}
+		a := Analyse(in)
+		i := slices.IndexFunc(a.Curves, func(c lab.Curve) bool { return c.Variant == "b" })
+		k := slices.IndexFunc(a.Held, func(r lab.HeldRate) bool { return r.Variant == "b" })
+		if i < 0 || k < 0 || a.Held[k].Held != 6-missing || !a.Curves[i].Points[0].Held || a.Curves[i].Points[0].Missed != want {
+			t.Errorf("%d of 6 trials missed the objective: curves %+v, rates held %+v; missed is to be %t", missing, a.Curves, a.Held, want)
+		}
+		if a.Comparisons[0].Verdict != lab.Slower {
+			t.Errorf("the comparison there is %q, want it to stand", a.Comparisons[0].Verdict)
+		}
+	}
+}
+
 func TestARateHeldAtSeveralPointsIsNamedOnce(t *testing.T) {
 	e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}}}})
 	held := lab.HeldRate{Variant: "a", Rate: 10, Held: 1, Trials: 1}

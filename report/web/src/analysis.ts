@@ -92,6 +92,8 @@ export interface CurvePoint {
   median: number;
   values: number[] | null;
   held: boolean;
+  /** Held, but not within the objective; absent where it was. */
+  missed?: boolean;
 }
 
 export interface Curve {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { addControls, type Filled } from "./controls";
-import { type Analysis, readAnalysis } from "./analysis";
+import { type Analysis, type CurvePoint, readAnalysis } from "./analysis";
 import { drawing, type Wish } from "./drawings";
 import { loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
-import { capacities, curvesOf, finishTime, rateTicks, roomyTicks } from "./plots/curve";
+import { capacities, curvesOf, finishTime, rateTicks, roomyTicks, unheldWords } from "./plots/curve";
 import { kindLook, kindsIn } from "./plots/path";
 import { places, spectraOf } from "./plots/spectrum";
 import { barsOf, twoLines } from "./plots/waterfall";
@@ -123,6 +123,13 @@ describe("curves", () => {
     expect(hollow.length).toBeGreaterThan(0);
     const allHeld = { ...a, curves: (a.curves ?? []).map((c) => ({ ...c, points: (c.points ?? []).map((p) => ({ ...p, held: true })) })) };
     expect(svg(allHeld, wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]').length).toBe(0);
+  });
+  it("draw a rate that only missed its objective hollow, too, and say so", () => {
+    const all = (missed: boolean): Analysis => ({ ...a, curves: (a.curves ?? []).map((c) => ({ ...c, points: (c.points ?? []).map((p) => ({ ...p, held: true, missed })) })) });
+    const hollow = (missed: boolean): number => svg(all(missed), wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]').length;
+    expect(hollow(false)).toBe(0);
+    expect(hollow(true)).toBeGreaterThan(15); // every median, and every trial
+    expect(unheldWords({ ...(a.curves?.[0]?.points?.[0] as CurvePoint), held: true, missed: true })).toBe(", the objective was missed");
   });
   it("show capacities under the time that they are about only", () => {
     expect(finishTime(a)).toBe("completion_time_p99");

@@ -88,14 +88,25 @@ function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[
   ];
 }
 
+/** Whether most trials held the rate within the objective. */
+function within(p: CurvePoint): boolean {
+  return p.held && p.missed !== true;
+}
+
+/** What a point says beside its value: nothing where its rate was held. */
+export function unheldWords(p: CurvePoint): string {
+  if (!p.held) return ", the rate was not held";
+  return p.missed === true ? ", the objective was missed" : "";
+}
+
 function curveMarks(c: Curve, look: Look, points: CurvePoint[], share = false): Plot.Markish[] {
-  const trials = points.flatMap((p) => (p.values ?? []).map((value) => ({ offered: p.offered, value, held: p.held })));
-  const fill = (p: { held: boolean }): string => (p.held ? look.colour : "var(--paper)");
-  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c, share)} (median of ${p.values?.length ?? 0} trials)${p.held ? "" : ", the rate was not held"}`;
+  const trials = points.flatMap((p) => (p.values ?? []).map((value) => ({ offered: p.offered, value, whole: within(p) })));
+  const fill = (whole: boolean): string => (whole ? look.colour : "var(--paper)");
+  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c, share)} (median of ${p.values?.length ?? 0} trials)${unheldWords(p)}`;
   return [
     ...legs(points).map((leg) => Plot.line(leg.points, { x: "offered", y: "median", stroke: look.colour, strokeWidth: 1.8, strokeDasharray: look.dash, strokeOpacity: leg.held ? 1 : 0.45 })),
-    Plot.dot(trials, { x: "offered", y: "value", r: 1.8, fill, stroke: look.colour, strokeWidth: 0.8, fillOpacity: 0.55, strokeOpacity: 0.55 }),
-    Plot.dot(points, { x: "offered", y: "median", symbol: look.symbol, r: 4.4, fill, stroke: look.colour, strokeWidth: 1.6, title, tip: true }),
+    Plot.dot(trials, { x: "offered", y: "value", r: 1.8, fill: (t) => fill(t.whole), stroke: look.colour, strokeWidth: 0.8, fillOpacity: 0.55, strokeOpacity: 0.55 }),
+    Plot.dot(points, { x: "offered", y: "median", symbol: look.symbol, r: 4.4, fill: (p: CurvePoint) => fill(within(p)), stroke: look.colour, strokeWidth: 1.6, title, tip: true }),
   ];
 }
 
@@ -109,7 +120,7 @@ function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
   points.forEach((p, i) => {
     const before = points[i - 1];
     if (!before) return;
-    const held = p.held && before.held;
+    const held = within(p) && within(before);
     const last = all.at(-1);
     if (last?.held === held) last.points.push(p);
     else all.push({ points: [before, p], held });
