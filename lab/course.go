@@ -21,6 +21,8 @@ type TrialCourse struct {
 	Rate    []float64  `json:"rate"`
 	Median  []*float64 `json:"median"`
 	P99     []*float64 `json:"p99"`
+	// Used is what the system used meanwhile, at points of its own; nil: it was not metered.
+	Used *UsageCourse `json:"used,omitempty"`
 }
 
 // WarmUp says how the unrecorded load before the measured one went, where that went on

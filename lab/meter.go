@@ -39,6 +39,9 @@ type Metered struct {
 	Processes []ProcessUsage `json:"processes,omitempty"`
 	// Samples has one row per sampling round, oldest first.
 	Samples []UsageSample `json:"-"`
+	// Course is how the system's use went on, of a load that has a course itself; nil: it was
+	// not metered, or the load was over at once.
+	Course *UsageCourse `json:"course,omitempty"`
 	// OwnCPUSeconds is what the meter itself burned from Watch to Stop. Most of
 	// it falls to the marks, outside the measured window.
 	OwnCPUSeconds float64 `json:"own_cpu_seconds"`
@@ -140,6 +143,18 @@ type ProcessUsage struct {
 	// ReceivedBytes and SentBytes are those of a container's own network; 0: it has none.
 	ReceivedBytes int64 `json:"received_bytes,omitempty"`
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
+}
+
+// UsageCourse is what all units of a system but the generator used, from the first mark on: a
+// point each second, or as often as they were sampled.
+type UsageCourse struct {
+	End []float64 `json:"end"` // seconds since the mark
+	// Cores are the processors that were used on average since the point before, Memory is
+	// the proportional set size in bytes at the point.
+	Cores  []float64 `json:"cores,omitempty"`
+	Memory []int64   `json:"memory,omitempty"`
+	// Unavailable says why it has no "CPU" or no "memory".
+	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
 // UsageSample is the total of all units at one moment.

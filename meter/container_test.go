@@ -52,7 +52,11 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 				t.Fatal(answer)
 			}
 		}
+		time.Sleep(lastPoint)
 	}, parent)
+	if all := told(metered.Course); all < 0.9 || all > metered.Total.CPUSeconds+0.05 {
+		t.Errorf("%g s of CPU in the course, %g s between the marks", all, metered.Total.CPUSeconds)
+	}
 	if about := metered.Sources["system"]; !strings.HasPrefix(about, "its control group (version ") {
 		t.Errorf("it was metered by %q", about)
 	}

@@ -93,6 +93,7 @@ func (w *worker) metered() lab.Metered {
 		Total:               combine(all, w.memory.total),
 		Roles:               make(map[string]lab.Usage, len(w.roles)),
 		Samples:             w.samples,
+		Course:              w.usageCourse(),
 		Notes:               w.notes,
 		Sources:             w.sources,
 		OwnCPUSeconds:       time.Duration(w.ownTotal).Seconds(),

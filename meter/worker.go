@@ -33,6 +33,7 @@ type worker struct {
 	current []int64
 	memory  memory
 	samples []lab.UsageSample
+	course  course
 	notes   []string          // what the figures do not hold
 	sources map[string]string // by role
 }
@@ -220,6 +221,7 @@ func (w *worker) keep(counted bool) error {
 	if counted {
 		w.memory.add(w.current, w.roleOf)
 	}
+	w.follow(cpu)
 	w.samples = append(w.samples, lab.UsageSample{
 		Seconds:     time.Since(w.started).Seconds(),
 		CPUSeconds:  time.Duration(sum(cpu) - sum(w.startedCPU)).Seconds(),

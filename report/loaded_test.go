@@ -72,6 +72,45 @@ func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
 	}
 }
 
+// TestCoursesShowWhatTheSystemUsed beside what the generator saw, where it was metered, and say
+// where it was not.
+func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	seconds := func(values ...float64) (all []*float64) {
+		for i := range values {
+			all = append(all, &values[i])
+		}
+		return all
+	}
+	for i, variant := range []string{"monolith", "sync", "async"} {
+		c := lab.TrialCourse{Variant: variant, Point: "at-80", Trial: i + 1, End: []float64{1, 2}, Rate: []float64{80, 79}, Median: seconds(0.01, 0.02), P99: seconds(0.03, 0.04)}
+		a.Courses = append(a.Courses, c)
+	}
+	kinds := func() (all []string) {
+		for _, p := range newView(a).coursesSection().Plots {
+			all = append(all, p.Metric)
+		}
+		return all
+	}
+	if got := kinds(); fmt.Sprint(got) != "[median p99 rate]" || strings.Contains(newView(a).coursesSection().Caption, "CPU") {
+		t.Errorf("an old result has the plots %v", got)
+	}
+	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25}, Memory: []int64{10 << 20, 20 << 20}}
+	a.Courses[1].Used = &lab.UsageCourse{End: []float64{1}, Cores: []float64{2}, Unavailable: map[string]string{"memory": "why not"}}
+	s := newView(a).coursesSection()
+	if got := kinds(); fmt.Sprint(got) != "[median p99 rate cores memory]" {
+		t.Errorf("the plots are %v", got)
+	}
+	for _, want := range []string{"all units but the generator", "No memory of sync: why not.", "Of async it was not metered."} {
+		if !strings.Contains(s.Caption, want) {
+			t.Errorf("the caption does not say %q: %s", want, s.Caption)
+		}
+	}
+	if rows := fmt.Sprint(s.Folded[0].Rows); !strings.Contains(rows, "{0.500 to 1.25 } {10.0 MiB to 20.0 MiB }") || !strings.Contains(rows, "{2.00 to 2.00 } {- }") {
+		t.Errorf("the rows are %s", rows)
+	}
+}
+
 func TestSharedLoadIsTheHighestThatAllHeld(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	if l, ok := newView(a).sharedLoad(); !ok || l.point != "at-80" || l.String() != "80/s" {

@@ -203,7 +203,7 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](), "TrialPath": reflect.TypeFor[lab.TrialPath](),
 		"Segment": reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](), "Step": reflect.TypeFor[lab.Step](),
 		"KnobChange": reflect.TypeFor[lab.KnobChange](), "Picture": reflect.TypeFor[lab.Picture](), "PicturePart": reflect.TypeFor[lab.PicturePart](),
-		"Link": reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](), "LayerTime": reflect.TypeFor[lab.LayerTime](),
+		"Link": reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](), "UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](), "LayerTime": reflect.TypeFor[lab.LayerTime](),
 	}
 	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
 	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -16,15 +17,68 @@ func (v view) coursesSection() section {
 		return section{}
 	}
 	s := section{ID: "courses", Kicker: "Over the trial", Finding: v.coursesFinding(at), Wide: true,
-		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for each trial, one scale for all rows.", v.at(at)),
+		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for each trial, one scale for all rows.", v.at(at)) + v.usedWords(at),
 		HowTo: "Level lines that lie on one another are trials that measured the same thing throughout. Lines that fall at the beginning were still warming up; lines that rise tell of a system that slows down; " +
-			"swings say that what a trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
+			"memory that rises to the end says that a longer load would take more of it; swings say that what a trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
 		Folded: []table{v.courseTable(at)}}
-	for _, followed := range []struct{ name, title string }{{"median", "Median response time"}, {"p99", "99th percentile of the response time"}, {"rate", "Right answers per second"}} {
+	for _, followed := range v.followed(at) {
 		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name, Point: at, Title: followed.title,
 			Label: followed.title + " over the trials at " + v.at(at) + ". " + s.Finding})
 	}
 	return s
+}
+
+// followed is what is drawn over the trials.
+type followed struct{ name, title string }
+
+// followed are the plots of the courses at a point: of what the generator saw, and of what the
+// system used, where that was metered.
+func (v view) followed(at string) []followed {
+	all := []followed{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
+		{"rate", "Right answers per second"}}
+	used := func(has func(lab.UsageCourse) bool) bool {
+		return slices.ContainsFunc(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Used != nil && has(*c.Used) })
+	}
+	if used(func(u lab.UsageCourse) bool { return len(u.Cores) > 0 }) {
+		all = append(all, followed{"cores", "CPU of the system, in cores"})
+	}
+	if used(func(u lab.UsageCourse) bool { return len(u.Memory) > 0 }) {
+		all = append(all, followed{"memory", "Memory of the system"})
+	}
+	return all
+}
+
+// coursesAt are those at a point that are shown.
+func (v view) coursesAt(at string) []lab.TrialCourse {
+	return those(v.Courses, func(c lab.TrialCourse) bool {
+		return c.Point == at && !v.isTwin(c.Variant) && !v.struckOut(c.Variant)
+	})
+}
+
+// usedWords say what the use over the trials is, and of which variants it is not told.
+func (v view) usedWords(at string) string {
+	var told, unmetered, untold string
+	for _, x := range v.variants() {
+		own := those(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Variant == x.Name })
+		if len(own) == 0 {
+			continue
+		}
+		used := own[0].Used
+		if used == nil {
+			unmetered += fmt.Sprintf(" Of %s it was not metered.", x.Name)
+			continue
+		}
+		if len(used.End) > 0 {
+			told = " CPU and memory are those of all units but the generator, as often as they were metered."
+		}
+		for _, what := range slices.Sorted(maps.Keys(used.Unavailable)) {
+			untold += fmt.Sprintf(" No %s of %s: %s.", what, x.Name, used.Unavailable[what])
+		}
+	}
+	if told == "" {
+		unmetered = "" // an old result, or all run somewhere else
+	}
+	return told + unmetered + untold
 }
 
 // coursesFinding names what was not steady.
@@ -40,32 +94,35 @@ func (v view) coursesFinding(at string) string {
 // courseTable has the range of every trial.
 func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2, Note: "lowest to highest of the seconds of a trial",
-		Columns: []column{words("variant"), words("trial"), numbers("seconds"), numbers("median"), numbers("p99"), numbers("right answers")}}
-	for _, c := range v.Courses {
-		if c.Point != at || v.isTwin(c.Variant) || v.struckOut(c.Variant) {
-			continue
+		Columns: []column{words("variant"), words("trial"), numbers("seconds"), numbers("median"), numbers("p99"), numbers("right answers"), numbers("CPU (cores)"), numbers("memory")}}
+	for _, c := range v.coursesAt(at) {
+		used := c.Used
+		if used == nil {
+			used = &lab.UsageCourse{}
 		}
-		var rates []*float64
-		for i := range c.Rate {
-			rates = append(rates, &c.Rate[i])
-		}
-		t.add(text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End))), text(rangeOf(c.Median, "s")), text(rangeOf(c.P99, "s")), text(rangeOf(rates, "1/s")))
+		t.add(text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End))),
+			text(rangeOf(known(c.Median), "s")), text(rangeOf(known(c.P99), "s")), text(rangeOf(c.Rate, "1/s")), text(rangeOf(used.Cores, "1")), text(rangeOf(used.Memory, "B")))
 	}
 	return t
 }
 
-// rangeOf tells the lowest and the highest of what was measured.
-func rangeOf(values []*float64, unit string) string {
-	var known []float64
+// known are the values that were measured.
+func known(values []*float64) []float64 {
+	var all []float64
 	for _, value := range values {
 		if value != nil {
-			known = append(known, *value)
+			all = append(all, *value)
 		}
 	}
-	if len(known) == 0 {
+	return all
+}
+
+// rangeOf tells the lowest and the highest of what was measured.
+func rangeOf[T int64 | float64](values []T, unit string) string {
+	if len(values) == 0 {
 		return absent
 	}
-	return single(slices.Min(known)).quantity(unit) + " to " + single(slices.Max(known)).quantity(unit)
+	return single(float64(slices.Min(values))).quantity(unit) + " to " + single(float64(slices.Max(values))).quantity(unit)
 }
 
 // lightCourses are those at the point that the page shows.

@@ -68,7 +68,7 @@ func (metering) Mark() error           { return nil }
 func (metering) Suspend(string) error  { return nil }
 func (metering) Resume(lab.Unit) error { return nil }
 func (metering) Stop() (lab.Metered, error) {
-	return lab.Metered{Total: lab.Usage{CPUSeconds: 3}}, nil
+	return lab.Metered{Total: lab.Usage{CPUSeconds: 3}, Course: &lab.UsageCourse{End: []float64{1}}}, nil
 }
 
 func (r *rooms) Environment() lab.Environment { return nil }
@@ -362,11 +362,32 @@ func TestMedian(t *testing.T) {
 // measurer is a system with a metric of its own.
 type measurer struct {
 	rooms
-	err error
+	course []lab.Slice
+	err    error
 }
 
 func (m *measurer) Measure(_ context.Context, _ lab.Variant, _ lab.Point, metered lab.Metered, _ lab.Leftover) (lab.Measured, error) {
-	return lab.Measured{Values: map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}}, m.err
+	return lab.Measured{Values: map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}, Course: m.course}, m.err
+}
+
+// TestUseIsFollowedWhereTheLoadIs: a search plays many loads, and a job none.
+func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
+	for _, slices := range []int{0, 1} {
+		m := &measurer{course: make([]lab.Slice, slices)}
+		c := conductorOf(t, &m.rooms)
+		if c.System = m; slices == 0 {
+			c.System = &m.rooms
+		}
+		for range 2 { // a job, and then a search
+			if err := c.Play(t.Context(), plan(1)); err != nil {
+				t.Fatal(err)
+			}
+			if kept := m.saved[0].Metered.Course != nil; kept != (slices > 0) {
+				t.Errorf("of a load with a course of %d slices the course of its use is kept: %t", slices, kept)
+			}
+			c.System, m.saved = m, nil
+		}
+	}
 }
 
 func TestASystemMeasuresItsOwnTrials(t *testing.T) {

@@ -89,6 +89,8 @@ func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]strin
 // measure takes over what the system measured itself.
 func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, trial *lab.Trial) error {
 	m, measures := e.System.(lab.Measurer)
+	course := trial.Metered.Course
+	trial.Metered.Course = nil // of a job, and of a search, which plays many loads
 	if !measures {
 		return nil
 	}
@@ -96,6 +98,9 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
 	trial.WarmUp, trial.Network, trial.ByOperation = found.WarmUp, found.Network, found.Operations
 	trial.Remarks, trial.Search = found.Remarks, found.Search
+	if len(found.Course) > 0 {
+		trial.Metered.Course = course
+	}
 	if !slices.ContainsFunc(e.plan.Study.Variants, func(v lab.Variant) bool { return len(v.Autoscale) > 0 }) {
 		delete(trial.Measures, lab.Relief) // nothing scales that could relieve
 	}

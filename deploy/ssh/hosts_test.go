@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,26 @@ func TestSamplesOfTwoHosts(t *testing.T) {
 	want := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10}, {Seconds: 2, CPUSeconds: 2.5, MemoryBytes: 25}}
 	if sum := samples(a, b); !slices.Equal(sum, want) {
 		t.Errorf("the sum is %v, want %v", sum, want)
+	}
+}
+
+// TestCoursesOfTwoHosts are added up at the times of the first; memory that one cannot tell
+// is not told of both.
+func TestCoursesOfTwoHosts(t *testing.T) {
+	a := &lab.UsageCourse{End: []float64{1, 2, 3}, Cores: []float64{1, 0, 2}, Memory: []int64{10, 20, 30}}
+	b := &lab.UsageCourse{End: []float64{1.1, 2.1}, Cores: []float64{0.5, 0.25}, Memory: []int64{1, 2}}
+	want := lab.UsageCourse{End: a.End, Cores: []float64{1.5, 0.25, 2.25}, Memory: []int64{11, 22, 32}}
+	if sum := courses(a, b); !reflect.DeepEqual(*sum, want) {
+		t.Errorf("the sum is %+v, want %+v", *sum, want)
+	}
+	if courses(nil, b) != b || courses(a, nil) != a || courses(nil, nil) != nil {
+		t.Error("a host without units of the system adds nothing")
+	}
+	b.Memory, b.Unavailable = nil, map[string]string{"memory": "why"}
+	for _, sum := range []*lab.UsageCourse{courses(a, b), courses(b, a)} {
+		if sum.Memory != nil || sum.Unavailable["memory"] != "why" || len(sum.Cores) != len(sum.End) {
+			t.Errorf("the sum is %+v, want one without memory, and why", *sum)
+		}
 	}
 }
 

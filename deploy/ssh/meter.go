@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -149,7 +150,7 @@ func together(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
 		Total: supervise.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
 		Units: slices.Concat(a.Units, b.Units), Processes: slices.Concat(a.Processes, b.Processes),
-		Samples:       samples(a.Samples, b.Samples),
+		Samples: samples(a.Samples, b.Samples), Course: courses(a.Course, b.Course),
 		OwnCPUSeconds: a.OwnCPUSeconds + b.OwnCPUSeconds, OwnWindowCPUSeconds: a.OwnWindowCPUSeconds + b.OwnWindowCPUSeconds,
 		WindowSeconds: max(a.WindowSeconds, b.WindowSeconds), IdleSeconds: max(a.IdleSeconds, b.IdleSeconds), OwnShare: a.OwnShare + b.OwnShare,
 		Notes: slices.Concat(a.Notes, b.Notes),
@@ -161,6 +162,31 @@ func together(a, b lab.Metered) lab.Metered {
 		sum.Roles[role] = used
 	}
 	maps.Copy(sum.Sources, b.Sources)
+	return sum
+}
+
+// courses adds to every point of one host's course that of another which it lies in, or the
+// other's last.
+func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	sum := &lab.UsageCourse{End: a.End, Cores: slices.Clone(a.Cores), Memory: slices.Clone(a.Memory),
+		Unavailable: a.Unavailable}
+	if sum.Unavailable == nil {
+		sum.Unavailable = b.Unavailable
+	}
+	if len(b.Memory) == 0 {
+		sum.Memory = nil
+	}
+	for i, end := range a.End {
+		at, _ := slices.BinarySearch(b.End, end)
+		at = min(at, len(b.End)-1)
+		sum.Cores[i] += b.Cores[at]
+		if sum.Memory != nil {
+			sum.Memory[i] += b.Memory[at]
+		}
+	}
 	return sum
 }
 

@@ -169,6 +169,10 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		result.IdleSeconds = idle.Seconds()
 	}
 	for i, unit := range m.units {
+		if unit.Role != lab.RoleGenerator {
+			const why = "units that say themselves what they use are asked at the marks only"
+			result.Course = &lab.UsageCourse{End: []float64{}, Unavailable: map[string]string{"CPU": why, "memory": why}}
+		}
 		used := m.used(i, m.marks[1].said[i])
 		if result.IdleSeconds > 0 {
 			used.IdleCores = between(m.watched.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds

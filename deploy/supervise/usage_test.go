@@ -22,6 +22,9 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" || c.Unavailable["memory"] == "" {
+			t.Errorf("units that are asked at the marks only have the course %+v, want the reason why there is none", c)
+		}
 		if used.Units[0].IdleCores != want || used.Roles["core"].IdleCores != want || (used.IdleSeconds > 0) != (want > 0) {
 			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores, used.IdleSeconds, used.Roles["core"].IdleCores, want)
 		}

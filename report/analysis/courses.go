@@ -23,12 +23,32 @@ func (e *experiment) courses() []lab.TrialCourse {
 					course.P99 = append(course.P99, significantOrNone(slice.P99))
 				}
 				if len(course.End) > 0 { // of a load that lasted long enough
+					course.Used = usedMeanwhile(trial)
 					all = append(all, course)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// usedMeanwhile is how the use of a trial's system went on; nil: nobody metered it.
+func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
+	metered := trial.Metered.Course
+	if metered == nil {
+		return nil
+	}
+	used := &lab.UsageCourse{End: []float64{}, Unavailable: metered.Unavailable}
+	for _, end := range metered.End {
+		used.End = append(used.End, significant(end))
+	}
+	for _, cores := range metered.Cores {
+		used.Cores = append(used.Cores, significant(cores))
+	}
+	for _, bytes := range metered.Memory {
+		used.Memory = append(used.Memory, int64(significant(float64(bytes))))
+	}
+	return used
 }
 
 // fullSlice is how long a slice lasts at least that tells anything, in seconds: the last one

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -17,8 +18,11 @@ func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 	if found := Analyse(in).Courses; len(found) > 0 {
 		t.Errorf("of a tenth of a second there is the course %+v", found)
 	}
+	in.Trials[trial].Metered.Course = &lab.UsageCourse{End: []float64{1.00312, 2}, Cores: []float64{0.123456, 0}, Memory: []int64{123456789, 5}}
 	in.Trials[trial].Course = []lab.Slice{{End: 1, OK: 3}, {End: 1.1, OK: 1}}
 	if found := Analyse(in).Courses; len(found) != 1 || len(found[0].End) != 1 {
 		t.Errorf("of a second there are the courses %+v", found)
+	} else if got := fmt.Sprint(*found[0].Used); got != "{[1.003 2] [0.1235 0] [123500000 5] map[]}" {
+		t.Errorf("what the system used meanwhile is %s, want four digits", got)
 	}
 }

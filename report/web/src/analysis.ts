@@ -103,6 +103,12 @@ export interface Curve {
   points: CurvePoint[] | null;
 }
 
+export interface UsageCourse {
+  end: number[] | null;
+  cores?: number[] | null;
+  memory?: number[] | null;
+}
+
 export interface TrialCourse {
   variant: string;
   point: string;
@@ -111,6 +117,7 @@ export interface TrialCourse {
   rate: number[] | null;
   median: (number | null)[] | null;
   p99: (number | null)[] | null;
+  used?: UsageCourse | null;
 }
 
 export interface Spectrum {

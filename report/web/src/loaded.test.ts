@@ -71,11 +71,11 @@ describe("throughput", () => {
 
 describe("courses", () => {
   const courses = ["monolith", "sync"].flatMap((variant) =>
-    [1, 2].map((trial) => ({ variant, point: "at-80", trial, end: [1, 2, 3], rate: [80, 79, 0], median: [0.002, 0.003, null], p99: [0.01, 0, null] })),
+    [1, 2].map((trial) => ({ variant, point: "at-80", trial, end: [1, 2, 3], rate: [80, 79, 0], median: [0.002, 0.003, null], p99: [0.01, 0, null], used: { end: [1.4, 2.9], cores: [0.5, 0], memory: [3e7, 4e7] } })),
   );
   const a = { ...loadedAnalysis(), courses };
   it.each([280, 500, 1000])("are a line for each trial and a row for each variant at %d pixels", (width) => {
-    for (const metric of ["median", "p99", "rate"]) {
+    for (const metric of ["median", "p99", "rate", "cores", "memory"]) {
       const made = svg(a, wish({ kind: "course", metric }), width);
       expect(made.querySelectorAll('g[aria-label="line"] path')).toHaveLength(4);
       expect(made.textContent).toContain("monolith");
@@ -85,6 +85,16 @@ describe("courses", () => {
   it("have gaps where nothing was measured, but a rate of nothing is a rate", () => {
     expect(secondsOf(a, "p99", "at-80").filter((s) => s.value === null)).toHaveLength(8);
     expect(secondsOf(a, "rate", "at-80").filter((s) => s.value === 0)).toHaveLength(4);
+  });
+  it("tell what the system used at points of its own, in cores and in bytes, from nothing on", () => {
+    expect(secondsOf(a, "cores", "at-80").slice(0, 2).map((s) => [s.second, s.value])).toEqual([[1.4, 0.5], [2.9, 0]]);
+    const text = (metric: string): string => svg(a, wish({ kind: "course", metric }), 500).textContent ?? "";
+    expect(text("cores")).toContain("↑ cores");
+    expect(text("memory")).toMatch(/↑ MiB/);
+    expect(text("cores") + text("memory")).not.toContain("log axis");
+    const old = { ...a, courses: courses.map((c) => ({ ...c, used: null })) };
+    expect(secondsOf(old, "cores", "at-80")).toEqual([]);
+    expect(() => svg(old, wish({ kind: "course", metric: "memory" }), 500)).not.toThrow();
   });
   it("may be missing", () => {
     expect(() => svg(loadedAnalysis(), wish({ kind: "course", metric: "p99" }), 500)).not.toThrow();

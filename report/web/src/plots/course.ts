@@ -1,12 +1,12 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, comparedVariants, shown } from "../analysis";
+import { type Analysis, comparedVariants, shown, type TrialCourse } from "../analysis";
 import { type Drawing, widest } from "../frame";
 import { logDomain, logTicks, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { linearTicks } from "./trend";
 
-/** What is followed through a trial. */
-export type Followed = "median" | "p99" | "rate";
+/** What is followed through a trial: by the generator, and by the meter of the system. */
+export type Followed = "median" | "p99" | "rate" | "cores" | "memory";
 
 interface Second {
   variant: string;
@@ -18,11 +18,25 @@ interface Second {
 const LEAST = 4; // factor that a log axis spans: what is level shall look level
 const ROW = 74; // height of one variant's row, in pixels
 
-/** The seconds of all trials at a point. Nothing measured is a gap; of times, so is zero. */
+/** Times have a log axis, where a factor is what counts; amounts begin at zero. */
+const isTime = (followed: Followed): boolean => followed === "median" || followed === "p99";
+
+/** What a quantity is counted in. */
+const unitOf: Record<Followed, string> = { median: "s", p99: "s", rate: "1/s", cores: "cores", memory: "B" };
+
+function pointsOf(c: TrialCourse, followed: Followed): { end: number[] | null | undefined; values: (number | null)[] } {
+  if (followed === "cores" || followed === "memory") return { end: c.used?.end, values: c.used?.[followed] ?? [] };
+  return { end: c.end, values: c[followed] ?? [] };
+}
+
+/** The points of all trials at a point of the study. Nothing measured is a gap; of times, so is zero. */
 export function secondsOf(a: Analysis, followed: Followed, point: string): Second[] {
   return (a.courses ?? [])
     .filter((c) => c.point === point && shown(a, c.variant))
-    .flatMap((c) => (c[followed] ?? []).map((value, i): Second => ({ variant: c.variant, trial: c.trial, second: c.end?.[i] ?? i + 1, value: followed === "rate" || (value ?? 0) > 0 ? value : null })));
+    .flatMap((c) => {
+      const { end, values } = pointsOf(c, followed);
+      return values.map((value, i): Second => ({ variant: c.variant, trial: c.trial, second: end?.[i] ?? i + 1, value: !isTime(followed) || (value ?? 0) > 0 ? value : null }));
+    });
 }
 
 /** How trials went on: a row for each variant, a line for each trial, one scale for all. */
@@ -31,11 +45,11 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
   const values = seconds.flatMap((s) => (s.value === null ? [] : [s.value]));
   if (values.length === 0) return { options: { marks: [] } };
   const rows = comparedVariants(a).filter((name) => seconds.some((s) => s.variant === name));
-  const rate = followed === "rate";
+  const linear = !isTime(followed);
   const most = Math.max(...values);
-  const domain: [number, number] = rate ? [0, most * 1.1] : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
-  const unit = scaleFor(most, rate ? "1/s" : "s");
-  const ticks = rate ? linearTicks(0, most, 2, unit.factor) : logTicks(domain[0], domain[1], 3);
+  const domain: [number, number] = linear ? [0, (most || 1) * 1.1] : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
+  const unit = scaleFor(most, unitOf[followed]);
+  const ticks = linear ? linearTicks(0, most, 2, unit.factor) : logTicks(domain[0], domain[1], 3);
   const format = (d: number): string => String(Number((d * unit.factor).toPrecision(3)));
   return {
     options: {
@@ -46,11 +60,11 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
       marginBottom: 38,
       fy: { domain: rows, axis: null, padding: 0.12 },
       x: { domain: [0, Math.max(...seconds.map((s) => s.second))], label: "second of the load →", labelAnchor: "right", labelOffset: 34, ticks: 5 },
-      y: { type: rate ? "linear" : "log", domain, axis: null },
+      y: { type: linear ? "linear" : "log", domain, axis: null },
       marks: [
         Plot.frame({ stroke: "currentColor", strokeOpacity: 0.15 }),
         Plot.gridY(ticks, { strokeOpacity: 0.15 }),
-        Plot.axisY(ticks, { text: format, label: `↑ ${unit.unit}${rate ? "" : " (log axis)"}` }),
+        Plot.axisY(ticks, { text: format, label: `↑ ${unit.unit}${linear ? "" : " (log axis)"}` }),
         ...rows.map((variant) => {
           const look = lookOf(looks, variant);
           return Plot.line(seconds.filter((s) => s.variant === variant), { x: "second", y: "value", z: "trial", fy: "variant", stroke: look.colour, strokeWidth: 1.1, strokeOpacity: 0.7 });

@@ -1,0 +1,67 @@
+package meter
+
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Points of a course are at least pointEvery apart, which is a second but for what the pauses
+// between rounds are off by. The last one may be nearer: it is that of the closing mark.
+const (
+	pointEvery = 950 * time.Millisecond
+	lastPoint  = 500 * time.Millisecond
+)
+
+// course is what the system's units used from the first mark on, point by point. It is made
+// of what the sampling rounds read anyway.
+type course struct {
+	points lab.UsageCourse
+	at     time.Duration // of the last point, since the first mark
+	cpu    int64         // nanoseconds, from the first mark until then
+}
+
+// follow makes a point of a round that lies between the marks, or at the second one, and long
+// enough after the point before. cpu are the CPU clocks of all units.
+func (w *worker) follow(cpu []int64) {
+	if len(w.marks) == 0 {
+		return
+	}
+	c, at := &w.course, time.Since(w.marks[0].at)
+	if lasts := at - c.at; lasts < lastPoint || lasts < pointEvery && !w.complete() {
+		return
+	}
+	var used, memory int64
+	for i := range w.probes {
+		if w.ofSystem(i) {
+			used += cpu[i] - w.marks[0].units[i].cpu
+			memory += w.current[i]
+		}
+	}
+	c.points.End = append(c.points.End, at.Seconds())
+	c.points.Cores = append(c.points.Cores, float64(used-c.cpu)/float64(at-c.at))
+	c.points.Memory = append(c.points.Memory, memory)
+	c.at, c.cpu = at, used
+}
+
+// ofSystem reports whether a unit is part of the system: the generator only makes the load.
+func (w *worker) ofSystem(unit int) bool { return w.roles[w.roleOf[unit]] != lab.RoleGenerator }
+
+// usageCourse is how the use of the system went on; nil: none of its units is metered, or not
+// for long enough. It has no memory where that of a unit cannot be told.
+func (w *worker) usageCourse() *lab.UsageCourse {
+	points, system := w.course.points, 0
+	for i, p := range w.probes {
+		if !w.ofSystem(i) {
+			continue
+		}
+		system++
+		if reason := p.memoryMissing(); reason != "" && points.Memory != nil {
+			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + p.metered().Name + ": " + reason}
+		}
+	}
+	if system == 0 || len(points.End) == 0 {
+		return nil
+	}
+	return &points
+}

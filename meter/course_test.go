@@ -1,0 +1,90 @@
+package meter
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestACourseTellsWhenTheSystemWorked: what it burned in the first part is in the points of
+// that part, to what it says itself, and nothing of it in those of its rest. What a generator
+// burns meanwhile is in none.
+func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
+	const size = 32 << 20
+	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
+	server.do("burn 100") // before the load: not to be told
+	var used, working float64
+	m := between(t, func() {
+		begun, before := time.Now(), server.usage()
+		server.do("burn 1200")
+		used, working = (server.usage() - before).Seconds(), time.Since(begun).Seconds()
+		server.do("allocate " + strconv.Itoa(size))
+		client.do("burn 1200")
+		time.Sleep(2 * pointEvery)
+	}, server, client)
+	c := m.Course
+	if c == nil || len(c.End) < 3 || len(c.Cores) != len(c.End) || len(c.Memory) != len(c.End) {
+		t.Fatalf("the course is %+v, want a point each second", c)
+	}
+	late, begin := 0.0, 0.0
+	for i, end := range c.End {
+		lasts := end - begin
+		if begin > working+0.1 {
+			late += c.Cores[i] * lasts
+		}
+		if begin = end; lasts < lastPoint.Seconds() {
+			t.Errorf("point %d is %g s after the one before", i, lasts)
+		}
+	}
+	if all := told(c); all < used-0.02 || all > used+0.05 || late > 0.05 {
+		t.Errorf("%g s of CPU are told, %g s of them after the work: want %g s and none", all, late, used)
+	}
+	if grown := c.Memory[len(c.Memory)-1] - m.Samples[0].MemoryBytes; c.Memory[len(c.Memory)-1] < size || grown > size+size/8 {
+		t.Errorf("the memory in the end is %d bytes, want those of the server with %d", c.Memory[len(c.Memory)-1], size)
+	}
+}
+
+// told is the CPU time that a course tells, in seconds.
+func told(c *lab.UsageCourse) (sum float64) {
+	if c == nil {
+		return 0
+	}
+	begin := 0.0
+	for i, end := range c.End {
+		sum, begin = sum+c.Cores[i]*(end-begin), end
+	}
+	return sum
+}
+
+// TestACourseCountsAllProcessesOfATree, and says why it has no memory where none can be read.
+func TestACourseCountsAllProcessesOfATree(t *testing.T) {
+	parent := startChild(t, "server", "system")
+	parent.unit.Span = lab.SpanTree
+	m := between(t, func() {
+		for range 2 {
+			parent.do("bear burn 600")
+		}
+		time.Sleep(lastPoint) // what is used after the last point is not told
+	}, parent)
+	if told := told(m.Course); told < 1.1 || told > m.Total.CPUSeconds+0.05 {
+		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", told, m.Total.CPUSeconds)
+	}
+	w := worker{roles: []string{"system"}, roleOf: []int{0}, probes: []source{&probe{unit: parent.unit, noMemory: "no such file"}}}
+	w.course.points = lab.UsageCourse{End: []float64{1}, Cores: []float64{1}, Memory: []int64{0}}
+	if c := w.usageCourse(); c.Memory != nil || c.Unavailable["memory"] != "unit server: no such file" || len(c.Cores) != 1 {
+		t.Errorf("the course is %+v, want one without memory, and why", c)
+	}
+}
+
+// TestThereIsNoCourseOfAGeneratorAlone, nor of what is over at once.
+func TestThereIsNoCourseOfAGeneratorAlone(t *testing.T) {
+	client := startChild(t, "client", lab.RoleGenerator)
+	if m := between(t, func() { time.Sleep(pointEvery) }, client); m.Course != nil {
+		t.Errorf("a system that runs somewhere else has the course %+v", m.Course)
+	}
+	if m := between(t, func() {}, startChild(t, "core", "core")); m.Course != nil {
+		t.Errorf("of a moment there is the course %+v", m.Course)
+	}
+}
