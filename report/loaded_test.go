@@ -95,6 +95,10 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 	if got := kinds(); fmt.Sprint(got) != "[median p99 rate]" || strings.Contains(newView(a).coursesSection().Caption, "CPU") {
 		t.Errorf("an old result has the plots %v", got)
 	}
+	a.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "at-80"}, Words: "in 2 of 3 trials its median response time changes"}}
+	if got := newView(a).coursesSection().Finding; got != "sync is not steady: in 2 of 3 trials its median response time changes" {
+		t.Errorf("the heading is %q", got)
+	}
 	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25}, Memory: []int64{10 << 20, 20 << 20}}
 	a.Courses[1].Used = &lab.UsageCourse{End: []float64{1}, Cores: []float64{2}, Unavailable: map[string]string{"memory": "why not"}}
 	s := newView(a).coursesSection()

@@ -85,7 +85,7 @@ func (v view) usedWords(at string) string {
 func (v view) coursesFinding(at string) string {
 	for _, s := range v.Steadiness {
 		if !s.Steady && s.Point.Name == at && !v.struckOut(s.Variant) {
-			return s.Words
+			return s.Variant + " is not steady: " + s.Words
 		}
 	}
 	return "How the trials at " + v.at(at) + " went on"
