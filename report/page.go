@@ -164,6 +164,6 @@ func hash(text string) string {
 
 // subtitle says what sample the page stands on.
 func (v view) subtitle() string {
-	return clean(fmt.Sprintf("Profile %s · scale %s · %d blocks · %d of %d trials counted · %s intervals · margin %s · seed %d",
-		v.Profile, plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed))
+	return clean(fmt.Sprintf("Profile %s · scale %s · %s · %d of %d trials counted · %s intervals · margin %s · seed %d",
+		v.Profile, plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed))
 }

@@ -148,8 +148,8 @@ func (p *printer) title(s string) {
 // head names the study and the sample that all numbers come from.
 func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
-	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, margin %s, seed %d",
-		clean(v.Profile), plainNumber(v.Scale), v.Blocks, v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %s, %d of %d trials counted, %s intervals, margin %s, seed %d",
+		clean(v.Profile), plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
 }
 
 // summary writes what was found in plain words and one picture, how sure that is, and what was not tested.
