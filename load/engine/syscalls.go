@@ -141,7 +141,7 @@ func (p *poller) armWithin(now, span time.Duration) {
 func (p *poller) expired() { p.armed = 0 }
 
 // forever is a wait that only an event ends. A wait with a limit sets and cancels a timer of the
-// kernel's each time, which costs more than the request where the machine is a virtual one.
+// kernel's each time, which a busy machine pays for.
 const forever = -1
 
 // wait returns the events that came within some milliseconds; zero only looks.
