@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/search"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/store"
@@ -76,16 +78,19 @@ func timeWords(plan lab.Plan, before earlier) string {
 		}
 	}
 	var seconds, rest float64
-	searches := 0
+	searches, jobs := 0, 0
 	for _, trial := range plan.Trials {
 		point, _ := plan.Study.Point(trial.Point)
-		if _, is := point.Level(lab.FactorSearchFrom); is || load == 0 {
+		_, searched := point.Level(lab.FactorSearchFrom)
+		switch {
+		case load == 0:
+			jobs++
+		case searched:
 			searches++
-			rest += before.mean(trial, true)
-			continue
+		default:
+			seconds += load
 		}
-		seconds += load
-		rest += before.mean(trial, false)
+		rest += before.mean(trial, searched || load == 0)
 	}
 	if before.trials > 0 {
 		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
@@ -93,13 +98,25 @@ func timeWords(plan lab.Plan, before earlier) string {
 	switch {
 	case plan.Study.Took > 0:
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again", lasting(plan.Study.Took))
-	case searches == len(plan.Trials):
+	case jobs > 0:
 		return "only playing shows: every trial lasts until its work is done; after the first one, progress says when all is"
-	case searches > 0:
-		return fmt.Sprintf("%s%s of load, and the searches of %d trials; start, checks and stop come on top, some seconds each", upTo, lasting(seconds), searches)
 	}
-	return fmt.Sprintf("%sabout %s: %s of load, and start, checks and stop of %s, a second or two each, more in containers", upTo,
-		lasting(seconds+besides*float64(len(plan.Trials))), lasting(seconds), trials(len(plan.Trials)))
+	parts := []string{fmt.Sprintf("%s of load", lasting(seconds))}
+	all := seconds + besides*float64(len(plan.Trials))
+	if searches > 0 {
+		searching := float64(searches) * searchTakes(*plan.Study.Load)
+		all += searching
+		parts = append(parts, fmt.Sprintf("some %s of %d searches", lasting(searching), searches))
+	}
+	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in containers", trials(len(plan.Trials))))
+	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
+}
+
+// searchTakes is about how long a search for the capacity takes, in seconds; the backlogs that a
+// system works off between its probes come on top.
+func searchTakes(l lab.Load) float64 {
+	loads := search.Options{Resolution: l.Effort.Resolution, Votes: l.Effort.Votes}.Loads()
+	return l.LongestWarmUp() + loads*cmp.Or(l.Effort.Duration, l.Duration)
 }
 
 // besides is what a trial takes beside its load, in seconds, where none was played yet: processes need that.

@@ -315,3 +315,33 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadsTellHowManyAreComing: what a search is expected to play is what searches play on the
+// average, whose capacity lies anywhere between their first rate and twice it, or half of it.
+func TestLoadsTellHowManyAreComing(t *testing.T) {
+	for _, o := range []Options{{}, {Resolution: 1.01}, {Resolution: 1.1, Votes: 1}, {Resolution: 1.3, Votes: 1}, {Votes: 5}} {
+		o.Start = 1000
+		const searches = 40
+		var played float64
+		for i := range searches {
+			limit := 500 * math.Pow(4, (float64(i)+0.5)/searches)
+			confirmed := o
+			if o.Votes != 1 {
+				confirmed.Confirm = func(ctx context.Context, rate float64) (record.Probe, error) {
+					played += 3
+					return upTo(limit)(ctx, rate)
+				}
+			}
+			_, err := Run(t.Context(), confirmed, func(ctx context.Context, rate float64) (record.Probe, error) {
+				played++
+				return upTo(limit)(ctx, rate)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if mean, told := played/searches, o.Loads(); told < 0.8*mean || told > 1.25*mean {
+			t.Errorf("%+v: %.1f loads are expected, %.1f were played on the average", o, told, mean)
+		}
+	}
+}
