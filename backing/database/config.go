@@ -45,6 +45,28 @@ type Config struct {
 
 // Open connects and proves that the database answers and keeps what it commits.
 func Open(ctx context.Context, config Config) (*DB, error) {
+	switch config.Driver {
+	case SQLite:
+		return OpenSQLite(ctx, config)
+	case MariaDB:
+		return open(ctx, config, openMariaDB, mariaDBMeans)
+	case PostgreSQL:
+		return open(ctx, config, openPostgreSQL, postgreSQLMeans)
+	}
+	return nil, fmt.Errorf("open database: there is no driver %q, use one of %v", config.Driver, Drivers())
+}
+
+// OpenSQLite is Open for a program that needs no other database: none of their clients is linked
+// into it.
+func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
+	config.Driver = SQLite
+	return open(ctx, config, openSQLite, sqliteMeans)
+}
+
+// open opens a database by its driver, whose errors say what means tells.
+func open(
+	ctx context.Context, config Config, connect func(*DB, Config) error, means func(error) failure,
+) (*DB, error) {
 	if config.Connections == 0 {
 		config.Connections = defaultConnections
 	}
@@ -52,8 +74,8 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",
 			config.Driver, config.Connections, len(config.DSN))
 	}
-	db, err := connect(config)
-	if err != nil {
+	db := &DB{driver: config.Driver, observer: config.Observer, means: means}
+	if err := connect(db, config); err != nil { // nothing is dialled yet
 		return nil, err
 	}
 	if err := db.checkDurable(ctx); err != nil {
@@ -62,38 +84,21 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	return db, nil
 }
 
-// connect makes the handle; nothing is dialled yet.
-func connect(config Config) (*DB, error) {
-	db := &DB{driver: config.Driver, observer: config.Observer}
-	var err error
-	switch config.Driver {
-	case SQLite:
-		// One connection writes and the others read: waiting for the one in Go is
-		// fair and costs nothing, waiting for SQLite's lock is polling.
-		db.readers, err = openSQLite(config.DSN, config.Connections, "_pragma=query_only(1)")
-		if err != nil {
-			return nil, err
-		}
-		db.writers, err = openSQLite(config.DSN, 1, "_txlock=immediate")
-	case MariaDB:
-		db.writers, err = openMariaDB(config.DSN, config.Connections)
-		db.readers = db.writers
-	case PostgreSQL:
-		db.writers, err = openPostgreSQL(config.DSN, config.Connections)
-		db.readers = db.writers
-	default:
-		return nil, fmt.Errorf("open database: there is no driver %q, use one of %v", config.Driver, Drivers())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
-}
-
 // busyMilliseconds is how long SQLite waits for another process's lock.
 const busyMilliseconds = 10_000
 
-func openSQLite(path string, connections int, extra string) (*sql.DB, error) {
+// openSQLite has one connection write and the others read: waiting for the one in Go is fair and
+// costs nothing, waiting for SQLite's lock is polling.
+func openSQLite(db *DB, config Config) (err error) {
+	db.readers, err = sqlitePool(config.DSN, config.Connections, "_pragma=query_only(1)")
+	if err != nil {
+		return err
+	}
+	db.writers, err = sqlitePool(config.DSN, 1, "_txlock=immediate")
+	return err
+}
+
+func sqlitePool(path string, connections int, extra string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&%s", file.String(), busyMilliseconds, extra)
 	connector, err := sqlite.NewConnector(dsn)
@@ -105,10 +110,10 @@ func openSQLite(path string, connections int, extra string) (*sql.DB, error) {
 	return pool(cachingConnector{Connector: connector, unwatched: true}, connections), nil
 }
 
-func openMariaDB(dsn string, connections int) (*sql.DB, error) {
-	config, err := mysql.ParseDSN(dsn)
+func openMariaDB(db *DB, c Config) error {
+	config, err := mysql.ParseDSN(c.DSN)
 	if err != nil {
-		return nil, fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
+		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
 	config.Collation = "utf8mb4_bin"
 	if config.Params == nil {
@@ -118,15 +123,17 @@ func openMariaDB(dsn string, connections int) (*sql.DB, error) {
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return nil, fmt.Errorf("open mariadb at %s: %w", config.Addr, err)
+		return fmt.Errorf("open mariadb at %s: %w", config.Addr, err)
 	}
-	return pool(cachingConnector{Connector: connector}, connections), nil
+	db.writers = pool(cachingConnector{Connector: connector}, c.Connections)
+	db.readers = db.writers
+	return nil
 }
 
-func openPostgreSQL(dsn string, connections int) (*sql.DB, error) {
-	config, err := pgx.ParseConfig(dsn) // its errors hide the password
+func openPostgreSQL(db *DB, c Config) error {
+	config, err := pgx.ParseConfig(c.DSN) // its errors hide the password
 	if err != nil {
-		return nil, fmt.Errorf("open postgres: its DSN must look like postgres://user:password@host:port/name: %w", err)
+		return fmt.Errorf("open postgres: its DSN must look like postgres://user:password@host:port/name: %w", err)
 	}
 	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.RuntimeParams["synchronous_commit"] = "on"
@@ -135,7 +142,10 @@ func openPostgreSQL(dsn string, connections int) (*sql.DB, error) {
 		gotConnection(ctx)
 		return nil
 	}
-	return pool(stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut), stdlib.OptionResetSession(handedOut)), connections), nil
+	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut), stdlib.OptionResetSession(handedOut))
+	db.writers = pool(connector, c.Connections)
+	db.readers = db.writers
+	return nil
 }
 
 // pool keeps its connections: they are opened once and hold prepared statements.

@@ -13,6 +13,7 @@ import (
 // one transaction, from one at a time.
 type DB struct {
 	driver   Driver
+	means    func(error) failure // what an error of its driver says
 	writers  *sql.DB
 	readers  *sql.DB // the same as writers, except SQLite's
 	observer Observer

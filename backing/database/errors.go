@@ -84,36 +84,25 @@ func (db *DB) failed(statement string, err error) error {
 	case errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &Error{Driver: db.driver, Statement: statement, Err: err, means: classify(err)}
-}
-
-// classify reads the codes of the three databases.
-func classify(err error) failure {
-	var ofMariaDB *mysql.MySQLError
-	var ofPostgreSQL *pgconn.PgError
-	var ofSQLite *sqlite.Error
+	means := db.means(err)
 	var ofNetwork net.Error
-	switch {
-	case errors.As(err, &ofMariaDB):
-		return classifyMariaDB(ofMariaDB.Number)
-	case errors.As(err, &ofPostgreSQL):
-		return classifyPostgreSQL(ofPostgreSQL.Code)
-	case errors.As(err, &ofSQLite):
-		return classifySQLite(ofSQLite.Code())
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &ofNetwork):
-		return unavailable
+	if means == other && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ofNetwork)) {
+		means = unavailable
 	}
-	var connecting *pgconn.ConnectError
-	if errors.As(err, &connecting) || pgconn.SafeToRetry(err) {
-		return unavailable
-	}
-	return other
+	return &Error{Driver: db.driver, Statement: statement, Err: err, means: means}
 }
 
-// classifyMariaDB follows the list of error codes in the server's documentation.
-func classifyMariaDB(code uint16) failure {
-	switch code {
+// mariaDBMeans follows the list of error codes in the server's documentation.
+func mariaDBMeans(err error) failure {
+	var coded *mysql.MySQLError
+	if !errors.As(err, &coded) {
+		if errors.Is(err, mysql.ErrInvalidConn) {
+			return unavailable
+		}
+		return other
+	}
+	switch coded.Number {
 	case 1062, 1586: // duplicate entry
 		return duplicate
 	case 1205, 1213, 1020: // lock wait timeout, deadlock, record has changed
@@ -125,9 +114,17 @@ func classifyMariaDB(code uint16) failure {
 	return other
 }
 
-// classifyPostgreSQL follows appendix A of the documentation.
-func classifyPostgreSQL(code string) failure {
-	switch {
+// postgreSQLMeans follows appendix A of the documentation.
+func postgreSQLMeans(err error) failure {
+	var coded *pgconn.PgError
+	if !errors.As(err, &coded) {
+		var connecting *pgconn.ConnectError
+		if errors.As(err, &connecting) || pgconn.SafeToRetry(err) {
+			return unavailable
+		}
+		return other
+	}
+	switch code := coded.Code; {
 	case code == "23505":
 		return duplicate
 	case code == "40001", code == "40P01", code == "55P03":
@@ -138,9 +135,14 @@ func classifyPostgreSQL(code string) failure {
 	return other
 }
 
-// classifySQLite follows https://www.sqlite.org/rescode.html; extended codes hold
-// the primary one in their low byte.
-func classifySQLite(code int) failure {
+// sqliteMeans follows https://www.sqlite.org/rescode.html; extended codes hold the primary one in
+// their low byte.
+func sqliteMeans(err error) failure {
+	var coded *sqlite.Error
+	if !errors.As(err, &coded) {
+		return other
+	}
+	code := coded.Code()
 	const busy, locked, full, ioError, cannotOpen = 5, 6, 13, 10, 14
 	const primaryKey, unique = 1555, 2067
 	switch {

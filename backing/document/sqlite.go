@@ -24,7 +24,7 @@ type sqlite struct {
 const upsertMost = 64
 
 func openSQLite(ctx context.Context, config Config) (Store, error) {
-	db, err := database.Open(ctx, database.Config{Driver: database.SQLite, DSN: config.DSN, Connections: config.Connections})
+	db, err := database.OpenSQLite(ctx, database.Config{DSN: config.DSN, Connections: config.Connections})
 	if err != nil {
 		return nil, fmt.Errorf("open document store: %w", err)
 	}

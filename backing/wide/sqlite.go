@@ -17,8 +17,8 @@ func openSQLite(ctx context.Context, folder string, options Options) (driver, er
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	db, err := database.Open(ctx, database.Config{
-		Driver: database.SQLite, DSN: filepath.Join(folder, options.Keyspace+".db"), Connections: options.Connections})
+	path := filepath.Join(folder, options.Keyspace+".db")
+	db, err := database.OpenSQLite(ctx, database.Config{DSN: path, Connections: options.Connections})
 	if err != nil {
 		return nil, err
 	}
