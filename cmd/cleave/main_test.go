@@ -56,11 +56,14 @@ func withBinaries(run func() int) int {
 	return code
 }
 
+// build builds what make build does. Unit programs are as small as those.
 func build(dir string) error {
-	for folder, programs := range map[string]string{
-		filepath.Join(dir, "cleave"): "./cmd/cleave", filepath.Join(dir, "host-agent"): "./cmd/host-agent", filepath.Join(dir, "unit") + "/": "./cmd/unit/...",
+	for _, arguments := range [][]string{
+		{"-o", filepath.Join(dir, "cleave"), "./cmd/cleave"},
+		{"-o", filepath.Join(dir, "host-agent"), "./cmd/host-agent"},
+		{"-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, "unit") + "/", "./cmd/unit/..."},
 	} {
-		command := exec.Command("go", "build", "-o", folder, programs)
+		command := exec.Command("go", append([]string{"build"}, arguments...)...)
 		command.Dir = filepath.Join("..", "..")
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := command.CombinedOutput(); err != nil {
@@ -68,6 +71,27 @@ func build(dir string) error {
 		}
 	}
 	return nil
+}
+
+// largestUnit is how large a unit program may be, in bytes: each is copied into images, to hosts
+// and to nodes, and has only what its system needs.
+const largestUnit = 25_000_000
+
+func TestUnitProgramsAreSmall(t *testing.T) {
+	programs, err := filepath.Glob(filepath.Join(binaries, "unit", "*"))
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("there are no unit programs (%v)", err)
+	}
+	for _, program := range programs {
+		seen, err := os.Stat(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.Size() > largestUnit {
+			t.Errorf("%s has %d bytes, at most %d may be: go list -deps ./cmd/unit/%s tells what is in it",
+				seen.Name(), seen.Size(), largestUnit, seen.Name())
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {
