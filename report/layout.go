@@ -123,7 +123,7 @@ func setRow(t table, row []cell, columns, widths []int, head bool) []line {
 	for _, i := range columns {
 		wrapped[i] = []string{cut(row[i].Text, widths[i])}
 		if t.Columns[i].Flexible {
-			wrapped[i] = wrap(row[i].Text, widths[i])
+			wrapped[i] = Wrap(row[i].Text, widths[i])
 		}
 		height = max(height, len(wrapped[i]))
 	}
@@ -158,9 +158,9 @@ func cut(s string, width int) string {
 	return string(runes[:max(0, width-3)]) + "..."
 }
 
-// wrap breaks a text into lines of at most width characters, at spaces where
+// Wrap breaks a text into lines of at most width characters, at spaces where
 // there are any.
-func wrap(s string, width int) []string {
+func Wrap(s string, width int) []string {
 	var lines []string
 	current := ""
 	for _, word := range strings.Fields(s) {

@@ -131,7 +131,7 @@ func (p *printer) println(s string) {
 // paragraph writes a text wrapped and indented, first line with the lead.
 func (p *printer) paragraph(lead, s, code string) {
 	indent := strings.Repeat(" ", len(lead))
-	for i, part := range wrap(s, pageWidth-len(lead)) {
+	for i, part := range Wrap(s, pageWidth-len(lead)) {
 		if i > 0 {
 			lead = indent
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -89,7 +90,7 @@ func takeInventory() (inventory, error) {
 func (a app) showInventory(all inventory) {
 	fmt.Fprintln(a.out, "Studies (cleave reproduce NAME)")
 	for _, s := range all.Studies {
-		fmt.Fprintf(a.out, "  %-12s %s\n  %-12s points %s\n", s.Name, s.Title, "", strings.Join(s.Points, ", "))
+		a.row(nameWidth, s.Name, s.Title, "points "+strings.Join(s.Points, ", "))
 	}
 	fmt.Fprintln(a.out, "\nSystems and their architectures (cleave list SYSTEM: all knobs, parameters and metrics)")
 	for _, system := range all.Systems {
@@ -97,16 +98,35 @@ func (a app) showInventory(all inventory) {
 		for _, architecture := range system.Architectures {
 			names = append(names, architecture.Name)
 		}
-		fmt.Fprintf(a.out, "  %-12s %s\n  %-12s %s\n", system.Name, system.Summary, "", strings.Join(names, ", "))
+		a.row(nameWidth, system.Name, system.Summary, strings.Join(names, ", "))
+	}
+}
+
+// Widths of lists, in characters.
+const (
+	listWidth   = 100
+	nameWidth   = 12
+	knobWidth   = 18
+	metricWidth = 32
+)
+
+// row prints a name and, beside it, texts that begin lines of their own.
+func (a app) row(width int, name string, texts ...string) {
+	indent := ""
+	for _, text := range texts {
+		for _, line := range report.Wrap(text, listWidth-width-5) {
+			fmt.Fprintf(a.out, "  %-*s %s%s\n", width, name, indent, line)
+			name, indent = "", "  "
+		}
 	}
 }
 
 // showSystem is all that can be named of a system.
 func (a app) showSystem(system lab.SystemInfo) {
-	fmt.Fprintf(a.out, "System %s: %s\n", system.Name, system.Summary)
+	heading := fmt.Sprintf("System %s: %s", system.Name, system.Summary)
+	fmt.Fprintln(a.out, strings.Join(report.Wrap(heading, listWidth-2), "\n  "))
 	var knobs []lab.Knob // of all architectures
 	for _, architecture := range system.Architectures {
-		fmt.Fprintf(a.out, "  %-18s %s\n", architecture.Name, architecture.Summary)
 		var own []string
 		for _, knob := range architecture.Knobs {
 			i := slices.IndexFunc(knobs, func(k lab.Knob) bool { return k.Name == knob.Name })
@@ -117,17 +137,19 @@ func (a app) showSystem(system lab.SystemInfo) {
 				own = append(own, knob.Name+"="+knob.Values[0])
 			}
 		}
+		texts := []string{architecture.Summary}
 		if len(own) > 0 {
-			fmt.Fprintf(a.out, "  %-18s   %s\n", "", strings.Join(own, " "))
+			texts = append(texts, strings.Join(own, " "))
 		}
+		a.row(knobWidth, architecture.Name, texts...)
 	}
 	fmt.Fprintln(a.out, "Knobs, and how they stand unless an architecture above says otherwise")
 	for _, knob := range knobs {
-		fmt.Fprintf(a.out, "  %-18s %s\n  %-18s   %s\n", knob.Name, strings.Join(knob.Values, ", "), "", knob.Summary)
+		a.row(knobWidth, knob.Name, strings.Join(knob.Values, ", "), knob.Summary)
 	}
 	fmt.Fprintln(a.out, "Parameters")
 	for _, p := range system.Parameters {
-		fmt.Fprintf(a.out, "  %-18s %s, %.0f to %.0f\n", p.Name, p.Summary, p.Min, p.Max)
+		a.row(knobWidth, p.Name, fmt.Sprintf("%s, %.0f to %.0f", p.Summary, p.Min, p.Max))
 	}
 	fmt.Fprintln(a.out, "Metrics")
 	metrics := system.Metrics
@@ -135,6 +157,6 @@ func (a app) showSystem(system lab.SystemInfo) {
 		metrics = lab.JobMetrics()
 	}
 	for _, metric := range metrics {
-		fmt.Fprintf(a.out, "  %-32s %s (%s)\n", metric.Name, metric.Title, metric.Unit)
+		a.row(metricWidth, metric.Name, fmt.Sprintf("%s (%s)", metric.Title, metric.Unit))
 	}
 }
