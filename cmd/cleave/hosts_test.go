@@ -48,6 +48,8 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 		{"files of this host", "check shop --architecture sync --deploy ssh --hosts left,right", exitMissingPart, []string{"--backing"}},
 		{"no hosts", "check shop --architecture sync --deploy ssh --backing mariadb", exitMissingPart, []string{"--hosts user@a,user@b"}},
 		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan, []string{`"" is no host`}},
+		{"no such host", "check people --architecture services --deploy ssh --hosts nowhere.invalid", exitBadPlan,
+			[]string{"the host nowhere.invalid: looking up", "check the name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -178,7 +177,7 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 				o.name, err, allowVariable, o.place)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
+			return withCode(exitBadPlan, "%s: %w", o.name, err)
 		}
 	}
 	return nil
