@@ -106,6 +106,22 @@ type Endpoint struct {
 	Bind, Dial string
 }
 
+// Readiness is how a unit that speaks nothing shows that it can be used: by its log, then by a
+// command. A unit that has one starts before the others, as one with UnitSpec.Ready.
+type Readiness struct {
+	// Log is a part of a line that the unit writes; empty: none.
+	Log string
+	// Command is a program of the conductor's host and its arguments, which runs, in
+	// UnitSpec.Dir and with the unit's environment, until it ends with 0; empty: none. {host} and
+	// {port} in it stand for the unit's address as that host reaches it.
+	Command []string
+	// Within is how long each may take; 0: as long as a server may.
+	Within time.Duration
+}
+
+// Awaited reports whether there is anything to wait for.
+func (r Readiness) Awaited() bool { return r.Log != "" || len(r.Command) > 0 }
+
 // Reach is at which of its addresses a unit is called by its peers.
 type Reach string
 

@@ -23,13 +23,24 @@ type ExternalSystem struct {
 	// Cleave, whose values are nowhere else; $${ is a plain ${.
 	Env map[string]string `json:"env,omitempty"`
 	// EnvFile is the path of a file with lines NAME=VALUE.
-	EnvFile string     `json:"env_file,omitempty"`
-	Compose *Compose   `json:"compose,omitempty"`
-	Ready   ReadyCheck `json:"ready"`
+	EnvFile string      `json:"env_file,omitempty"`
+	Compose *Compose    `json:"compose,omitempty"`
+	Ready   SystemReady `json:"ready"`
 	// Reset is a command that runs before every trial, before the system starts.
 	Reset []string `json:"reset,omitempty"`
 	// Cores are those of the system; empty means any.
 	Cores []int `json:"cores,omitempty"`
+}
+
+// SystemReady says when a system that Cleave starts may be loaded: after its Log, its Command and
+// its ReadyCheck, each within the Timeout.
+type SystemReady struct {
+	ReadyCheck
+	// Log is a part of a line that the system writes when it can be used; empty: none.
+	Log string `json:"log,omitempty"`
+	// Command is a program of the conductor's host and its arguments, which runs until it ends
+	// with 0; {host} and {port} in it stand for the system's address.
+	Command []string `json:"command,omitempty"`
 }
 
 // Compose is a set of containers that `docker compose` starts together.

@@ -277,6 +277,8 @@ type UnitSpec struct {
 	// address. Such units start first, all at once, and the others when all are ready; so
 	// is one that is started again.
 	Ready func(ctx context.Context, address string) error `json:"-"`
+	// Readiness is how a foreign unit without Ready shows that it can be used.
+	Readiness Readiness
 	// Files are written into the unit's volume before it starts, by their names, which
 	// may have folders; a name that ends with "/" is one. In those of a foreign unit
 	// {host} and {port} stand for its own address, {dir} for its volume, and

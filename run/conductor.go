@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -132,7 +134,10 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		if err != nil {
 			return &PlanError{fmt.Errorf("%s: %w", key, err)}
 		}
-		err = errors.Join(c.preflightServices(setting.layout), setting.deployer.Preflight(setting.layout), e.checkSockets(setting.layout))
+		err = errors.Join(
+			c.preflightServices(setting.layout), setting.deployer.Preflight(setting.layout),
+			e.checkSockets(setting.layout), checkReadiness(setting.layout),
+		)
 		if err != nil {
 			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
 		}
@@ -141,6 +146,24 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 		return nil
 	}
 	return &MissingPartError{summarise(problems)}
+}
+
+// checkReadiness says which programs this host lacks that tell when units can be used.
+func checkReadiness(layout lab.Layout) error {
+	var problems []error
+	for _, spec := range layout.Units {
+		if len(spec.Readiness.Command) == 0 {
+			continue
+		}
+		program := spec.Readiness.Command[0]
+		if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+			program = filepath.Join(spec.Dir, program)
+		}
+		if _, err := exec.LookPath(program); err != nil {
+			problems = append(problems, fmt.Errorf("find the command that tells when unit %s can be used: %w", spec.Name, err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // maxUnixPath is how many bytes the path of a Unix socket may have; see unix(7).

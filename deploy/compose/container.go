@@ -96,7 +96,7 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 		return err
 	}
 	c := d.newContainer(old.Spec, old.id, seen)
-	c.Log = old.Log
+	c.WriteTo(old.Log)
 	d.Add(c)
 	go c.hear(said)
 	go c.await()

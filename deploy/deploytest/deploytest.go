@@ -78,6 +78,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"preparations", preparations},
 		{"a preparation that fails", preparationThatFails},
 		{"units that do not become ready", neverReady},
+		{"a unit that shows that it is ready", shownReady},
 		{"limits", limits},
 		{"a limit of memory", limitOfMemory},
 		{"a program in a folder", programInAFolder},

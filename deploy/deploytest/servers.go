@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -149,5 +151,45 @@ func serverThatNeverAnswers(t *testing.T, s suite) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Deploy: %v, want it to say %q", err, want)
 		}
+	}
+}
+
+// shownReady deploys a unit that speaks nothing. It can be used when it has written that it
+// listens, and when a command was asked twice in vain.
+func shownReady(t *testing.T, s suite) {
+	asked := filepath.Join(t.TempDir(), "asked")
+	l := layout()
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: Boxed, Role: "server", Foreign: true, Listens: true, Args: []string{"boxed", "{dir}", "{host}:{port}"},
+		Readiness: lab.Readiness{
+			Log:     "boxed listens, life",
+			Command: []string{"sh", "-c", `echo "$0" >> "$1"; test $(wc -l < "$1") -ge 3`, "{host}:{port}", asked},
+		},
+	})
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	said := func(lives int) {
+		t.Helper()
+		text, err := os.ReadFile(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(text))
+		if len(lines) != 2+lives {
+			t.Fatalf("the command was asked with %q, want it three times, and once for every later life", lines)
+		}
+		if err := hears(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)); err != nil {
+			t.Error(err)
+		}
+	}
+	said(1)
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	harm(t, d.(lab.Harmer), Boxed, lab.FaultRestart)
+	heal(t, d.(lab.Harmer), Boxed, lab.FaultRestart)
+	said(2)
+	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\n" {
+		t.Errorf("its log is %q", log)
 	}
 }

@@ -128,7 +128,7 @@ func (d *deployment) startAgain(ctx context.Context, old *container) error {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
 	}
 	c := d.newContainer(old.Spec)
-	c.Log = old.Log
+	c.WriteTo(old.Log)
 	if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}

@@ -47,7 +47,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	p := d.Named(f.Target)
 	switch {
 	case p != nil && d.deployer.users != nil:
-		return d.harmForeign(ctx, p, f)
+		return p.starter.Harm(ctx, d.Supervisor, p.Unit, f, d.deployer.users.Context, p.over)
 	case p == nil && d.cluster.Named(f.Target) != nil:
 		return d.harmNode(ctx, f)
 	case p == nil:
@@ -89,7 +89,7 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	case p == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case d.deployer.users != nil:
-		return d.healForeign(ctx, p, f)
+		return p.starter.Heal(ctx, d.Supervisor, p.Unit, f, func() error { return d.liveAgain(ctx, p) })
 	case f.Kind == lab.FaultPause:
 		return p.node.Resume(ctx, p.container)
 	case f.Kind == lab.FaultUpdate:
@@ -162,7 +162,7 @@ func (d *deployment) startAgain(ctx context.Context, old *pod) error {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
 	}
 	p := d.newPod(old.Spec)
-	p.Log = old.Log
+	p.WriteTo(old.Log)
 	if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}

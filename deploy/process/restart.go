@@ -135,7 +135,7 @@ func (d *deployment) startAgain(ctx context.Context, name string) error {
 		return err
 	}
 	u := newUnit(old.Spec, command)
-	u.Log = old.Log
+	u.WriteTo(old.Log)
 	if err := d.launch(u); err != nil {
 		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
 	}

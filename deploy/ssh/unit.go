@@ -142,7 +142,7 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
 	}
 	again := d.newUnit(u.Spec)
-	again.Log = u.Log
+	again.WriteTo(u.Log)
 	if err := again.start(ctx, agent.Start{Again: true}); err != nil {
 		return err
 	}

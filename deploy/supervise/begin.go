@@ -106,27 +106,37 @@ func (s *Supervisor) startStage(ctx context.Context, how Steps, stage []lab.Unit
 }
 
 func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpec) error {
-	if ready := readyOf(spec); ready != nil {
-		return AwaitVisit(ctx, s.Named(spec.Name), how.Reach(spec.Name), ready)
-	}
-	return nil
+	return s.Named(spec.Name).AwaitUsable(ctx, how.Reach(spec.Name), atOnce)
 }
+
+// atOnce is what to wait for with a unit of which nothing says when it can be used.
+func atOnce(context.Context) error { return nil }
 
 // readyOf is the visit that says whether a unit can be used; nil: none does.
 func readyOf(spec lab.UnitSpec) Visit {
-	if spec.Server != nil {
+	switch {
+	case spec.Server != nil:
 		return spec.Server.Ready
+	case len(spec.Readiness.Command) > 0:
+		return commandVisit(spec)
 	}
 	return spec.Ready
 }
 
-// AwaitUsable waits until a unit that was started again can be used at an address. Of one whose
-// spec does not say when that is, listens knows it.
-func (u *Unit) AwaitUsable(ctx context.Context, address string, listens func(context.Context) error) error {
+// AwaitUsable waits until a unit can be used at an address: until it has written what it writes
+// then, and until a visit succeeds. Of one whose spec says neither, otherwise knows it.
+func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
+	if err := u.awaitText(ctx); err != nil {
+		return err
+	}
 	if ready := readyOf(u.Spec); ready != nil {
 		return AwaitVisit(ctx, u, address, ready)
 	}
-	return listens(ctx)
+	if u.Spec.Readiness.Log != "" {
+		u.canBeUsed()
+		return nil
+	}
+	return otherwise(ctx)
 }
 
 // AwaitPrepared waits until a command has done its part, and ended: by itself, or, where there

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 		switch {
 		case spec.Server != nil:
 			continue
-		case spec.Ready != nil || spec.Reached != lab.ReachUsual:
+		case spec.Ready != nil || spec.Readiness.Awaited() || spec.Reached != lab.ReachUsual:
 			stage = 0
 		case spec.Foreign && len(spec.Peers) > 0:
 			stage = 2
@@ -46,7 +47,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 // AwaitVisit repeats a client's visit of a server at an address until it succeeds, the
 // server has ended or it has had its time.
 func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not ready after %v", readyPatience))
+	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
 	var last error
 	for {
@@ -61,11 +62,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx con
 		}
 		select {
 		case <-u.Ended:
-			how := u.failure
-			if how == "" {
-				how = "ended at once"
-			}
-			return fmt.Errorf("%v %s%s", u, how, u.Log.LastWords())
+			return u.endedEarly()
 		case <-ctx.Done():
 			return fmt.Errorf("%v cannot be used at %s: %w (last answer: %w)%s", u, address, context.Cause(ctx), last, u.Log.LastWords())
 		case <-time.After(lookAgain):
@@ -73,11 +70,48 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx con
 	}
 }
 
+// readyInTime bounds how long the unit may take until it is ready.
+func (u *Unit) readyInTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	patience := cmp.Or(u.Spec.Readiness.Within, readyPatience)
+	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready after %v", patience))
+}
+
+// endedEarly is the error of a unit that has ended before it was ready.
+func (u *Unit) endedEarly() error {
+	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended at once"), u.Log.LastWords())
+}
+
+// awaitText waits until the unit has written the text that says that it can be used, if it has one.
+func (u *Unit) awaitText(ctx context.Context) error {
+	if u.Spec.Readiness.Log == "" {
+		return nil
+	}
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	for {
+		if u.ReadLog != nil {
+			u.ReadLog(ctx)
+		}
+		select {
+		case <-u.said:
+			return nil
+		case <-u.Ended:
+			return u.endedEarly()
+		case <-ctx.Done():
+			return fmt.Errorf("%v: %w: it has not written %q%s", u, context.Cause(ctx), u.Spec.Readiness.Log, u.Log.LastWords())
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
 // tryOnce first looks whether the server takes connections at all: some clients wait
-// long after they were refused.
+// long after they were refused. A unit without an address is not looked at.
 func tryOnce(ctx context.Context, address string, visit func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
+	if address == "" {
+		return visit(ctx, address)
+	}
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err

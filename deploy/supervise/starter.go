@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,23 +69,48 @@ func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error
 	return "", errors.New(said)
 }
 
-// Harm does a fault to a unit. over is called when its life has ended by it.
-func (s *Starter) Harm(ctx context.Context, units *Supervisor, u *Unit, kind lab.FaultKind, over func()) (string, error) {
+// Harm does a fault to all processes of a unit on a platform of the user's. over is called when
+// the unit's life has ended by it.
+func (s *Starter) Harm(
+	ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, platform string, over func(),
+) (proof string, err error) {
 	switch {
+	case f.Target == units.lead:
+		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
+	case !slices.Contains(StarterFaults(), f.Kind):
+		err = fmt.Errorf("it needs powers on the nodes of %s that Cleave does not have", platform)
 	case s == nil:
-		return "", errors.New("it was not made ready for faults when it was started")
-	case kind == lab.FaultPause:
-		return s.Tell(ctx, lab.StarterStop)
+		err = errors.New("it was not made ready for faults when it was started")
+	case f.Kind == lab.FaultPause:
+		proof, err = s.Tell(ctx, lab.StarterStop)
+	default:
+		if err = units.Doom(u); err != nil {
+			break
+		}
+		if proof, err = s.Tell(ctx, lab.StarterEnd); err == nil {
+			over()
+			err = u.AwaitEnd(ctx)
+		}
 	}
-	if err := units.Doom(u); err != nil {
-		return "", err
-	}
-	proof, err := s.Tell(ctx, lab.StarterEnd)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s unit %s: %w", f.Kind, f.Target, err)
 	}
-	over()
-	return proof, u.AwaitEnd(ctx)
+	return proof, nil
+}
+
+// Heal undoes it. A unit that was killed begins another life by again, which calls Again.
+func (s *Starter) Heal(ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, again func() error) error {
+	if f.Kind == lab.FaultPause {
+		_, err := s.Tell(ctx, lab.StarterContinue)
+		return err
+	}
+	if !units.IsDoomed(u) {
+		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
+	}
+	if err := again(); err != nil {
+		return fmt.Errorf("start unit %s again: %w", f.Target, err)
+	}
+	return nil
 }
 
 // Again begins another life of a unit whose processes it has ended, and returns when that can be
@@ -97,17 +123,15 @@ func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Conte
 	if _, err := s.Tell(ctx, lab.StarterStart); err != nil {
 		return err
 	}
-	if err := connect(ctx); err != nil || bind == "" {
+	if err := connect(ctx); err != nil {
 		return err
 	}
-	if err := s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:]); err != nil {
-		return err
+	if bind != "" {
+		if err := s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:]); err != nil {
+			return err
+		}
 	}
-	ready := readyOf(u.Spec)
-	if ready == nil {
-		return nil
-	}
-	return AwaitVisit(ctx, u, reach(u.Spec.Name), ready)
+	return u.AwaitUsable(ctx, reach(u.Spec.Name), atOnce)
 }
 
 // awaitListening waits until the unit listens at a port.

@@ -45,11 +45,13 @@ func TestHarmByTheStarter(t *testing.T) {
 		"refused":      {answered("they do not end\n", &asked), lab.FaultKill, lab.StarterEnd, "", "they do not end"},
 		"gone":         {answered("", &asked), lab.FaultKill, lab.StarterEnd, "", "does not say whether it did end"},
 		"out of reach": {unreached, lab.FaultPause, "", "", "reach the first process of its container: no way"},
-		"not ready":    {NewStarter(lab.UnitSpec{}, nil), lab.FaultKill, "", "", "was not made ready for faults"},
+		"not ready":    {NewStarter(lab.UnitSpec{}, nil), lab.FaultKill, "", "", "kill unit stock: it was not made ready for faults"},
+		"no such":      {unreached, lab.FaultCut, "", "", "cut unit stock: it needs powers on the nodes of production that Cleave does not have"},
 	} {
 		asked = ""
 		u := NewUnit(ready)
-		proof, err := c.starter.Harm(t.Context(), New(lab.Layout{}, ""), u, c.kind, func() { close(u.Ended) })
+		fault := lab.Fault{Target: u.Spec.Name, Kind: c.kind}
+		proof, err := c.starter.Harm(t.Context(), New(lab.Layout{}, ""), u, fault, "production", func() { close(u.Ended) })
 		if proof != c.proof || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %q, %v, want %q, %q", name, proof, err, c.proof, c.says)
 		}
@@ -63,5 +65,42 @@ func TestHarmByTheStarter(t *testing.T) {
 			}
 		default:
 		}
+	}
+}
+
+// TestHealByTheStarter: a pause ends in the same life; only a unit that was ended on purpose lives
+// again. The lead of a trial has no fault.
+func TestHealByTheStarter(t *testing.T) {
+	var asked string
+	starter := answered(lab.StarterDone+"3 go on\n", &asked)
+	units, u := New(lab.Layout{Lead: "lead"}, ""), NewUnit(lab.UnitSpec{Name: "stock"})
+	lives := 0
+	again := func() error {
+		lives++
+		if lives > 1 {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	heal := func(kind lab.FaultKind, want string) {
+		t.Helper()
+		err := starter.Heal(t.Context(), units, u, lab.Fault{Target: "stock", Kind: kind}, again)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+	heal(lab.FaultPause, "")
+	if lives != 0 || asked != starter.token+"\n"+lab.StarterContinue+"\n" {
+		t.Errorf("after a pause: %d lives, asked %q", lives, asked)
+	}
+	heal(lab.FaultKill, `unit "stock" was not killed`)
+	if err := units.Doom(u); err != nil {
+		t.Fatal(err)
+	}
+	heal(lab.FaultKill, "")
+	heal(lab.FaultRestart, "start unit stock again: no room")
+	_, err := starter.Harm(t.Context(), units, u, lab.Fault{Target: "lead", Kind: lab.FaultKill}, "production", nil)
+	if err == nil || !strings.Contains(err.Error(), "leads the trial") {
+		t.Errorf("a fault of the lead: %v", err)
 	}
 }

@@ -15,76 +15,10 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// Unit is a unit that runs, or did.
-type Unit struct {
-	Spec lab.UnitSpec
-	Log  *Tail
-	// Commands take what the unit is told.
-	Commands io.Writer
-	// PID is the number of the unit's process as the unit itself sees it; 0 where the
-	// deployer cannot tell.
-	PID int
-	// Prepares says that it is a command that runs before the units.
-	Prepares bool
-	// Unkept says of a foreign unit that has ended that processes of it may be left.
-	Unkept error
-	// Ended is closed when the unit has ended and all that it said was heard.
-	Ended chan struct{}
-
-	clock   chan heard           // answers of its clock
-	usage   chan json.RawMessage // answers of what it has used
-	report  json.RawMessage
-	failure string
-	outcome error // see JudgeEnd
-	doomed  bool  // guarded by the supervisor's mutex
-
-	asked  time.Time
-	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
-}
-
-// NewUnit is a unit that is about to be started.
-func NewUnit(spec lab.UnitSpec) *Unit {
-	return &Unit{Spec: spec, Log: &Tail{}, Ended: make(chan struct{}), clock: make(chan heard, 1), usage: make(chan json.RawMessage, 1), asked: time.Now()}
-}
-
-// Failure is what the unit said when it gave up, or "". It is read after its end.
-func (u *Unit) Failure() string { return u.failure }
-
-// String names the unit in messages.
-func (u *Unit) String() string {
-	switch {
-	case u.Spec.Server != nil:
-		return u.Spec.Server.Kind
-	case u.Spec.Compose != nil:
-		return "service " + u.Spec.Name
-	case u.Spec.Foreign:
-		return fmt.Sprintf("unit %s (%s)", u.Spec.Name, cmp.Or(u.Spec.Program, u.Spec.Image))
-	}
-	return "unit " + u.Spec.Name
-}
-
-// AwaitEnd waits until the unit has ended.
-func (u *Unit) AwaitEnd(ctx context.Context) error {
-	select {
-	case <-u.Ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("unit %s does not end after stop: %w", u.Spec.Name, context.Cause(ctx))
-	}
-}
-
-func (u *Unit) send(command lab.Command) error {
-	if err := json.NewEncoder(u.Commands).Encode(command); err != nil {
-		return fmt.Errorf("send %q to unit %s: %w", command.Command, u.Spec.Name, err)
-	}
-	return nil
-}
 
 // Supervisor has the units of one deployment in its care. Its methods may be called
 // from several goroutines.

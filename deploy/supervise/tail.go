@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 )
@@ -10,14 +11,45 @@ const maxLog = 64 << 10
 
 // Tail keeps the end of what is written to it.
 type Tail struct {
-	mu   sync.Mutex
-	data []byte
+	mu       sync.Mutex
+	data     []byte
+	expected *expected // nil: nothing is
+}
+
+// expected is a text that is to be written.
+type expected struct {
+	text  string
+	since []byte        // the end of what was written since, shorter than the text
+	found chan struct{} // closed when the text was written
+}
+
+// Expect returns a channel that is closed when a text has been written from now on. Only the
+// text that was asked for last is looked for.
+func (t *Tail) Expect(text string) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expected = &expected{text: text, found: make(chan struct{})}
+	return t.expected.found
+}
+
+// in looks for the text in what is written next, and reports whether it was found.
+func (e *expected) in(data []byte) bool {
+	e.since = append(e.since, data...)
+	if bytes.Contains(e.since, []byte(e.text)) {
+		close(e.found)
+		return true
+	}
+	e.since = append(e.since[:0], e.since[max(0, len(e.since)-len(e.text)+1):]...)
+	return false
 }
 
 // Write implements io.Writer. It never fails.
 func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.expected != nil && t.expected.in(data) {
+		t.expected = nil
+	}
 	t.data = append(t.data, data...)
 	if excess := len(t.data) - maxLog; excess > 0 {
 		t.data = append(t.data[:0], t.data[excess:]...)

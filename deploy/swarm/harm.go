@@ -209,7 +209,8 @@ func (d *deployment) startAgain(ctx context.Context, old *service, where engine.
 		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
 	}
 	s := d.newService(old.Spec)
-	s.Log, s.id, s.made, s.former, s.token = old.Log, old.id, old.made, old.former, old.token
+	s.WriteTo(old.Log)
+	s.id, s.made, s.former, s.token = old.id, old.made, old.former, old.token
 	s.made.TaskTemplate.Placement = where
 	d.Add(s)
 	if err := s.start(ctx); err != nil {

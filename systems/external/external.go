@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -96,7 +97,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, fmt.Errorf("variant %s does not say what its system is", v.Name)
 	}
 	x := v.External
-	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready, Look: lookAt(v)}
+	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v)}
 	loaded.SetClient(&job, p)
 	if err := setLoad(&job, p); err != nil {
 		return lab.Layout{}, err
@@ -126,6 +127,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		unit, err := started(x, environment)
 		if err != nil {
+			return lab.Layout{}, err
+		}
+		if unit.Readiness, err = s.readiness(x); err != nil {
 			return lab.Layout{}, err
 		}
 		if unit.Listens {
@@ -198,6 +202,13 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true, Volume: RoleSystem,
 		Env: environment, Cores: x.Cores,
 	}, err
+}
+
+// readiness is how a system that Cleave starts shows that it can be used.
+func (s System) readiness(x *lab.ExternalSystem) (lab.Readiness, error) {
+	command, err := s.arguments(x.Ready.Command)
+	within := time.Duration(x.Ready.Timeout * float64(time.Second))
+	return lab.Readiness{Log: x.Ready.Log, Command: command, Within: within}, err
 }
 
 // services are the units of a system that a compose file describes.

@@ -30,6 +30,9 @@ const (
 	longestReady = 24 * time.Hour
 )
 
+// maxReadyLog is how long the text may be that a log is searched for.
+const maxReadyLog = 200
+
 // maxCore is the highest number of a processor that the kernel's sets have by default.
 const maxCore = 1023
 
@@ -82,6 +85,8 @@ type file struct {
 
 // ready is the key of that name.
 type ready struct {
+	Log     string        `yaml:"log"`
+	Command argv          `yaml:"command"`
 	Path    string        `yaml:"path"`
 	Timeout time.Duration `yaml:"timeout"`
 }
@@ -172,10 +177,14 @@ func (f *file) definition(folder string) (Definition, []error) {
 	if f.Schema != Schema {
 		mistake("schema is %q, this cleave reads %q", f.Schema, Schema)
 	}
-	d := Definition{Name: f.Name, Summary: f.Summary, Deployment: f.Deployment, dirNamed: f.Dir != "", ExternalSystem: lab.ExternalSystem{
+	d := Definition{Name: f.Name, Summary: f.Summary, Deployment: f.Deployment, dirNamed: f.Dir != ""}
+	d.ExternalSystem = lab.ExternalSystem{
 		URL: f.URL, Command: f.Command, Image: f.Image, Port: f.Port, Env: f.Env, Reset: f.Reset, Cores: f.Cores,
-		Ready: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
-	}}
+		Ready: lab.SystemReady{
+			Log: f.Ready.Log, Command: f.Ready.Command,
+			ReadyCheck: lab.ReadyCheck{Path: f.Ready.Path, Timeout: f.Ready.Timeout.Seconds()},
+		},
+	}
 	d.Dir = within(folder, f.Dir)
 	if f.EnvFile != "" {
 		d.EnvFile = within(folder, f.EnvFile)
@@ -255,6 +264,23 @@ func (d *Definition) complete() (mistakes []error) {
 		if core < 0 || core > maxCore {
 			mistake("cores has %d, expected numbers from 0 to %d", core, maxCore)
 		}
+	}
+	return append(mistakes, d.completeReady()...)
+}
+
+// completeReady does so for what says that the system can be used.
+func (d *Definition) completeReady() (mistakes []error) {
+	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	awaited := d.Ready.Log != "" || len(d.Ready.Command) > 0
+	switch {
+	case awaited && d.Compose != nil:
+		mistake("ready.log and ready.command are not for compose files, which say that themselves: " +
+			"healthcheck, and depends_on with condition: service_healthy")
+	case awaited && len(d.Command) == 0 && d.Image == "":
+		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give ready.path", d.URL)
+	}
+	if len(d.Ready.Log) > maxReadyLog || strings.ContainsAny(d.Ready.Log, "\r\n") {
+		mistake("ready.log is %q, expected a part of one line, of at most %d characters", d.Ready.Log, maxReadyLog)
 	}
 	switch {
 	case d.Ready.Timeout == 0:

@@ -25,7 +25,7 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		d.Env[name] = m.value(name, d.Env[name])
 	}
-	d.Command, d.Reset = m.words(d.Command), m.words(d.Reset)
+	d.Command, d.Reset, d.Ready.Command = m.words(d.Command), m.words(d.Reset), m.words(d.Ready.Command)
 	d.Summary = m.text("summary", d.Summary)
 	if d.Compose == nil {
 		return nil

@@ -95,6 +95,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
 	s := &service{Unit: supervise.NewUnit(spec), hosted: of, deployment: d}
 	s.lives, s.over = context.WithCancel(d.watching)
+	s.ReadLog = s.readLog
 	return s
 }
 

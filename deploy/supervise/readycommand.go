@@ -1,0 +1,53 @@
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// outputPatience is how long the output of a command that has ended may stay open.
+const outputPatience = time.Second
+
+// commandVisit is the visit of a unit that a command of this host makes: it succeeds when the
+// command ends with 0. The command has this host's environment and the unit's.
+func commandVisit(spec lab.UnitSpec) Visit {
+	return func(ctx context.Context, address string) error {
+		var marks []string
+		if host, port, err := net.SplitHostPort(address); err == nil {
+			marks = []string{"{host}", host, "{port}", port}
+		}
+		fill := strings.NewReplacer(marks...)
+		words := make([]string, len(spec.Readiness.Command))
+		for i, word := range spec.Readiness.Command {
+			words[i] = fill.Replace(word)
+		}
+		command := exec.CommandContext(ctx, words[0], words[1:]...)
+		command.Dir, command.WaitDelay = spec.Dir, outputPatience
+		command.Env = os.Environ()
+		for _, variable := range spec.Env {
+			command.Env = append(command.Env, fill.Replace(variable))
+		}
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+		runtime.LockOSThread() // the kernel takes the end of the thread that began it for this program's
+		defer runtime.UnlockOSThread()
+		said, err := command.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if said = bytes.TrimSpace(said); len(said) > 0 {
+			return fmt.Errorf("%s: %w: %s", words[0], err, said[bytes.LastIndexByte(said, '\n')+1:])
+		}
+		return fmt.Errorf("%s: %w", words[0], err)
+	}
+}
